@@ -1,0 +1,23 @@
+"""noiseproof trains accurate classifiers on labels you cannot trust."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+__version__ = "0.1.0"
+
+_LAZY = ("kernels", "losses", "papers", "testing")
+"""Imported on first use, so that the command line answers without loading torch."""
+
+__all__ = ["__version__", *_LAZY]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LAZY:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

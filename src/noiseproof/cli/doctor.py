@@ -1,0 +1,81 @@
+"""``noiseproof doctor``: which torch, device, kernels and extras are usable."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import platform
+from typing import Annotated
+
+import typer
+
+EXTRAS = {
+    "lightning": ["lightning"],
+    "hf": ["transformers", "datasets"],
+    "ray": ["ray"],
+    "tune": ["optuna"],
+    "track": ["tensorboard"],
+    "cleanlab": ["cleanlab"],
+    "vision": ["torchvision", "timm"],
+    "review": ["starlette", "uvicorn"],
+}
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Say which torch, device, kernels and extras are usable here."""
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps(findings, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="noiseproof doctor", title_justify="left", show_header=False)
+    for topic, found in findings.items():
+        table.add_section()
+        for number, (name, state) in enumerate(found.items()):
+            table.add_row(topic if number == 0 else "", name, state)
+    Console().print(table)
+
+
+def examine() -> dict[str, dict[str, str]]:
+    """Topic to name to state, all text."""
+    import torch
+
+    from .. import __version__
+
+    devices = {"cpu": f"{torch.get_num_threads()} threads"}
+    for number in range(torch.cuda.device_count()):
+        devices[f"cuda:{number}"] = torch.cuda.get_device_name(number)
+    return {
+        "versions": {
+            "noiseproof": __version__,
+            "python": platform.python_version(),
+            "torch": str(torch.__version__),
+        },
+        "devices": devices,
+        "kernels": _kernels(bool(torch.cuda.is_available())),
+        "extras": {extra: _state(packages) for extra, packages in EXTRAS.items()},
+    }
+
+
+def _kernels(has_cuda: bool) -> dict[str, str]:
+    if importlib.util.find_spec("triton") is None:
+        triton = "triton is not installed"
+    else:
+        triton = "triton is installed" if has_cuda else "triton is installed, but there is no CUDA device"
+    return {"reference": "ready (pure torch, every device)", "triton": f"not in this release ({triton})"}
+
+
+def _state(packages: list[str]) -> str:
+    words = []
+    for package in packages:
+        try:
+            words.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            words.append(f"{package} missing")
+    return ", ".join(words)

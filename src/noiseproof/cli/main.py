@@ -1,0 +1,52 @@
+"""Entry point: the verbs, and errors as one line that says what to do."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from .curve import curve
+from .demo import demo
+from .doctor import doctor
+
+app = typer.Typer(
+    name="noiseproof",
+    help="Train accurate classifiers on labels you cannot trust.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.command()(curve)
+app.command()(doctor)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"noiseproof {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Train accurate classifiers on labels you cannot trust."""
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one line and exit code 2."""
+    try:
+        app()
+    except (ValueError, TypeError, OSError) as problem:
+        typer.echo(f"noiseproof: {problem}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Sums of losses with positive factors: ``10*nce + 0.1*agce(a=1.8, q=3)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import Unpack
+
+from .base import Loss, Outer
+from .limits import number
+from .margin_loss import MarginLoss
+from .rows import Rows
+
+Terms: TypeAlias = Sequence[tuple[float, Loss]]
+
+
+def add(left: Loss, right: Loss) -> Loss:
+    """The sum, a MarginLoss if both parts are; settings of reduction must agree."""
+    return combine([*terms_of(left), *terms_of(right)], _common_outer(left, right))
+
+
+def multiply(factor: object, loss: Loss) -> Loss:
+    """``factor`` times the loss."""
+    number("factor", "factor", factor, "factor > 0", lambda f: f > 0)
+    assert isinstance(factor, (int, float))
+    return combine([(factor * f, part) for f, part in terms_of(loss)], loss.outer())
+
+
+def combine(terms: Terms, outer: Outer) -> Loss:
+    if all(isinstance(loss, MarginLoss) for _, loss in terms):
+        return MarginSum(terms, **outer)
+    return Sum(terms, **outer)
+
+
+def terms_of(loss: Loss) -> Terms:
+    if isinstance(loss, (Sum, MarginSum)):
+        return list(zip(loss.factors, loss.inner, strict=True))
+    return [(1, loss)]
+
+
+class _Terms(Loss):
+    """Factors and parts, and how they print."""
+
+    def __init__(self, terms: Terms, **outer: Unpack[Outer]) -> None:
+        super().__init__(**outer)
+        self.factors = [factor for factor, _ in terms]
+        self.parts = nn.ModuleList(loss for _, loss in terms)
+
+    @property
+    def inner(self) -> tuple[Loss, ...]:
+        return tuple(self.parts)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        words = [str(p) if f == 1 else f"{f!r}*{p}" for f, p in zip(self.factors, self.inner, strict=True)]
+        return " + ".join(words)
+
+    __repr__ = __str__
+
+    def _total(self, values: Sequence[Tensor]) -> Tensor:
+        return sum_of([f * value for f, value in zip(self.factors, values, strict=True)])
+
+
+class Sum(_Terms):
+    """A sum with at least one part that is not a MarginLoss."""
+
+    name = "sum"
+
+    def hard_rows(self, rows: Rows) -> Tensor:
+        return self._total([part.hard_rows(rows) for part in self.inner])
+
+    def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
+        return self._total([part.class_rows(logits, mass) for part in self.inner])
+
+    def soft_rows(self, logits: Tensor, soft: Tensor) -> Tensor:
+        return self._total([part.soft_rows(logits, soft) for part in self.inner])
+
+
+class MarginSum(_Terms, MarginLoss):
+    """A sum of MarginLosses is a MarginLoss: values add up, and so do emphases."""
+
+    name = "sum"
+
+    def value(self, margin: Tensor) -> Tensor:
+        return self._total([part.value(margin) for part in self._margin_parts()])
+
+    def emphasis(self, margin: Tensor) -> Tensor:
+        return self._total([part.emphasis(margin) for part in self._margin_parts()])
+
+    def evaluate(
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        pairs = [p.evaluate(margin, num_classes=num_classes, mass=mass) for p in self._margin_parts()]
+        values, emphases = zip(*pairs, strict=True)
+        return self._total(values), self._total(emphases)
+
+    def _margin_parts(self) -> tuple[MarginLoss, ...]:
+        return self.inner  # type: ignore[return-value]
+
+
+def sum_of(tensors: Sequence[Tensor]) -> Tensor:
+    total = tensors[0]
+    for tensor in tensors[1:]:
+        total = total + tensor
+    return total
+
+
+def _common_outer(left: Loss, right: Loss) -> Outer:
+    ours, theirs = left.outer(), right.outer()
+    same_weight = (ours["weight"] is None) == (theirs["weight"] is None) and (
+        ours["weight"] is None or torch.equal(ours["weight"], theirs["weight"])  # type: ignore[arg-type]
+    )
+    for setting in ("reduction", "ignore_index"):
+        if ours[setting] != theirs[setting]:  # type: ignore[literal-required]
+            same_weight = False
+    if not same_weight:
+        raise ValueError(
+            f"{left} and {right} differ in reduction, ignore_index or weight: only the outermost loss"
+            " has these, so build the sum first and pass them to losses.get"
+        )
+    return ours

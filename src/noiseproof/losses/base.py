@@ -1,0 +1,162 @@
+"""What every loss shares: layouts, soft targets, ignoring, weighting, reduction and a printable spec."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import TypedDict, Unpack
+
+from .limits import choice
+from .printing import spec_of
+from .rows import Rows, as_rows
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class Outer(TypedDict, total=False):
+    """What only the outermost loss decides."""
+
+    reduction: str
+    ignore_index: int
+    weight: Tensor | None
+
+
+class Loss(nn.Module):
+    r"""Base of all losses.
+
+    Only the outermost loss reduces, ignores and weights. With hard targets ``mean`` is
+    :math:`\sum_i w_{y_i} s_i \ell_i / \sum_i w_{y_i} s_i` over the rows that are not ignored, where w
+    are class weights and s sample weights; with soft targets :math:`\ell_i = \sum_k w_k t_{ik} L(z_i, k)`
+    and the mean is over rows. An empty or wholly ignored batch gives 0 with zero gradient.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        ignore_index: hard targets with this value count for nothing.
+        weight: class weights of shape (C,).
+
+    Shape:
+        logits (N, C), (C,) or (N, C, d1, ...); target without the class dimension, or soft with it.
+    """
+
+    name: ClassVar[str]
+    weight: Tensor | None
+
+    def __init__(self, **outer: Unpack[Outer]) -> None:
+        super().__init__()
+        self.reduction = choice(self.name, "reduction", outer.get("reduction", "mean"), REDUCTIONS)
+        self.ignore_index = int(outer.get("ignore_index", -100))
+        self.register_buffer("weight", _class_weights(outer.get("weight")))
+
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        *,
+        sample_weight: Tensor | None = None,
+        index: Tensor | None = None,
+    ) -> Tensor:
+        """The reduced loss; ``index`` (permanent sample numbers) is for losses with a memory."""
+        rows = as_rows(logits, target, self.ignore_index)
+        weight = self._class_weight(rows)
+        if rows.is_soft:
+            soft = rows.target if weight is None else rows.target * weight
+            return self._reduce(self.soft_rows(rows.logits, soft), rows, None, sample_weight)
+        return self._reduce(self.hard_rows(rows), rows, weight, sample_weight)
+
+    def hard_rows(self, rows: Rows) -> Tensor:
+        """Unreduced loss of class indices, (N,); 0 where ignored."""
+        raise NotImplementedError
+
+    def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
+        """L(z, k) for every class k, (N, C); entries of zero ``mass`` do not matter."""
+        raise NotImplementedError
+
+    def soft_rows(self, logits: Tensor, soft: Tensor) -> Tensor:
+        r""":math:`\sum_k t_k L(z, k)`, (N,)."""
+        return (soft * self.class_rows(logits, soft)).sum(1)
+
+    @staticmethod
+    def of(spec: Loss | str) -> Loss:
+        """A part of another loss, given as such or as a spec."""
+        from .registry import get
+
+        return get(spec)
+
+    def outer(self) -> Outer:
+        return {"reduction": self.reduction, "ignore_index": self.ignore_index, "weight": self.weight}
+
+    @property
+    def inner(self) -> tuple[Loss, ...]:
+        """The losses this one is made of."""
+        return ()
+
+    def _class_weight(self, rows: Rows) -> Tensor | None:
+        if self.weight is None:
+            return None
+        if self.weight.shape[0] != rows.logits.shape[1]:
+            raise ValueError(
+                f"weight has {self.weight.shape[0]} entries but the logits have"
+                f" {rows.logits.shape[1]} classes"
+            )
+        return self.weight if rows.is_soft else self.weight[rows.target]
+
+    def _reduce(
+        self, values: Tensor, rows: Rows, weight: Tensor | None, sample_weight: Tensor | None
+    ) -> Tensor:
+        count = None if weight is None else weight.to(values.dtype)
+        if sample_weight is not None:
+            share = _row_weights(sample_weight, rows.shape).to(values.dtype)
+            count = share if count is None else count * share
+        weighted = values if count is None else values * count
+        if self.reduction == "none":
+            return weighted.reshape(rows.shape)
+        if self.reduction == "sum" or values.numel() == 0:
+            return weighted.sum()
+        if count is None and rows.keep is None:
+            return weighted.mean()
+        if rows.keep is not None:
+            count = rows.keep.to(values.dtype) if count is None else torch.where(rows.keep, count, 0.0)
+        assert count is not None
+        return weighted.sum() / count.sum().clamp_min(torch.finfo(values.dtype).tiny)
+
+    def __str__(self) -> str:
+        return spec_of(self)
+
+    def __repr__(self) -> str:
+        return spec_of(self)
+
+    def __add__(self, other: object) -> Loss:
+        from .algebra import add
+
+        return add(self, other) if isinstance(other, Loss) else NotImplemented
+
+    def __radd__(self, other: object) -> Loss:
+        return self if other == 0 else NotImplemented
+
+    def __mul__(self, factor: object) -> Loss:
+        from .algebra import multiply
+
+        return multiply(factor, self) if isinstance(factor, (int, float)) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+def _class_weights(weight: Any) -> Tensor | None:
+    if weight is None:
+        return None
+    weight = torch.as_tensor(weight)
+    weight = weight if weight.is_floating_point() else weight.float()
+    if weight.dim() != 1 or not bool((weight.isfinite() & (weight >= 0)).all()):
+        raise ValueError("weight must be a vector of finite, non-negative class weights")
+    return weight.detach().clone()
+
+
+def _row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
+    if sample_weight.shape != shape:
+        raise ValueError(
+            f"sample_weight of shape {tuple(sample_weight.shape)} must have one entry per sample,"
+            f" shape {tuple(shape)}"
+        )
+    return sample_weight.reshape(-1)

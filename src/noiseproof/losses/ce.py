@@ -1,0 +1,38 @@
+"""Cross entropy: the sample furthest from its label gets the most gradient, wrong labels included."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from .margin_loss import MarginLoss
+
+
+def ce_value(margin: Tensor) -> Tensor:
+    return -logsigmoid(margin)
+
+
+def ce_emphasis(margin: Tensor) -> Tensor:
+    return torch.sigmoid(-margin)
+
+
+class CE(MarginLoss):
+    r"""Cross entropy, the same numbers as :func:`torch.nn.functional.cross_entropy`.
+
+    Loss:
+        :math:`-\log p`
+    Emphasis:
+        :math:`1-p`, largest in the limit :math:`p\to 0`
+    Shape:
+        logits (N, C, ...), target (N, ...) or soft (N, C, ...)
+    Example:
+        >>> CE()(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))
+        tensor(0.2395)
+    """
+
+    name = "ce"
+
+    def value(self, margin: Tensor) -> Tensor:
+        return ce_value(margin)
+
+    def emphasis(self, margin: Tensor) -> Tensor:
+        return ce_emphasis(margin)

@@ -1,0 +1,121 @@
+"""Losses users write in one line, from an emphasis or a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from typing_extensions import Unpack
+
+from .base import Outer
+from .integral import IntegralTable
+from .limits import choice
+from .margin_loss import MarginLoss
+
+REACH = 60.0
+"""Beyond this margin a user's emphasis is taken as constant when it is integrated."""
+
+
+def make(
+    kind: type[CustomLoss], function: Callable[..., Tensor], of: str, name: str | None
+) -> MarginLoss:
+    """Build the loss; with a name, register what builds it."""
+    loss = kind(function, of, name)
+    if name is not None:
+        from .registry import register
+
+        register(name, partial(kind, function, of, name))
+    return loss
+
+
+class CustomLoss(MarginLoss):
+    """Holds the user's function of ``(p, 1 - p)`` or of the margin."""
+
+    name = "custom"
+
+    def __init__(
+        self, function: Callable[..., Tensor], of: str, name: str | None, **outer: Unpack[Outer]
+    ) -> None:
+        super().__init__(**outer)
+        self.of = choice("custom loss", "of", of, ("p", "margin"))
+        self.function = function
+        self.given_name = name
+        self._check()
+
+    def _check(self) -> None:
+        margin = torch.linspace(-REACH, REACH, 241, dtype=torch.float64)
+        emphasis = self.emphasis(margin)
+        if emphasis.shape != margin.shape:
+            raise ValueError(f"{self}: the function must keep the shape of its input")
+        bad = ~(emphasis.isfinite() & (emphasis >= -1e-12 * emphasis.abs().max()))
+        if bad.any():
+            where, found = float(margin[bad][0]), float(emphasis[bad][0])
+            raise ValueError(
+                f"{self}: the emphasis is {found:.4g} at margin {where:.4g}; it must be finite and not"
+                " negative, since a loss falls as the margin grows"
+            )
+
+    def __str__(self) -> str:
+        return self.given_name or f"<unnamed {type(self).__name__} of {self.of}>"
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> Any:
+        if self.given_name is None:
+            return super().__reduce__()
+        return _restore, (self.given_name, self.outer())
+
+
+class EmphasisLoss(CustomLoss):
+    r"""Value by integration: to infinity where that converges, else the signed :math:`-\int_0^\Delta`."""
+
+    def __init__(
+        self, function: Callable[..., Tensor], of: str, name: str | None, **outer: Unpack[Outer]
+    ) -> None:
+        super().__init__(function, of, name, **outer)
+        ends = self.emphasis(torch.tensor([0.0, REACH], dtype=torch.float64))
+        anchor = REACH if float(ends[1]) <= 1e-12 * max(float(ends[0]), 1e-30) else 0.0
+        self._integral = IntegralTable(self.emphasis, low=-REACH, high=REACH, anchor=anchor)
+
+    def value(self, margin: Tensor) -> Tensor:
+        return self._integral(margin)
+
+    def emphasis(self, margin: Tensor) -> Tensor:
+        if self.of == "margin":
+            return self.function(margin)
+        return self.function(torch.sigmoid(margin), torch.sigmoid(-margin))
+
+
+class ValueLoss(CustomLoss):
+    """Emphasis by differentiating; p and 1 - p count as two variables, so neither rounds away."""
+
+    def value(self, margin: Tensor) -> Tensor:
+        if self.of == "margin":
+            return self.function(margin)
+        return self.function(torch.sigmoid(margin), torch.sigmoid(-margin))
+
+    def emphasis(self, margin: Tensor) -> Tensor:
+        def total(*inputs: Tensor) -> Tensor:
+            return self.function(*inputs).sum()
+
+        if self.of == "margin":
+            slope: Tensor = torch.func.grad(total)(margin)
+            return -slope
+        p, rest = torch.sigmoid(margin), torch.sigmoid(-margin)
+        by_p, by_rest = torch.func.grad(total, argnums=(0, 1))(p, rest)
+        return (by_rest - by_p) * p * rest
+
+
+def _restore(name: str, outer: Outer) -> MarginLoss:
+    from .registry import LOSSES
+
+    if name not in LOSSES:
+        raise ValueError(f"the loss {name!r} was pickled but is not registered here: register it first")
+    loss = LOSSES[name](**outer)
+    assert isinstance(loss, MarginLoss)
+    return loss
+
+

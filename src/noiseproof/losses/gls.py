@@ -1,0 +1,49 @@
+"""Generalised label smoothing: mix the label with the uniform distribution, or push away from it."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+from typing_extensions import Unpack
+
+from ..kernels import Wanted, class_margins, statistics_rows
+from .base import Outer
+from .finite import check_logits_finite, check_margins
+from .limits import number
+from .statistics_loss import RowLoss, present_classes
+
+
+class GLS(RowLoss):
+    r"""Cross entropy against the label smoothed by alpha, also called ``ls``.
+
+    Loss:
+        :math:`-\sum_k [(1-\alpha)1[k=y] + \alpha/K]\log p_k`
+    Emphasis:
+        not of the margin alone
+    Limits:
+        :math:`\alpha < 1`; positive smooths (torch's ``label_smoothing``), negative sharpens, 0 is CE
+    Shape:
+        logits (N, C, ...), target (N, ...) or soft (N, C, ...)
+    Example:
+        >>> GLS(alpha=0.1)(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))
+        tensor(0.3728)
+    Reference:
+        Wei et al., To Smooth or Not? When Label Smoothing Meets Noisy Labels, ICML 2022
+    """
+
+    name = "gls"
+
+    def __init__(self, *, alpha: float = 0.1, **outer: Unpack[Outer]) -> None:
+        super().__init__(**outer)
+        self.alpha = number(self.name, "alpha", alpha, "alpha < 1", lambda a: a < 1)
+
+    def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
+        row = statistics_rows(logits, target, Wanted(sum_z=True))
+        check_margins(row.margin, logits, target)
+        uniform = row.logsumexp - row.sum_z / present_classes(logits)
+        return self.alpha * uniform - (1 - self.alpha) * logsigmoid(row.margin)
+
+    def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
+        check_logits_finite(logits)
+        surprise = -logsigmoid(class_margins(logits)).masked_fill(logits == -torch.inf, 0.0)
+        uniform = surprise.sum(1, keepdim=True) / present_classes(logits).unsqueeze(1)
+        return self.alpha * uniform + (1 - self.alpha) * surprise

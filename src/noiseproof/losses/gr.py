@@ -1,0 +1,182 @@
+r"""Gradient rescaling: choose the emphasis curve itself, let the loss value follow from it."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+from typing_extensions import Unpack
+
+from .base import Outer
+from .integral import IntegralTable
+from .limits import choice, number
+from .margin_loss import MarginLoss
+from .supremum import Peak
+
+FLOAT32_SATURATION = 17.33
+"""Margin from which a float32 sigmoid rounds to 1."""
+
+
+def gr_exponent(margin: Tensor, *, beta: float, lam: float) -> Tensor:
+    r""":math:`\beta p^\lambda(1-p)`."""
+    return beta * torch.exp(lam * logsigmoid(margin) + logsigmoid(-margin))
+
+
+def gr_identity_value(margin: Tensor, *, beta: float, lam: float) -> Tensor:
+    r""":math:`\frac12\int_\Delta^\infty \beta p^\lambda(1-p)`: CE, GCE or MAE up to a factor."""
+    log_p = logsigmoid(margin)
+    return -beta / 2 * (torch.expm1(lam * log_p) / lam if lam > 0 else log_p)
+
+
+class GR(MarginLoss):
+    r"""Gradient rescaling: the L1 norm of the logit gradient is :math:`g(\beta p^\lambda(1-p))`.
+
+    Loss:
+        :math:`\int_\Delta^{saturation}` of the emphasis. With ``saturation=None`` the integral to infinity
+        where it converges (g = identity: exactly CE, GCE, MAE), else the signed :math:`-\int_0^\Delta`.
+    Emphasis:
+        :math:`\frac12 g(\beta p^\lambda(1-p))`, 0 beyond ``saturation``; largest at
+        :math:`p = \lambda/(1+\lambda)`
+    Limits:
+        :math:`\beta,\lambda\ge 0`; g = "exp" or "identity". Without a saturation a perfectly fitted sample
+        keeps weight 1 for ever and training collapses: by default the emphasis ends at 17.33 (g = "exp").
+        More noise wants larger lambda and beta: (12, 0.5), (16, 1), (12, 2) at 20, 40, 60% on CIFAR-10.
+        ``normalize="batch"`` divides by the batch mean of the weights, as the authors' code does.
+    Shape:
+        logits (N, C, ...), target (N, ...) or soft (N, C, ...)
+    Example:
+        >>> GR(beta=16.0, lam=1.0).emphasis(torch.tensor([-20.0, 0.0, 20.0]))
+        tensor([ 0.5000, 27.2991,  0.0000])
+    Reference:
+        Robust Discriminative Representation Learning via Gradient Rescaling: An Emphasis
+        Regularisation Perspective
+    """
+
+    name = "gr"
+
+    def __init__(
+        self,
+        *,
+        beta: float = 8.0,
+        lam: float = 0.5,
+        g: str = "exp",
+        saturation: float | None | Literal["default"] = "default",
+        normalize: str = "none",
+        **outer: Unpack[Outer],
+    ) -> None:
+        super().__init__(**outer)
+        self.beta = number(self.name, "beta", beta, "beta >= 0", lambda b: b >= 0)
+        self.lam = number(self.name, "lam", lam, "lam >= 0", lambda x: x >= 0)
+        self.g = choice(self.name, "g", g, ("exp", "identity"))
+        self.normalize = choice(self.name, "normalize", normalize, ("none", "batch"))
+        if saturation == "default":
+            saturation = FLOAT32_SATURATION if g == "exp" else None
+        if saturation is not None:
+            saturation = number(self.name, "saturation", saturation, "saturation > 0", lambda s: s > 0)
+        self.saturation = saturation
+        self._check_overflow()
+        self._integral = self._table() if self.g == "exp" else None
+
+    def value(self, margin: Tensor) -> Tensor:
+        if self.saturation is not None:
+            margin = margin.clamp(max=self.saturation)
+        if self._integral is not None:
+            return self._integral(margin)
+        value = gr_identity_value(margin, beta=self.beta, lam=self.lam)
+        if self.saturation is None:
+            return value
+        end = torch.full_like(margin, self.saturation)
+        return value - gr_identity_value(end, beta=self.beta, lam=self.lam)
+
+    def emphasis(self, margin: Tensor) -> Tensor:
+        emphasis = self._unsaturated(margin)
+        return emphasis if self.saturation is None else torch.where(margin > self.saturation, 0.0, emphasis)
+
+    def evaluate(
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        value, emphasis = self.value(margin), self.emphasis(margin)
+        if self.normalize == "none":
+            return value, emphasis
+        mean = batch_mean(2 * emphasis.detach(), mass)
+        return value / mean, emphasis / mean
+
+    def peak(self) -> Peak:
+        focus = self.lam / (1 + self.lam)
+        highest = self.beta * focus**self.lam / (1 + self.lam)
+        where = math.log(self.lam) if self.lam > 0 else -math.inf
+        if self.saturation is not None and where > self.saturation:
+            return super().peak()
+        weight = math.exp(highest) if self.g == "exp" else highest
+        return Peak(weight / 2, where if self.beta > 0 else math.nan)
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return () if self.saturation is None else (self.saturation,)
+
+    def _unsaturated(self, margin: Tensor) -> Tensor:
+        exponent = gr_exponent(margin, beta=self.beta, lam=self.lam)
+        return (torch.exp(exponent) if self.g == "exp" else exponent) / 2
+
+    def _check_overflow(self) -> None:
+        highest = self.beta * self.lam**self.lam / (1 + self.lam) ** (1 + self.lam)
+        if self.g == "exp" and highest > 80:
+            raise ValueError(
+                f"{self.name}: beta={self.beta} gives weights up to exp({highest:.0f}), which overflows"
+                " float32; choose a smaller beta"
+            )
+
+    def _table(self) -> IntegralTable:
+        flat = math.log(max(self.beta, 1.0) * 1e9) / max(self.lam, 0.01) if self.lam > 0 else 0.0
+        low = -max(40.0, flat)
+        anchor = 0.0 if self.saturation is None else self.saturation
+        high = max(40.0, anchor) if self.saturation is None else anchor
+        return IntegralTable(self._unsaturated, low=low, high=high, anchor=anchor)
+
+
+class IMAE(GR):
+    r"""Improved mean absolute error: MAE's focus with an exponential spread, GR with lambda = 1.
+
+    Loss:
+        :math:`\int_\Delta^{saturation}` of the emphasis, see :class:`GR`
+    Emphasis:
+        :math:`\frac12 e^{Tp(1-p)}`, largest at p = 1/2, 0 beyond ``saturation``
+    Limits:
+        :math:`T\ge 0`; 0.5 for clean, 8 for noisy labels in the paper
+    Shape:
+        logits (N, C, ...), target (N, ...) or soft (N, C, ...)
+    Example:
+        >>> IMAE(T=8.0).emphasis(torch.tensor([0.0]))
+        tensor([3.6945])
+    Reference:
+        Wang et al., IMAE for Noise-Robust Learning: Mean Absolute Error Does Not Treat Examples Equally
+        and Gradient Magnitude's Variance Matters, 2019
+    """
+
+    name = "imae"
+
+    def __init__(
+        self,
+        *,
+        T: float = 8.0,
+        saturation: float | None = FLOAT32_SATURATION,
+        normalize: str = "none",
+        **outer: Unpack[Outer],
+    ) -> None:
+        beta = number(self.name, "T", T, "T >= 0", lambda t: t >= 0)
+        super().__init__(beta=beta, lam=1.0, saturation=saturation, normalize=normalize, **outer)
+        self.T = beta
+
+
+def batch_mean(weights: Tensor, mass: Tensor | None) -> Tensor:
+    """Mean over everything that counts, on all processes together."""
+    share = torch.ones_like(weights) if mass is None else mass.to(weights.dtype)
+    sums = torch.stack([(weights * share).sum(), share.sum()])
+    if dist.is_available() and dist.is_initialized():
+        dist.all_reduce(sums)
+    tiny = torch.finfo(weights.dtype).tiny
+    return (sums[0] / sums[1].clamp_min(tiny)).clamp_min(tiny)

@@ -1,0 +1,93 @@
+"""Losses of the margin alone: a value, an emphasis, and nothing else to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ..kernels import attach, class_margins, margin_rows
+from .base import Loss
+from .finite import check_logits_finite, check_margins
+from .rows import Rows
+from .supremum import Peak, find_peak
+
+
+class MarginLoss(Loss):
+    r"""A loss :math:`\ell(\Delta)`: implement ``value`` and ``emphasis`` :math:`= -d\ell/d\Delta \ge 0`.
+
+    Its gradient is :math:`\text{emphasis}(\Delta)\cdot(\mathrm{softmax}_{j\ne y}(z) - e_y)` for every
+    such loss, so the L1 norm of the logit gradient is twice the emphasis.
+    """
+
+    def value(self, margin: Tensor) -> Tensor:
+        """Elementwise value."""
+        raise NotImplementedError
+
+    def emphasis(self, margin: Tensor) -> Tensor:
+        """Elementwise emphasis, never including class or sample weights."""
+        raise NotImplementedError
+
+    def evaluate(
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Value and emphasis inside a batch of ``num_classes`` logits.
+
+        ``mass`` says how much each margin counts (None: all alike), for losses that look at the batch.
+        """
+        return self.value(margin), self.emphasis(margin)
+
+    def peak(self) -> Peak:
+        """Supremum of the emphasis and the margin where it is reached."""
+        return find_peak(self.emphasis, str(self))
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Margins where the emphasis jumps."""
+        return ()
+
+    def hard_rows(self, rows: Rows) -> Tensor:
+        def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
+            check_margins(margin, rows.logits, rows.target)
+            return self.evaluate(margin, num_classes=rows.logits.shape[1], mass=rows.keep)
+
+        return margin_rows(rows.logits, rows.target, evaluate, rows.keep)
+
+    def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
+        check_logits_finite(logits)
+        margins = torch.where(mass > 0, class_margins(logits), 0.0)
+        return attach(margins, *self.evaluate(margins, num_classes=logits.shape[1], mass=mass))
+
+    @staticmethod
+    def from_emphasis(
+        function: Callable[..., Tensor], *, name: str | None = None, of: str = "p"
+    ) -> MarginLoss:
+        r"""A loss from its emphasis: ``function(p, 1 - p)``, or ``function(margin)`` with ``of="margin"``.
+
+        The value is :math:`\int_\Delta^\infty` of the emphasis where that converges, else
+        :math:`-\int_0^\Delta`. With a ``name`` the loss is registered: it parses, prints and pickles.
+
+        Example:
+            >>> loss = MarginLoss.from_emphasis(lambda p, q: p * q)
+            >>> loss(torch.tensor([[1.0, 1.0]]), torch.tensor([0]))
+            tensor(0.5000)
+        """
+        from .custom import EmphasisLoss, make
+
+        return make(EmphasisLoss, function, of, name)
+
+    @staticmethod
+    def from_value(
+        function: Callable[..., Tensor], *, name: str | None = None, of: str = "p"
+    ) -> MarginLoss:
+        """A loss from its value: ``function(p, 1 - p)``, or ``function(margin)`` with ``of="margin"``.
+
+        Example:
+            >>> loss = MarginLoss.from_value(lambda p, q: 2 * q)
+            >>> loss.emphasis(torch.tensor(0.0))
+            tensor(0.5000)
+        """
+        from .custom import ValueLoss, make
+
+        return make(ValueLoss, function, of, name)

@@ -1,0 +1,54 @@
+"""Mean squared error of the softmax: half of MAE plus a pull towards uncertain outputs."""
+
+import torch
+from torch import Tensor
+from typing_extensions import Unpack
+
+from ..kernels import Wanted, attach, class_margins, statistics_rows
+from .base import Outer
+from .finite import check_logits_finite, check_margins
+from .limits import number
+from .mae import mae_emphasis, mae_value
+from .statistics_loss import RowLoss
+
+
+class MSE(RowLoss):
+    r"""Squared error between softmax and one-hot label, with its two parts weighed apart.
+
+    Loss:
+        :math:`(1-p_y) + \alpha\sum_k p_k^2`; alpha = 1/2 is
+        :math:`\frac12 + \frac12\sum_k(1[k=y]-p_k)^2`
+    Emphasis:
+        not of the margin alone
+    Limits:
+        :math:`\alpha\ge 0`; 0 is half of MAE
+    Shape:
+        logits (N, C, ...), target (N, ...) or soft (N, C, ...)
+    Example:
+        >>> MSE()(torch.zeros(1, 4), torch.tensor([0]))
+        tensor(0.8750)
+    Reference:
+        A Curriculum View of Robust Loss Functions, Table 7
+    """
+
+    name = "mse"
+
+    def __init__(self, *, alpha: float = 0.5, **outer: Unpack[Outer]) -> None:
+        super().__init__(**outer)
+        self.alpha = number(self.name, "alpha", alpha, "alpha >= 0", lambda a: a >= 0)
+
+    def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
+        row = statistics_rows(logits, target, Wanted(squares=True))
+        check_margins(row.margin, logits, target)
+        return half_mae(row.margin) + self.alpha * row.sum_p2
+
+    def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
+        check_logits_finite(logits)
+        margins = class_margins(logits)
+        purity = torch.sigmoid(margins).square().sum(1, keepdim=True)
+        return half_mae(margins) + self.alpha * purity
+
+
+def half_mae(margin: Tensor) -> Tensor:
+    """1 - p with its exact gradient."""
+    return attach(margin, mae_value(margin) / 2, mae_emphasis(margin) / 2)

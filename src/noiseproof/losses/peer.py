@@ -1,0 +1,81 @@
+"""Peer loss: subtract the loss of a random sample under the label of another, unrelated one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from typing_extensions import Unpack
+
+from .base import Loss, Outer
+from .limits import number
+from .rows import Rows
+from .statistics_loss import RowLoss
+
+
+class Peer(RowLoss):
+    r"""Peer loss of another loss.
+
+    Loss:
+        :math:`L(z_i,y_i) - \alpha L(z_{a(i)},y_{b(i)})` with a, b independent permutations of the rows that
+        are kept. They are a function of ``seed`` and the number of training batches seen (the buffer
+        ``step``), the same on every device, and touch no global random state.
+    Limits:
+        :math:`\alpha\ge 0`; its expectation is L minus alpha times the blind loss of
+        :class:`~noiseproof.losses.CR`
+    Shape:
+        logits (N, C, ...), target (N, ...) or soft (N, C, ...)
+    Example:
+        >>> from noiseproof import losses
+        >>> round(float(Peer(losses.CE())(torch.zeros(2, 4), torch.tensor([0, 1]))), 6)
+        0.0
+    Reference:
+        Liu & Guo, Peer Loss Functions: Learning from Noisy Labels without Knowing Noise Rates, ICML 2020
+    """
+
+    name = "peer"
+    step: Tensor
+
+    def __init__(
+        self, inner: Loss | str, *, alpha: float = 1.0, seed: int = 0, **outer: Unpack[Outer]
+    ) -> None:
+        super().__init__(**outer)
+        self.base = Loss.of(inner)
+        self.alpha = number(self.name, "alpha", alpha, "alpha >= 0", lambda a: a >= 0)
+        rule = "a whole number from 0 on"
+        self.seed = int(number(self.name, "seed", seed, rule, lambda s: s >= 0 and s == int(s)))
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    @property
+    def inner(self) -> tuple[Loss, ...]:
+        return (self.base,)
+
+    def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
+        a, b = self._permutations(logits.shape[0], keep)
+        own = self.base.hard_rows(Rows(logits, target, keep, target.shape))
+        peers = self.base.hard_rows(Rows(logits[a], target[b], keep, target.shape))
+        return own - self.alpha * peers
+
+    def soft_rows(self, logits: Tensor, soft: Tensor) -> Tensor:
+        a, b = self._permutations(logits.shape[0], None)
+        return self.base.soft_rows(logits, soft) - self.alpha * self.base.soft_rows(logits[a], soft[b])
+
+    def _permutations(self, rows: int, keep: Tensor | None) -> tuple[Tensor, Tensor]:
+        step = self.step.clone()
+        if self.training:
+            self.step += 1
+        number_of_row = torch.arange(rows, device=step.device)
+        rank = number_of_row if keep is None else (keep.long().cumsum(0) - 1).clamp_min(0)
+        orders = []
+        for side in (1, 2):
+            key = mix(mix(mix(number_of_row) + step) + 2 * self.seed + side)
+            key = key if keep is None else torch.where(keep, key, torch.iinfo(torch.int64).max)
+            orders.append(key.argsort(stable=True)[rank])
+        return orders[0], orders[1]
+
+
+def mix(number: Tensor) -> Tensor:
+    """A bijective scrambling of 64-bit integers (the finaliser of splitmix64, on signed integers)."""
+    for multiplier, bits in ((-4658895280553007687, 30), (-7723592293110705685, 27), (1, 31)):
+        shifted = (number >> bits) & ((1 << (64 - bits)) - 1)
+        number = (number ^ shifted) * multiplier
+    return number + 0x1E3779B97F4A7C15

@@ -1,0 +1,104 @@
+"""From any layout torch accepts to rows: (N, C), (C,) or (N, C, d1, ...) become (rows, C)."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..kernels import values_can_be_checked
+
+
+class Rows(NamedTuple):
+    """A batch as rows. ``target`` is (N,) class indices, 0 where ignored, or (N, C) soft targets."""
+
+    logits: Tensor
+    target: Tensor
+    keep: Tensor | None
+    """False where the row is ignored; None when every row counts."""
+    shape: torch.Size
+    """Shape of the unreduced loss."""
+
+    @property
+    def is_soft(self) -> bool:
+        return self.target.dim() == 2
+
+
+def as_rows(logits: Tensor, target: Tensor, ignore_index: int) -> Rows:
+    """Check shapes and dtypes always, values where that is free, and flatten."""
+    check_logits(logits)
+    shape = logits.shape[:1] + logits.shape[2:] if logits.dim() > 1 else torch.Size(())
+    flat = flatten_classes(logits)
+    if target.is_floating_point():
+        _check_soft(logits, target)
+        return Rows(flat, flatten_classes(target), None, shape)
+    if target.is_complex() or target.shape != shape:
+        raise ValueError(
+            f"target of shape {tuple(target.shape)} and dtype {target.dtype} does not fit logits of"
+            f" shape {tuple(logits.shape)}: expected class indices of shape {tuple(shape)}, or"
+            f" floating point class probabilities of shape {tuple(logits.shape)}"
+        )
+    target = target.long()
+    keep = kept_rows(target, flat.shape[1], ignore_index)
+    if keep is not None:
+        target = torch.where(keep, target, 0)
+        keep = keep.reshape(-1)
+    return Rows(flat, target.reshape(-1), keep, shape)
+
+
+def check_logits(logits: Tensor) -> None:
+    if not logits.is_floating_point():
+        raise TypeError(f"logits must be floating point, got {logits.dtype}")
+    if logits.dim() == 0:
+        raise ValueError("logits must have a class dimension, got a scalar")
+    classes = logits.shape[1] if logits.dim() > 1 else logits.shape[0]
+    if classes < 2:
+        raise ValueError(
+            f"logits of shape {tuple(logits.shape)} have {classes} class: a margin needs at least 2"
+            " (for one logit per label use binary(...))"
+        )
+
+
+def flatten_classes(tensor: Tensor) -> Tensor:
+    """(N, C, d1, ...) to (N*d1*..., C)."""
+    if tensor.dim() == 2:
+        return tensor
+    if tensor.dim() == 1:
+        return tensor.unsqueeze(0)
+    return tensor.movedim(1, -1).reshape(-1, tensor.shape[1])
+
+
+def kept_rows(target: Tensor, classes: int, ignore_index: int) -> Tensor | None:
+    """Which targets count; where values can be read, None if all do, ValueError if one is no class."""
+    if not values_can_be_checked(target):
+        return target != ignore_index
+    if target.numel() == 0:
+        return None
+    low, high = (int(bound) for bound in torch.aminmax(target))
+    in_range = low >= 0 and high < classes
+    if in_range and not 0 <= ignore_index < classes:
+        return None
+    keep = target != ignore_index
+    if not in_range:
+        _raise_for_stray(target, keep & ((target < 0) | (target >= classes)), classes, ignore_index)
+    return None if keep.all() else keep
+
+
+def _raise_for_stray(target: Tensor, stray: Tensor, classes: int, ignore_index: int) -> None:
+    if not stray.any():
+        return
+    where = tuple(stray.nonzero()[0].tolist())
+    position = ", ".join(str(i) for i in where)
+    raise ValueError(
+        f"target[{position}] = {int(target[where])} is no class: with {classes} classes labels run"
+        f" from 0 to {classes - 1}; rows to skip carry ignore_index={ignore_index}"
+    )
+
+
+def _check_soft(logits: Tensor, target: Tensor) -> None:
+    if target.shape != logits.shape:
+        raise ValueError(
+            f"soft target of shape {tuple(target.shape)} must have the shape of the logits,"
+            f" {tuple(logits.shape)} (class indices must be integers, got {target.dtype})"
+        )
+    if values_can_be_checked(target) and not bool(((target >= 0) & target.isfinite()).all()):
+        raise ValueError("soft targets must be finite and not negative")

@@ -1,0 +1,173 @@
+"""Figures of the papers that need no training: emphasis curves and initial margins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..losses.curves import curve
+from ..losses.drawing import (
+    COLOURS,
+    DASHES,
+    grid,
+    plot_curves,
+    plot_initial_margins,
+    simulate_initial_margins,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class CurveFigure:
+    """What one figure shows: one list of specs per panel."""
+
+    title: str
+    panels: dict[str, list[str]]
+    x: str = "p"
+    kind: str = "emphasis"
+    """"emphasis", "weight" (L1 norm, twice the emphasis), "unit" (divided by its peak), "value" or "start"."""
+    classes: tuple[int, ...] = field(default=())
+    """Initial margins drawn behind; the first settles scale and shift."""
+
+
+def _gr(*settings: tuple[float, float]) -> list[str]:
+    return [f"gr(beta={beta}, lam={lam})" for beta, lam in settings]
+
+
+TABLE8 = ["ce", "sce(q=0.7)", "gce(q=0.3)", "aul(a=1.1, q=5)", "agce(a=0.1, q=0.1)", "mae"]
+TABLE8_INFERIOR = ["aul(a=3, q=0.7)", "agce(a=1.6, q=2)"]
+TABLE12 = ["ce", "sce(q=0.95)", "gce(q=0.4)", "aul(a=2, q=2)", "mae", "agce(a=3, q=4)"]
+
+CURVE_FIGURES: dict[str, CurveFigure] = {
+    "gr.figure1a": CurveFigure(
+        "GR Figure 1a: GR, CCE, MAE, GCE",
+        {"": ["ce", "mae", "gce(q=0.7)", *_gr((2, 0), (8, 0.5), (12, 1))]},
+        kind="weight",
+    ),
+    "gr.figure1b": CurveFigure(
+        "GR Figure 1b: one focus, many spreads",
+        {
+            "λ = 0.5": _gr((4, 0.5), (8, 0.5), (12, 0.5), (16, 0.5)),
+            "λ = 2": _gr((12, 2), (16, 2), (20, 2), (24, 2)),
+        },
+        kind="weight",
+    ),
+    "gr.figure1c": CurveFigure(
+        "GR Figure 1c: β = 8, the focus moves with λ",
+        {"": _gr((8, 0), (8, 0.5), (8, 1), (8, 2), (8, 4))},
+        kind="weight",
+    ),
+    "imae.figure1": CurveFigure(
+        "IMAE Figure 1: CCE, MAE and IMAE", {"": ["ce", "mae", "imae(T=8)"]}, kind="weight"
+    ),
+    "imae.figure3": CurveFigure(
+        "IMAE Figure 3: the loss as the area from p to 1 (ends at the saturation: the printed integral diverges)",
+        {"": ["ce", "mae", "imae(T=2)", "imae(T=4)", "imae(T=8)"]},
+        kind="value",
+    ),
+    "imae.figure5": CurveFigure(
+        "IMAE Figure 5: T sets the spread",
+        {"": [f"imae(T={T})" for T in (0, 0.5, 1, 2, 4, 8)]},
+        kind="weight",
+    ),
+    "curriculum.figure2": CurveFigure(
+        "Curriculum Figure 2: losses of Table 2, at their maximum 1",
+        {"tuned": TABLE8, "inferior settings": [*TABLE8_INFERIOR, "mae"]},
+        x="margin",
+        kind="unit",
+        classes=(100, 10),
+    ),
+    "curriculum.figure5": CurveFigure(
+        "Curriculum Figure 5: what the hyper-parameters do",
+        {
+            "GCE": [f"gce(q={q})" for q in (0.1, 0.3, 0.5, 0.7, 1)],
+            "SCE": [f"sce(q={q})" for q in (0.1, 0.5, 0.7, 0.95, 1)],
+            "AUL": ["aul(a=1.1, q=5)", "aul(a=2, q=2)", "aul(a=3, q=0.7)", "aul(a=5.5, q=3)"],
+            "AGCE": ["agce(a=0.1, q=0.1)", "agce(a=0.6, q=0.6)", "agce(a=1.6, q=2)", "agce(a=3, q=4)"],
+            "AEL": [f"ael(q={q})" for q in (0.2, 0.5, 1, 2.5)],
+            "TCE": [f"tce(order={n})" for n in (1, 2, 4, 10, 50)],
+            "focal": [f"focal(gamma={g})" for g in (0, 0.5, 1, 2, 4)],
+            "CE and MAE": ["ce", "mae"],
+        },
+        x="margin",
+        classes=(100,),
+    ),
+    "curriculum.figure6": CurveFigure(
+        "Curriculum Figure 6: margins before training, logits iid N(0, 1)",
+        {"": []},
+        x="margin",
+        kind="start",
+        classes=(10, 100, 1000),
+    ),
+    "curriculum.figure7": CurveFigure(
+        "Curriculum Figure 7: MAE as it is, shifted and scaled, 100 classes",
+        {"": ["mae", "shift(mae, tau=2.6018)", "scale(mae, tau=2.6018)"]},
+        x="margin",
+        kind="unit",
+        classes=(100, 10),
+    ),
+    "curriculum.figure8": CurveFigure(
+        "Curriculum Figure 8: losses of Table 5, at their maximum 1",
+        {"": TABLE12},
+        x="margin",
+        kind="unit",
+        classes=(10,),
+    ),
+}
+
+
+def draw(name: str) -> Figure:
+    """Draw one figure by name."""
+    if name not in CURVE_FIGURES:
+        raise ValueError(f"unknown figure {name!r} (known: {', '.join(CURVE_FIGURES)})")
+    import matplotlib.pyplot as plt
+
+    wanted = CURVE_FIGURES[name]
+    count = len(wanted.panels)
+    columns = min(count, 2 if count <= 2 else 4)
+    rows = -(-count // columns)
+    size = (6.8, 4.4) if count == 1 else (4.6 * columns, 3.6 * rows)
+    figure, axes = plt.subplots(rows, columns, squeeze=False, figsize=size, layout="constrained")
+    for panel, ax in zip(wanted.panels, axes.flat, strict=False):
+        _draw_panel(wanted, panel, ax)
+    figure.suptitle(wanted.title, fontsize="medium")
+    return figure
+
+
+def _draw_panel(wanted: CurveFigure, panel: str, ax: Axes) -> None:
+    classes = wanted.classes[0] if wanted.classes else None
+    curves = [curve(spec, classes) for spec in wanted.panels[panel]]
+    if wanted.kind == "start":
+        _draw_start(wanted.classes, ax)
+    elif wanted.kind == "value":
+        _draw_values(wanted.panels[panel], ax)
+    else:
+        factor = 2.0 if wanted.kind == "weight" else 1.0
+        plot_curves(curves, ax=ax, x=wanted.x, unit=wanted.kind == "unit", factor=factor)
+        for number, count in enumerate(wanted.classes):
+            plot_initial_margins(count, ax=ax, x=wanted.x, number=number)
+    ax.set_title(panel, fontsize="medium")
+
+
+def _draw_values(specs: list[str], ax: Axes) -> None:
+    p, margin = grid("p")
+    for number, spec in enumerate(specs):
+        ax.plot(p, curve(spec).value(margin), color=COLOURS[number], linestyle=DASHES[number], label=spec)
+    ax.set(xlabel="probability of the label, p", ylabel="loss", ylim=(0, 25))
+    ax.legend(frameon=False, fontsize="small", handlelength=3)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_start(classes: tuple[int, ...], ax: Axes) -> None:
+    for number, count in enumerate(classes):
+        density, edges = torch.histogram(simulate_initial_margins(count), 80, density=True)
+        middle = (edges[1:] + edges[:-1]) / 2
+        ax.plot(middle, density, color=COLOURS[number], linestyle=DASHES[number], label=f"{count} classes")
+    ax.set(xlabel="margin Δ", ylabel="density")
+    ax.legend(frameon=False, handlelength=3)
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,45 @@
+"""Small problems the checks share; everything is a function of its own seed."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor
+
+from ..losses import Loss
+
+CLASSES = 5
+
+
+def problem(rows: int = 12, classes: int = CLASSES, *, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Logits with moderate margins in float64, and labels."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = 2 * torch.randn(rows, classes, dtype=torch.float64, generator=generator)
+    return logits, torch.randint(classes, (rows,), generator=generator)
+
+
+def variant(loss: Loss, **settings: object) -> Loss:
+    """A frozen copy of the loss with other outer settings: a function of its inputs alone."""
+    copied = copy.deepcopy(loss).eval()
+    for name, value in {"reduction": "mean", "ignore_index": -100, "weight": None, **settings}.items():
+        setattr(copied, name, value)
+    return copied
+
+
+def value_and_gradient(loss: Loss, logits: Tensor, target: Tensor, **options: Tensor) -> tuple[Tensor, Tensor]:
+    leaf = logits.detach().clone().requires_grad_()
+    value = loss(leaf, target, **options)
+    (gradient,) = torch.autograd.grad(value.sum(), leaf)
+    return value.detach(), gradient
+
+
+def assert_close(found: Tensor, wanted: Tensor, tolerance: float = 1e-12) -> None:
+    """Relative to the largest entry, or absolute below 1."""
+    torch.testing.assert_close(
+        found.double(), wanted.double(), rtol=tolerance, atol=tolerance * max(1.0, _largest(wanted))
+    )
+
+
+def _largest(tensor: Tensor) -> float:
+    return float(tensor.abs().max()) if tensor.numel() else 0.0
