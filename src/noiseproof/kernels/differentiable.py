@@ -46,6 +46,12 @@ def class_margins(logits: Tensor) -> Tensor:
     return lower.scatter(-1, column, margin(wide, top).unsqueeze(-1))
 
 
+def present_classes(logits: Tensor) -> Tensor:
+    """How many classes of each row are not masked with -inf, as a float column."""
+    count = (logits != NEGATIVE_INFINITY).sum(-1, keepdim=True)
+    return count.to(accumulation_dtype(logits.dtype))
+
+
 def attach(margin: Tensor, value: Tensor, emphasis: Tensor) -> Tensor:
     r"""``value`` whose derivative with respect to the margin is :math:`-` ``emphasis``.
 

@@ -1,7 +1,7 @@
 """Autograd functions over the two passes: one for losses of the margin, one for all statistics."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -14,38 +14,69 @@ Evaluate: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Margins of shape (N,) to their values and emphases."""
 
 
+class Partials(NamedTuple):
+    """Derivatives of a loss with respect to the row statistics, columns (N, 1); None for zero."""
+
+    margin: Tensor | None = None
+    logsumexp: Tensor | None = None
+    sum_z: Tensor | None = None
+    sum_p2: Tensor | None = None
+    sum_pz: Tensor | None = None
+
+
+EvaluateStatistics: TypeAlias = Callable[[Statistics, Tensor | None], tuple[Tensor, Partials]]
+"""Statistics and numbers of present classes, columns (N, 1), to values and partial derivatives."""
+
+
 def margin_rows(
-    logits: Tensor, target: Tensor, evaluate: Evaluate, keep: Tensor | None = None
+    logits: Tensor,
+    target: Tensor,
+    evaluate: Evaluate,
+    keep: Tensor | None = None,
+    mean: bool = False,
 ) -> Tensor:
     """Per-row value of a function of the margin whose gradient is its emphasis.
 
     (N, C), (N,) -> (N,). Rows where ``keep`` is False count as margin 0 when evaluated and give
-    value 0 and gradient 0, whatever their logits hold.
+    value 0 and gradient 0, whatever their logits hold. ``mean`` gives the mean over all rows, which
+    saves small batches a node of the graph.
     """
     if is_plain_eager():
-        rows: Tensor = _MarginRows.apply(logits, target, evaluate, keep)  # type: ignore[no-untyped-call]
+        rows: Tensor = _MarginRows.apply(logits, target, evaluate, keep, mean)  # type: ignore[no-untyped-call]
         return rows
     if keep is not None:
         logits = torch.where(keep.unsqueeze(-1), logits, 0.0)
     margin = differentiable.margin(logits, target)
     margin = margin if keep is None else torch.where(keep, margin, 0.0)
     rows = differentiable.attach(margin, *evaluate(margin))
-    return rows if keep is None else torch.where(keep, rows, 0.0)
+    rows = rows if keep is None else torch.where(keep, rows, 0.0)
+    return rows.mean() if mean else rows
 
 
-def statistics_rows(
-    logits: Tensor, target: Tensor, wanted: Wanted = Wanted(True, True, True)
-) -> Statistics:
-    """All row statistics, differentiable; those not wanted are zeros. (N, C), (N,) -> 5 x (N,)"""
+def statistics_rows(logits: Tensor, target: Tensor) -> Statistics:
+    """All row statistics, differentiable. (N, C), (N,) -> 5 x (N,)"""
     if is_plain_eager():
-        return Statistics(*_StatisticsRows.apply(logits, target, wanted))  # type: ignore[no-untyped-call]
+        return Statistics(*_StatisticsRows.apply(logits, target))  # type: ignore[no-untyped-call]
     return Statistics(*differentiable.statistics(logits, target))
+
+
+def statistics_loss_rows(
+    logits: Tensor, target: Tensor, evaluate: EvaluateStatistics, wanted: Wanted
+) -> Tensor:
+    """Per-row value of a function of the statistics, from its value and partial derivatives.
+
+    (N, C), (N,) -> (N,). Statistics that are not wanted are zeros.
+    """
+    if is_plain_eager():
+        rows: Tensor = _StatisticsLoss.apply(logits, target, evaluate, wanted)  # type: ignore[no-untyped-call]
+        return rows
+    return _differentiable_value(logits, target, evaluate)
 
 
 class _MarginRows(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, logits: Tensor, target: Tensor, evaluate: Evaluate, keep: Tensor | None
+        ctx: Any, logits: Tensor, target: Tensor, evaluate: Evaluate, keep: Tensor | None, mean: bool
     ) -> Tensor:
         column = target.unsqueeze(1)
         first = reference.exponentials(logits, column)
@@ -56,22 +87,23 @@ class _MarginRows(torch.autograd.Function):
             value, emphasis = evaluate(torch.where(keep, margin, 0.0))
             value, emphasis = torch.where(keep, value, 0.0), torch.where(keep, emphasis, 0.0)
         ctx.save_for_backward(logits, target, keep, emphasis, first.peak, first.mass, first.kept)
-        ctx.evaluate = evaluate
-        return value
+        ctx.evaluate, ctx.mean = evaluate, mean
+        return value.mean() if mean else value
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         logits, target, keep, emphasis, peak, mass, kept = ctx.saved_tensors
+        if ctx.mean:
+            upstream = upstream / logits.shape[0]
         if torch.is_grad_enabled():
             grad = _differentiable_gradient(logits, target, keep, ctx.evaluate, upstream)
-            return grad, None, None, None
+            return grad, None, None, None, None
         step = (upstream * emphasis).unsqueeze(1)
-        first = Exponentials(peak, mass, None, None, None, kept)
-        coefficients = Coefficients(label=-step, others=step)
-        grad = reference.gradient(logits, target.unsqueeze(1), first, coefficients)
+        first = Exponentials(peak, mass, None, None, None, None, kept)
+        grad = reference.descend(logits, target.unsqueeze(1), first, step)
         if keep is not None:
             grad.masked_fill_(~keep.unsqueeze(1), 0.0)
-        return grad, None, None, None
+        return grad, None, None, None, None
 
 
 def _differentiable_gradient(
@@ -88,26 +120,59 @@ def _differentiable_gradient(
 
 class _StatisticsRows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, target: Tensor, wanted: Wanted) -> tuple[Tensor, ...]:  # type: ignore[override]
+    def forward(ctx: Any, logits: Tensor, target: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
         column = target.unsqueeze(1)
-        first = reference.exponentials(logits, column, wanted)
-        columns = _statistics_from(logits, column, first)
-        ctx.save_for_backward(logits, target, *first, *columns)
-        return tuple(c.squeeze(1) for c in columns)
+        first = reference.exponentials(logits, column, Wanted(True, True, True))
+        row = _statistics_from(logits, column, first)
+        ctx.save_for_backward(logits, target, *first, *row)
+        return tuple(c.squeeze(1) for c in row)
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
         logits, target, *saved = ctx.saved_tensors
-        first, row = Exponentials(*saved[:6]), Statistics(*saved[6:])
         if torch.is_grad_enabled():
             outputs = differentiable.statistics(logits, target)
             (grad,) = torch.autograd.grad(outputs, logits, upstream, create_graph=True)
-            return grad, None, None
+            return grad, None
+        step = Partials(*(u.unsqueeze(1) for u in upstream))
+        return _statistics_gradient(logits, target, saved, step), None
+
+
+class _StatisticsLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, logits: Tensor, target: Tensor, evaluate: EvaluateStatistics, wanted: Wanted
+    ) -> Tensor:
         column = target.unsqueeze(1)
-        label = logits.gather(1, column).to(first.mass.dtype)
-        step = Statistics(*(u.unsqueeze(1) for u in upstream))
-        coefficients = _coefficients(row, step, first, label)
-        return reference.gradient(logits, column, first, coefficients), None, None
+        first = reference.exponentials(logits, column, wanted)
+        row = _statistics_from(logits, column, first)
+        value, partial = evaluate(row, first.classes)
+        ctx.evaluate = evaluate
+        ctx.save_for_backward(logits, target, *first, *row, *partial)
+        return value.squeeze(1)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+        logits, target, *saved = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            value = _differentiable_value(logits, target, ctx.evaluate)
+            (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
+            return grad, None, None, None
+        column = upstream.unsqueeze(1)
+        step = Partials(*(None if p is None else p * column for p in saved[12:]))
+        return _statistics_gradient(logits, target, saved, step), None, None, None
+
+
+def _differentiable_value(logits: Tensor, target: Tensor, evaluate: EvaluateStatistics) -> Tensor:
+    row = Statistics(*(c.unsqueeze(-1) for c in differentiable.statistics(logits, target)))
+    return evaluate(row, differentiable.present_classes(logits))[0].squeeze(-1)
+
+
+def _statistics_gradient(logits: Tensor, target: Tensor, saved: list[Any], step: Partials) -> Tensor:
+    first, row = Exponentials(*saved[:7]), Statistics(*saved[7:12])
+    column = target.unsqueeze(1)
+    label = logits.gather(1, column).to(first.mass.dtype)
+    return reference.gradient(logits, column, first, _coefficients(row, step, first, label))
 
 
 def _statistics_from(logits: Tensor, column: Tensor, first: Exponentials) -> Statistics:
@@ -123,19 +188,25 @@ def _statistics_from(logits: Tensor, column: Tensor, first: Exponentials) -> Sta
     )
 
 
-def _coefficients(row: Statistics, step: Statistics, first: Exponentials, label: Tensor) -> Coefficients:
+def _coefficients(
+    row: Statistics, step: Partials, first: Exponentials, label: Tensor
+) -> Coefficients:
     """The chain rule of the five statistics, collected per row without differences of near-equals."""
     p, rest = torch.sigmoid(row.margin), torch.sigmoid(-row.margin)
-    at_label = step.margin + p * step.logsumexp + step.sum_z
-    others = rest * step.logsumexp - step.margin
+    at_label = torch.zeros_like(p) if step.margin is None else step.margin
+    others = -at_label
     square = product = None
-    if first.squares is not None:
-        square = 2 * step.sum_p2 * rest**2
-        at_label = at_label + 2 * step.sum_p2 * p * rest * (p - rest * first.squares / first.mass**2)
-        others = others - 2 * step.sum_p2 * rest * row.sum_p2
-    if first.products is not None:
+    if step.logsumexp is not None:
+        at_label, others = at_label + p * step.logsumexp, others + rest * step.logsumexp
+    if step.sum_z is not None:
+        at_label = at_label + step.sum_z
+    if step.sum_p2 is not None and first.squares is not None:
+        slope = 2 * step.sum_p2 * rest
+        square = slope * rest
+        at_label = at_label + slope * p * (p - rest * first.squares / first.mass**2)
+        others = others - slope * row.sum_p2
+    if step.sum_pz is not None:
         product = step.sum_pz * rest
         at_label = at_label + step.sum_pz * p * (1 + label - row.sum_pz)
-        others = others + step.sum_pz * rest * (1 - row.sum_pz)
-    shift = None if first.sum_z is None else step.sum_z
-    return Coefficients(at_label, others, square, product, shift)
+        others = others + product * (1 - row.sum_pz)
+    return Coefficients(at_label, others, square, product, step.sum_z)

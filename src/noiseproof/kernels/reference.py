@@ -43,11 +43,20 @@ class Exponentials(NamedTuple):
 
     peak: Tensor
     mass: Tensor
+    classes: Tensor | None
+    """How many classes are not masked; found together with ``sum_z``."""
     sum_z: Tensor | None
     squares: Tensor | None
     products: Tensor | None
     kept: Tensor | None
-    """exp(z - peak), 0 at the label; only for inputs so small that keeping it costs nothing."""
+    """exp(z - peak), -mass at the label: the direction times mass. Only for inputs so small that
+    keeping it costs nothing."""
+
+    def may_be_masked(self, classes: int) -> bool:
+        """False where it is known that no class is masked, without asking a device."""
+        if self.classes is None or self.classes.device.type != "cpu":
+            return True
+        return bool((self.classes < classes).any())
 
 
 class Coefficients(NamedTuple):
@@ -60,16 +69,12 @@ class Coefficients(NamedTuple):
     product: Tensor | None = None
     shift: Tensor | None = None
 
-    @property
-    def is_plain(self) -> bool:
-        """True when the gradient is the softmax direction times one number per row."""
-        return self.square is None and self.product is None
 
-
-def row_blocks(logits: Tensor) -> Iterator[slice]:
+def row_blocks(logits: Tensor, elements: int = BLOCK_ELEMENTS) -> Iterator[slice]:
+    """Slices of rows, each about so many logits; one slice on devices without a cache to respect."""
     rows, classes = logits.shape
-    whole = logits.device.type != "cpu" or logits.numel() <= BLOCK_ELEMENTS
-    step = max(1, rows if whole else BLOCK_ELEMENTS // classes)
+    whole = logits.device.type != "cpu" or logits.numel() <= elements
+    step = max(1, rows if whole else elements // classes)
     for start in range(0, rows, step):
         yield slice(start, start + step)
 
@@ -77,9 +82,9 @@ def row_blocks(logits: Tensor) -> Iterator[slice]:
 def exponentials(logits: Tensor, column: Tensor, wanted: Wanted = Wanted()) -> Exponentials:
     """First pass. ``column`` is the target of shape (N, 1)."""
     if logits.numel() <= KEPT_ELEMENTS:
-        return _exponentials_of_block(logits, column, wanted)
+        return _exponentials_of_block(logits, column, wanted, keep=True)
     parts = [
-        _exponentials_of_block(logits[rows], column[rows], wanted)._replace(kept=None)
+        _exponentials_of_block(logits[rows], column[rows], wanted, keep=False)
         for rows in row_blocks(logits)
     ]
     if len(parts) == 1:
@@ -87,20 +92,22 @@ def exponentials(logits: Tensor, column: Tensor, wanted: Wanted = Wanted()) -> E
     return Exponentials(*(c[0] if c[0] is None else torch.cat(c) for c in zip(*parts, strict=True)))
 
 
-def _exponentials_of_block(logits: Tensor, column: Tensor, wanted: Wanted) -> Exponentials:
-    wide = logits.to(accumulation_dtype(logits.dtype), copy=True)
-    wide.scatter_(1, column, NEGATIVE_INFINITY)
+def _exponentials_of_block(
+    logits: Tensor, column: Tensor, wanted: Wanted, keep: bool
+) -> Exponentials:
+    wide = logits.to(accumulation_dtype(logits.dtype)).scatter(1, column, NEGATIVE_INFINITY)
     peak = wide.amax(1, keepdim=True)
     raised = wide.sub_(peak).exp_()
     mass = raised.sum(1, keepdim=True)
-    sum_z = squares = products = None
+    classes = sum_z = squares = products = None
     if wanted.sum_z:
-        sum_z = sum_of_present(logits, mass.dtype)
+        sum_z, classes = sum_of_present(logits, mass.dtype)
     if wanted.squares:
         squares = torch.linalg.vecdot(raised, raised).unsqueeze(1)
     if wanted.products:
         products = torch.linalg.vecdot(raised, without_masked(logits, mass.dtype)).unsqueeze(1)
-    return Exponentials(peak, mass, sum_z, squares, products, raised)
+    kept = raised.scatter_(1, column, -mass) if keep else None
+    return Exponentials(peak, mass, classes, sum_z, squares, products, kept)
 
 
 def without_masked(logits: Tensor, dtype: torch.dtype) -> Tensor:
@@ -108,13 +115,14 @@ def without_masked(logits: Tensor, dtype: torch.dtype) -> Tensor:
     return logits.to(dtype).nan_to_num(nan=torch.nan, posinf=torch.inf, neginf=0.0)
 
 
-def sum_of_present(logits: Tensor, dtype: torch.dtype) -> Tensor:
-    """Row sums over the classes that are not masked, as a column."""
+def sum_of_present(logits: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Row sums over the classes that are not masked, and how many those are, as columns."""
     if logits.device.type == "cpu":
         total = logits.sum(1, keepdim=True, dtype=dtype)
         if total.isfinite().all():
-            return total
-    return without_masked(logits, dtype).sum(1, keepdim=True)
+            return total, torch.full_like(total, logits.shape[1])
+    present = (logits != NEGATIVE_INFINITY).sum(1, keepdim=True).to(dtype)
+    return without_masked(logits, dtype).sum(1, keepdim=True), present
 
 
 def margin_from(logits: Tensor, column: Tensor, first: Exponentials) -> Tensor:
@@ -123,39 +131,39 @@ def margin_from(logits: Tensor, column: Tensor, first: Exponentials) -> Tensor:
     return label - first.peak - first.mass.log()
 
 
+def descend(logits: Tensor, column: Tensor, first: Exponentials, step: Tensor) -> Tensor:
+    """Second pass of a loss of the margin: ``step`` (N, 1) times (softmax over the others - one-hot)."""
+    if first.kept is not None:
+        return (first.kept * (step / first.mass)).to(logits.dtype)
+    return gradient(logits, column, first, Coefficients(label=-step, others=step))
+
+
 def gradient(
     logits: Tensor, column: Tensor, first: Exponentials, coefficients: Coefficients
 ) -> Tensor:
-    """Second pass: the gradient with respect to the logits, of their dtype."""
+    """Second pass in general: the gradient with respect to the logits, of their dtype."""
     dtype = first.mass.dtype
-    if first.kept is not None:
-        raised = first.kept if coefficients.is_plain else first.kept.clone()
-        block = _gradient_of_block(logits, column, raised, first.mass, coefficients, None)
-        return block.to(logits.dtype)
+    masked = first.may_be_masked(logits.shape[1])
     out = torch.empty_like(logits, memory_format=torch.contiguous_format)
     for rows in row_blocks(logits):
         space = out[rows] if out.dtype == dtype else None
         raised = torch.sub(logits[rows].to(dtype), first.peak[rows], out=space).exp_()
         part = Coefficients(*(c if c is None else c[rows] for c in coefficients))
-        mass = first.mass[rows]
-        block = _gradient_of_block(logits[rows], column[rows], raised, mass, part, raised)
+        block = _gradient_of_block(logits[rows], column[rows], raised, first.mass[rows], part)
+        if masked and coefficients.shift is not None:
+            block.masked_fill_(logits[rows] == NEGATIVE_INFINITY, 0.0)
         if space is None:
             out[rows] = block
     return out
 
 
 def _gradient_of_block(
-    logits: Tensor,
-    column: Tensor,
-    raised: Tensor,
-    mass: Tensor,
-    coefficients: Coefficients,
-    out: Tensor | None,
+    logits: Tensor, column: Tensor, raised: Tensor, mass: Tensor, coefficients: Coefficients
 ) -> Tensor:
-    """From ``raised`` = exp(z - peak), which is overwritten unless the coefficients are plain."""
+    """Overwrites ``raised`` = exp(z - peak), whose entry at the label may be anything."""
     label, others, square, product, shift = coefficients
-    if coefficients.is_plain:
-        block = torch.mul(raised, others / mass, out=out)
+    if square is None and product is None:
+        block = raised.mul_(others / mass)
     else:
         direction = raised.div_(mass).scatter_(1, column, 0.0)
         slope = others if square is None else torch.addcmul(others, direction, square)
@@ -163,5 +171,5 @@ def _gradient_of_block(
             slope = torch.addcmul(slope, product, without_masked(logits, mass.dtype))
         block = direction.mul_(slope)
     if shift is not None:
-        block.add_(shift).masked_fill_(logits == NEGATIVE_INFINITY, 0.0)
+        block.add_(shift)
     return block.scatter_(1, column, label)

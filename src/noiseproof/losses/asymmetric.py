@@ -55,6 +55,7 @@ class AUL(MarginLoss):
     Example:
         >>> AUL(a=2.0, q=2.0)(torch.zeros(1, 2), torch.tensor([0]))
         tensor(0.6250)
+
     Reference:
         Zhou et al., Asymmetric Loss Functions for Learning with Noisy Labels, ICML 2021
     """
@@ -88,6 +89,7 @@ class AGCE(MarginLoss):
     Example:
         >>> AGCE(a=1.0, q=2.0)(torch.zeros(1, 2), torch.tensor([0]))
         tensor(0.8750)
+
     Reference:
         Zhou et al., ICML 2021
     """
@@ -120,6 +122,7 @@ class AEL(MarginLoss):
     Example:
         >>> AEL(q=2.5)(torch.zeros(1, 2), torch.tensor([0]))
         tensor(0.8187)
+
     Reference:
         Zhou et al., ICML 2021
     """

@@ -25,6 +25,7 @@ class Binary(Loss):
     Example:
         >>> Binary("gce", reduction="none")(torch.tensor([0.0, 3.0]), torch.tensor([1.0, 0.0]))
         tensor([0.5492, 1.2544])
+
     Reference:
         elementwise use as in torch.nn.BCEWithLogitsLoss
     """

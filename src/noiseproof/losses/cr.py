@@ -27,6 +27,7 @@ class CR(RowLoss):
         >>> from noiseproof import losses
         >>> round(float(CR(losses.CE(), beta=1.0)(torch.zeros(2, 4), torch.tensor([0, 1]))), 6)
         0.0
+
     Reference:
         Cheng et al., Learning with Instance-Dependent Label Noise: A Sample Sieve Approach, ICLR 2021
     """

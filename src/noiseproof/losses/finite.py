@@ -10,9 +10,9 @@ from ..kernels import values_can_be_checked
 
 def check_margins(margin: Tensor, logits: Tensor, target: Tensor) -> None:
     """Raise ValueError naming the first row whose margin is not finite."""
-    if not values_can_be_checked(margin) or math.isfinite(margin.detach().sum()):
+    if not values_can_be_checked(margin) or math.isfinite(margin.sum().item()):
         return
-    bad = (~margin.isfinite()).nonzero()
+    bad = (~margin.reshape(-1).isfinite()).nonzero()
     if len(bad):
         row = int(bad[0])
         raise ValueError(_diagnosis(row, logits[row].detach(), int(target[row]), len(bad)))
@@ -23,7 +23,7 @@ def check_logits_finite(logits: Tensor) -> None:
     if not values_can_be_checked(logits) or logits.numel() == 0:
         return
     largest = logits.detach().amax(1)
-    if not math.isfinite(largest.sum()):
+    if not math.isfinite(largest.sum().item()):
         row = int((~largest.isfinite()).nonzero()[0])
         raise ValueError(f"logits of row {row} are not finite: {logits[row].tolist()[:8]}")
 

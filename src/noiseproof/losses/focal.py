@@ -34,6 +34,7 @@ class Focal(MarginLoss):
     Example:
         >>> Focal(gamma=2.0)(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))
         tensor(0.0109)
+
     Reference:
         Lin et al., Focal Loss for Dense Object Detection, ICCV 2017
     """

@@ -34,6 +34,7 @@ class GCE(MarginLoss):
     Example:
         >>> GCE(q=0.7)(torch.zeros(1, 4), torch.tensor([0]))
         tensor(0.8872)
+
     Reference:
         Zhang & Sabuncu, Generalized Cross Entropy Loss for Training Deep Neural Networks with Noisy
         Labels, NeurIPS 2018
@@ -67,6 +68,7 @@ class TruncatedGCE(MarginLoss):
     Example:
         >>> TruncatedGCE().emphasis(torch.tensor([-1.0, 1.0]))
         tensor([0.0000, 0.2160])
+
     Reference:
         Zhang & Sabuncu, NeurIPS 2018; Gradient Rescaling, Eq. 5
     """

@@ -5,11 +5,18 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 from typing_extensions import Unpack
 
-from ..kernels import Wanted, class_margins, statistics_rows
+from ..kernels import (
+    Partials,
+    Statistics,
+    Wanted,
+    class_margins,
+    present_classes,
+    statistics_loss_rows,
+)
 from .base import Outer
 from .finite import check_logits_finite, check_margins
 from .limits import number
-from .statistics_loss import RowLoss, present_classes
+from .statistics_loss import RowLoss
 
 
 class GLS(RowLoss):
@@ -26,6 +33,7 @@ class GLS(RowLoss):
     Example:
         >>> GLS(alpha=0.1)(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))
         tensor(0.3728)
+
     Reference:
         Wei et al., To Smooth or Not? When Label Smoothing Meets Noisy Labels, ICML 2022
     """
@@ -37,13 +45,17 @@ class GLS(RowLoss):
         self.alpha = number(self.name, "alpha", alpha, "alpha < 1", lambda a: a < 1)
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        row = statistics_rows(logits, target, Wanted(sum_z=True))
-        check_margins(row.margin, logits, target)
-        uniform = row.logsumexp - row.sum_z / present_classes(logits)
-        return self.alpha * uniform - (1 - self.alpha) * logsigmoid(row.margin)
+        def evaluate(row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+            check_margins(row.margin, logits, target)
+            uniform = row.logsumexp - row.sum_z / classes
+            value = self.alpha * uniform - (1 - self.alpha) * logsigmoid(row.margin)
+            by_margin = (self.alpha - 1) * torch.sigmoid(-row.margin)
+            return value, Partials(by_margin, torch.full_like(value, self.alpha), -self.alpha / classes)
+
+        return statistics_loss_rows(logits, target, evaluate, Wanted(sum_z=True))
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)
         surprise = -logsigmoid(class_margins(logits)).masked_fill(logits == -torch.inf, 0.0)
-        uniform = surprise.sum(1, keepdim=True) / present_classes(logits).unsqueeze(1)
+        uniform = surprise.sum(1, keepdim=True) / present_classes(logits)
         return self.alpha * uniform + (1 - self.alpha) * surprise

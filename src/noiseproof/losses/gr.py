@@ -23,7 +23,7 @@ FLOAT32_SATURATION = 17.33
 
 def gr_exponent(margin: Tensor, *, beta: float, lam: float) -> Tensor:
     r""":math:`\beta p^\lambda(1-p)`."""
-    return beta * torch.exp(lam * logsigmoid(margin) + logsigmoid(-margin))
+    return beta * torch.exp(torch.add(logsigmoid(-margin), logsigmoid(margin), alpha=lam))
 
 
 def gr_identity_value(margin: Tensor, *, beta: float, lam: float) -> Tensor:
@@ -51,6 +51,7 @@ class GR(MarginLoss):
     Example:
         >>> GR(beta=16.0, lam=1.0).emphasis(torch.tensor([-20.0, 0.0, 20.0]))
         tensor([ 0.5000, 27.2991,  0.0000])
+
     Reference:
         Robust Discriminative Representation Learning via Gradient Rescaling: An Emphasis
         Regularisation Perspective
@@ -82,13 +83,11 @@ class GR(MarginLoss):
         self._integral = self._table() if self.g == "exp" else None
 
     def value(self, margin: Tensor) -> Tensor:
-        if self.saturation is not None:
-            margin = margin.clamp(max=self.saturation)
         if self._integral is not None:
             return self._integral(margin)
-        value = gr_identity_value(margin, beta=self.beta, lam=self.lam)
         if self.saturation is None:
-            return value
+            return gr_identity_value(margin, beta=self.beta, lam=self.lam)
+        value = gr_identity_value(margin.clamp(max=self.saturation), beta=self.beta, lam=self.lam)
         end = torch.full_like(margin, self.saturation)
         return value - gr_identity_value(end, beta=self.beta, lam=self.lam)
 
@@ -133,9 +132,10 @@ class GR(MarginLoss):
     def _table(self) -> IntegralTable:
         flat = math.log(max(self.beta, 1.0) * 1e9) / max(self.lam, 0.01) if self.lam > 0 else 0.0
         low = -max(40.0, flat)
-        anchor = 0.0 if self.saturation is None else self.saturation
-        high = max(40.0, anchor) if self.saturation is None else anchor
-        return IntegralTable(self._unsaturated, low=low, high=high, anchor=anchor)
+        if self.saturation is None:
+            return IntegralTable(self._unsaturated, low=low, high=40.0, anchor=0.0)
+        end = self.saturation
+        return IntegralTable(self._unsaturated, low=low, high=end, anchor=end, ends=True)
 
 
 class IMAE(GR):
@@ -152,6 +152,7 @@ class IMAE(GR):
     Example:
         >>> IMAE(T=8.0).emphasis(torch.tensor([0.0]))
         tensor([3.6945])
+
     Reference:
         Wang et al., IMAE for Noise-Robust Learning: Mean Absolute Error Does Not Treat Examples Equally
         and Gradient Magnitude's Variance Matters, 2019

@@ -15,7 +15,8 @@ class IntegralTable:
     r""":math:`V(\Delta)=\int_\Delta^{anchor} f`, exact to about 1e-9 where f is smooth.
 
     Cells are counted from the anchor, so that V keeps its relative precision where it tends to 0.
-    Outside [low, high] f is taken as constant; the table itself is built once in float64.
+    Below ``low`` and above ``high`` f is taken as constant, above as 0 with ``ends=True``; the table
+    itself is built once in float64.
 
     Example:
         >>> table = IntegralTable(lambda m: torch.sigmoid(-m), low=-40.0, high=40.0, anchor=40.0)
@@ -24,25 +25,33 @@ class IntegralTable:
     """
 
     def __init__(
-        self, function: Callable[[Tensor], Tensor], *, low: float, high: float, anchor: float
+        self,
+        function: Callable[[Tensor], Tensor],
+        *,
+        low: float,
+        high: float,
+        anchor: float,
+        ends: bool = False,
     ) -> None:
-        self.width = max(CELL_WIDTH, (high - low) / MOST_CELLS)
-        self.anchor = anchor
-        right, left = (math.ceil(span / self.width) for span in (high - anchor, anchor - low))
-        self.first_cell = -right
-        knots = anchor - self.width * torch.arange(-right, left + 1, dtype=torch.float64)
-        self._table = _cubics(function, knots, self.width, right)
+        width = max(CELL_WIDTH, (high - low) / MOST_CELLS)
+        right, left = (math.ceil(span / width) for span in (high - anchor, anchor - low))
+        knots = anchor - width * torch.arange(-right, left + 1, dtype=torch.float64)
+        self._table = _cubics(function, knots, width, right, ends)
         self._copies: dict[tuple[torch.device, torch.dtype], Tensor] = {}
+        self.per_margin = 1 / width
+        self.offset = anchor / width + right + 1
 
     def __call__(self, margin: Tensor) -> Tensor:
-        table = self._on(margin)
-        cells = table.shape[0]
-        position = (self.anchor - margin) / self.width - self.first_cell
-        cell = position.detach().nan_to_num(0.0).floor().clamp(0, cells - 1)
-        within = (position - cell).clamp(0.0, 1.0)
-        beyond = position - cell - within
-        constant, linear, square, cube, slope = table[cell.long()].unbind(-1)
-        return constant + within * (linear + within * (square + within * cube)) + beyond * slope
+        position = torch.rsub(margin, self.offset, alpha=self.per_margin)
+        cell = position.detach().clamp(0, len(self._table) - 1)
+        if margin.device.type != "cpu":
+            cell = cell.nan_to_num(0.0)
+        cell = cell.long()
+        within = position - cell
+        rows = self._on(margin).index_select(0, cell.reshape(-1)).reshape(*cell.shape, 4)
+        constant, linear, square, cube = rows.unbind(-1)
+        slope = torch.addcmul(linear, within, torch.addcmul(square, within, cube))
+        return torch.addcmul(constant, within, slope)
 
     def _on(self, margin: Tensor) -> Tensor:
         if torch.compiler.is_compiling():
@@ -54,17 +63,18 @@ class IntegralTable:
 
 
 def _cubics(
-    function: Callable[[Tensor], Tensor], knots: Tensor, width: float, anchor_cell: int
+    function: Callable[[Tensor], Tensor], knots: Tensor, width: float, anchor_cell: int, ends: bool
 ) -> Tensor:
-    """Rows (constant, linear, square, cube, slope beyond the end) per cell, from Hermite data."""
+    """Rows (constant, linear, square, cube) per cell from Hermite data, a straight cell at each end."""
     nodes, weights = (torch.from_numpy(a) for a in np.polynomial.legendre.leggauss(8))
     inside = knots[:-1, None] - width * (nodes + 1) / 2
-    areas = function(inside) @ weights * width / 2
-    value = torch.cat([areas.new_zeros(1), areas.cumsum(0)])
+    rise = function(inside) @ weights * width / 2
+    value = torch.cat([rise.new_zeros(1), rise.cumsum(0)])
     value = value - value[anchor_cell]
     slope = function(knots) * width
-    rise, before, after = areas, slope[:-1], slope[1:]
+    before, after = slope[:-1], slope[1:]
     cubic = [value[:-1], before, 3 * rise - 2 * before - after, before + after - 2 * rise]
-    end = torch.zeros_like(rise)
-    end[0], end[-1] = before[0], after[-1]
-    return torch.stack([*cubic, end], dim=1)
+    first_slope = 0.0 if ends else float(slope[0])
+    first = rise.new_tensor([[float(value[0]) - first_slope, first_slope, 0.0, 0.0]])
+    last = rise.new_tensor([[float(value[-1]), float(slope[-1]), 0.0, 0.0]])
+    return torch.cat([first, torch.stack(cubic, dim=1), last])

@@ -30,6 +30,7 @@ class MAE(MarginLoss):
     Example:
         >>> MAE()(torch.zeros(1, 4), torch.tensor([0]))
         tensor(1.5000)
+
     Reference:
         Ghosh et al., Robust Loss Functions under Label Noise for Deep Neural Networks, AAAI 2017
     """
@@ -57,6 +58,7 @@ class RCE(MarginLoss):
     Example:
         >>> RCE(A=-4.0)(torch.zeros(1, 4), torch.tensor([0]))
         tensor(3.)
+
     Reference:
         Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019
     """

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ..kernels import attach, class_margins, margin_rows
+from ..kernels import attach, class_margins, margin_rows, values_can_be_checked
 from .base import Loss
 from .finite import check_logits_finite, check_margins
 from .rows import Rows
@@ -42,17 +42,49 @@ class MarginLoss(Loss):
         """Supremum of the emphasis and the margin where it is reached."""
         return find_peak(self.emphasis, str(self))
 
+    def forward(
+        self,
+        logits: Tensor,
+        target: Tensor,
+        *,
+        sample_weight: Tensor | None = None,
+        index: Tensor | None = None,
+    ) -> Tensor:
+        """The reduced loss, see :class:`Loss`."""
+        if sample_weight is None and self._is_common(logits, target):
+            rows = Rows(logits, target, None, target.shape)
+            try:
+                return self.hard_rows(rows, mean=True)
+            except (IndexError, RuntimeError):
+                pass  # a target outside 0..C-1: ignored or wrong, the long way tells
+        return super().forward(logits, target, sample_weight=sample_weight, index=index)
+
+    def _is_common(self, logits: Tensor, target: Tensor) -> bool:
+        """The plain mean over (N, C) on a CPU, which small batches should reach in few steps."""
+        return (
+            logits.dim() == 2
+            and target.dtype == torch.int64
+            and target.shape == logits.shape[:1]
+            and self.reduction == "mean"
+            and self.weight is None
+            and logits.is_floating_point()
+            and logits.shape[0] > 0
+            and logits.shape[1] > 1
+            and not 0 <= self.ignore_index < logits.shape[1]
+            and values_can_be_checked(logits)
+        )
+
     @property
     def kinks(self) -> tuple[float, ...]:
         """Margins where the emphasis jumps."""
         return ()
 
-    def hard_rows(self, rows: Rows) -> Tensor:
+    def hard_rows(self, rows: Rows, mean: bool = False) -> Tensor:
         def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
             check_margins(margin, rows.logits, rows.target)
             return self.evaluate(margin, num_classes=rows.logits.shape[1], mass=rows.keep)
 
-        return margin_rows(rows.logits, rows.target, evaluate, rows.keep)
+        return margin_rows(rows.logits, rows.target, evaluate, rows.keep, mean)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)

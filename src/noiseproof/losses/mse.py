@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import Wanted, attach, class_margins, statistics_rows
+from ..kernels import Partials, Statistics, Wanted, attach, class_margins, statistics_loss_rows
 from .base import Outer
 from .finite import check_logits_finite, check_margins
 from .limits import number
@@ -27,6 +27,7 @@ class MSE(RowLoss):
     Example:
         >>> MSE()(torch.zeros(1, 4), torch.tensor([0]))
         tensor(0.8750)
+
     Reference:
         A Curriculum View of Robust Loss Functions, Table 7
     """
@@ -38,17 +39,17 @@ class MSE(RowLoss):
         self.alpha = number(self.name, "alpha", alpha, "alpha >= 0", lambda a: a >= 0)
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        row = statistics_rows(logits, target, Wanted(squares=True))
-        check_margins(row.margin, logits, target)
-        return half_mae(row.margin) + self.alpha * row.sum_p2
+        def evaluate(row: Statistics, classes: Tensor | None) -> tuple[Tensor, Partials]:
+            check_margins(row.margin, logits, target)
+            value = mae_value(row.margin) / 2 + self.alpha * row.sum_p2
+            by_margin = -mae_emphasis(row.margin) / 2
+            return value, Partials(by_margin, sum_p2=torch.full_like(value, self.alpha))
+
+        return statistics_loss_rows(logits, target, evaluate, Wanted(squares=True))
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)
         margins = class_margins(logits)
         purity = torch.sigmoid(margins).square().sum(1, keepdim=True)
-        return half_mae(margins) + self.alpha * purity
-
-
-def half_mae(margin: Tensor) -> Tensor:
-    """1 - p with its exact gradient."""
-    return attach(margin, mae_value(margin) / 2, mae_emphasis(margin) / 2)
+        rest = attach(margins, mae_value(margins) / 2, mae_emphasis(margins) / 2)
+        return rest + self.alpha * purity

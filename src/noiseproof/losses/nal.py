@@ -35,6 +35,7 @@ class NALFixed(MarginLoss):
     Example:
         >>> NALFixed(tau=0.5)(torch.zeros(1, 2), torch.tensor([0]))
         tensor(0.2877)
+
     Reference:
         Lu et al., Noise Attention Learning: Enhancing Noise Robustness by Gradient Scaling, NeurIPS 2022
     """

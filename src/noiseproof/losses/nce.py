@@ -1,11 +1,12 @@
 """Normalised cross entropy: cross entropy divided by what it would cost to be every class."""
 
+import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ..kernels import Wanted, class_margins, statistics_rows
+from ..kernels import Partials, Statistics, Wanted, class_margins, statistics_loss_rows
 from .finite import check_logits_finite, check_margins
-from .statistics_loss import RowLoss, present_classes
+from .statistics_loss import RowLoss
 
 
 class NCE(RowLoss):
@@ -19,9 +20,9 @@ class NCE(RowLoss):
     Shape:
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
     Example:
-        >>> import torch
         >>> NCE()(torch.zeros(1, 4), torch.tensor([0]))
         tensor(0.2500)
+
     Reference:
         Ma et al., Normalized Loss Functions for Deep Learning with Noisy Labels, ICML 2020
     """
@@ -29,12 +30,16 @@ class NCE(RowLoss):
     name = "nce"
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        row = statistics_rows(logits, target, Wanted(sum_z=True))
-        check_margins(row.margin, logits, target)
-        total = present_classes(logits) * row.logsumexp - row.sum_z
-        return -logsigmoid(row.margin) / total
+        def evaluate(row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+            check_margins(row.margin, logits, target)
+            scale = 1 / (classes * row.logsumexp - row.sum_z)
+            value = -logsigmoid(row.margin) * scale
+            by_sum = value * scale
+            return value, Partials(-torch.sigmoid(-row.margin) * scale, -classes * by_sum, by_sum)
+
+        return statistics_loss_rows(logits, target, evaluate, Wanted(sum_z=True))
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)
-        surprise = -logsigmoid(class_margins(logits)).masked_fill(logits == -float("inf"), 0.0)
+        surprise = -logsigmoid(class_margins(logits)).masked_fill(logits == -torch.inf, 0.0)
         return surprise / surprise.sum(1, keepdim=True)

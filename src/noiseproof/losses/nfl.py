@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import attach, class_margins
+from ..kernels import attach, blockwise_rows, class_margins
 from .base import Outer
 from .finite import check_logits_finite
 from .focal import focal_emphasis, focal_value
@@ -26,6 +26,7 @@ class NFL(RowLoss):
     Example:
         >>> NFL()(torch.zeros(1, 4), torch.tensor([0]))
         tensor(0.2500)
+
     Reference:
         Ma et al., Normalized Loss Functions for Deep Learning with Noisy Labels, ICML 2020
     """
@@ -37,10 +38,17 @@ class NFL(RowLoss):
         self.gamma = number(self.name, "gamma", gamma, "gamma >= 0", lambda g: g >= 0)
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        return self.class_rows(logits, logits).gather(1, target.unsqueeze(1)).squeeze(1)
+        check_logits_finite(logits)
+        return blockwise_rows(self._of_label, logits, target)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)
+        return self._of_all(logits)
+
+    def _of_label(self, logits: Tensor, target: Tensor) -> Tensor:
+        return self._of_all(logits).gather(1, target.unsqueeze(1)).squeeze(1)
+
+    def _of_all(self, logits: Tensor) -> Tensor:
         masked = logits == -torch.inf
         margins = class_margins(logits).masked_fill(masked, 0.0)
         value = focal_value(margins, gamma=self.gamma)

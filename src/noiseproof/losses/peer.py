@@ -28,6 +28,7 @@ class Peer(RowLoss):
         >>> from noiseproof import losses
         >>> round(float(Peer(losses.CE())(torch.zeros(2, 4), torch.tensor([0, 1]))), 6)
         0.0
+
     Reference:
         Liu & Guo, Peer Loss Functions: Learning from Noisy Labels without Knowing Noise Rates, ICML 2020
     """

@@ -73,8 +73,8 @@ def kept_rows(target: Tensor, classes: int, ignore_index: int) -> Tensor | None:
         return target != ignore_index
     if target.numel() == 0:
         return None
-    low, high = (int(bound) for bound in torch.aminmax(target))
-    in_range = low >= 0 and high < classes
+    low, high = torch.aminmax(target)
+    in_range = low.item() >= 0 and high.item() < classes
     if in_range and not 0 <= ignore_index < classes:
         return None
     keep = target != ignore_index

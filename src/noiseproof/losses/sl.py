@@ -35,6 +35,7 @@ class SL(MarginLoss):
     Example:
         >>> SL(alpha=0.1, beta=1.0)(torch.zeros(1, 4), torch.tensor([0]))
         tensor(3.1386)
+
     Reference:
         Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019
     """
@@ -71,6 +72,7 @@ class SCE(MarginLoss):
     Example:
         >>> SCE(q=0.5)(torch.zeros(1, 4), torch.tensor([0]))
         tensor(1.0681)
+
     Reference:
         A Curriculum View of Robust Loss Functions, Table 1
     """

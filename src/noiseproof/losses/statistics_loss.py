@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from ..kernels import accumulation_dtype
 from .base import Loss
 from .rows import Rows
 
@@ -20,8 +19,3 @@ class RowLoss(Loss):
             return self.index_rows(rows.logits, rows.target, None)
         logits = torch.where(rows.keep.unsqueeze(1), rows.logits, 0.0)
         return torch.where(rows.keep, self.index_rows(logits, rows.target, rows.keep), 0.0)
-
-
-def present_classes(logits: Tensor) -> Tensor:
-    """How many classes of each row are not masked with -inf, as a float of shape (N,)."""
-    return (logits != -torch.inf).sum(1).to(accumulation_dtype(logits.dtype))

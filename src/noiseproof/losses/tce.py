@@ -36,6 +36,7 @@ class TCE(MarginLoss):
     Example:
         >>> TCE(order=2)(torch.zeros(1, 2), torch.tensor([0]))
         tensor(0.6250)
+
     Reference:
         Feng et al., Can Cross Entropy Loss Be Robust to Label Noise?, IJCAI 2020
     """

@@ -75,6 +75,7 @@ class Scale(_Transform):
         >>> import torch
         >>> Scale("mae", tau=2.0, num_classes=100).emphasis(torch.tensor(-5.0864))
         tensor(0.2100)
+
     Reference:
         A Curriculum View of Robust Loss Functions, section 4
     """
@@ -114,6 +115,7 @@ class Shift(_Transform):
         >>> import torch
         >>> Shift("mae", tau=2.0, num_classes=100).emphasis(torch.tensor(-5.0864))
         tensor(0.2100)
+
     Reference:
         A Curriculum View of Robust Loss Functions, section 4; ``by`` is the logit bias of Staats et al.,
         arXiv 2306.05497

@@ -26,6 +26,7 @@ class UnitMax(Wrapper):
         >>> from noiseproof import losses
         >>> UnitMax(losses.MAE()).emphasis(torch.tensor(0.0))
         tensor(1.)
+
     Reference:
         A Curriculum View of Robust Loss Functions, Appendix B: applied to every loss of its tables
     """
