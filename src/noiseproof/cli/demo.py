@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from torch import Tensor
 
-LOSSES = ("ce", "sl(alpha=0.01)", "gce(q=0.7)", "imae(T=16)", "gr(beta=16, lam=1)", "unit_max(mae)")
+LOSSES = ("ce", "gce(q=0.7)", "sl(alpha=0.01)", "imae(T=16)", "aul(a=2, q=2)", "unit_max(mae)")
 NOISE = 0.4
 
 
@@ -48,14 +48,14 @@ def train_and_test(spec: str, seed: int, epochs: int) -> float:
 
     torch.manual_seed(seed)
     inputs, labels, test_inputs, test_labels = noisy_digits(seed)
-    widths = (64, 256, 256)
-    layers = [m for a, b in zip(widths, widths[1:], strict=False) for m in (nn.Linear(a, b), nn.BatchNorm1d(b), nn.ReLU())]
-    model = nn.Sequential(*layers, nn.Linear(256, 10))
+    first = [nn.Linear(64, 256), nn.BatchNorm1d(256), nn.ReLU()]
+    second = [nn.Linear(256, 256), nn.BatchNorm1d(256), nn.ReLU()]
+    model = nn.Sequential(*first, *second, nn.Linear(256, 10))
     loss = get(spec)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
     for _ in range(epochs):
-        for batch in torch.randperm(len(labels)).split(128):
+        for batch in torch.split(torch.randperm(len(labels)), 128):
             optimizer.zero_grad()
             loss(model(inputs[batch]), labels[batch]).backward()
             optimizer.step()

@@ -24,7 +24,7 @@ class Partials(NamedTuple):
     sum_pz: Tensor | None = None
 
 
-EvaluateStatistics: TypeAlias = Callable[[Statistics, Tensor | None], tuple[Tensor, Partials]]
+EvaluateStatistics: TypeAlias = Callable[[Statistics, Tensor], tuple[Tensor, Partials]]
 """Statistics and numbers of present classes, columns (N, 1), to values and partial derivatives."""
 
 
@@ -146,7 +146,7 @@ class _StatisticsLoss(torch.autograd.Function):
         column = target.unsqueeze(1)
         first = reference.exponentials(logits, column, wanted)
         row = _statistics_from(logits, column, first)
-        value, partial = evaluate(row, first.classes)
+        value, partial = evaluate(row, reference.class_counts(logits, first))
         ctx.evaluate = evaluate
         ctx.save_for_backward(logits, target, *first, *row, *partial)
         return value.squeeze(1)
@@ -183,14 +183,10 @@ def _statistics_from(logits: Tensor, column: Tensor, first: Exponentials) -> Sta
     sum_p2 = zero if first.squares is None else p**2 + rest**2 * first.squares / first.mass**2
     sum_pz = zero if first.products is None else p * label + rest * first.products / first.mass
     logsumexp = label - torch.nn.functional.logsigmoid(margin)
-    return Statistics(
-        margin, logsumexp, zero if first.sum_z is None else first.sum_z, sum_p2, sum_pz
-    )
+    return Statistics(margin, logsumexp, zero if first.sum_z is None else first.sum_z, sum_p2, sum_pz)
 
 
-def _coefficients(
-    row: Statistics, step: Partials, first: Exponentials, label: Tensor
-) -> Coefficients:
+def _coefficients(row: Statistics, step: Partials, first: Exponentials, label: Tensor) -> Coefficients:
     """The chain rule of the five statistics, collected per row without differences of near-equals."""
     p, rest = torch.sigmoid(row.margin), torch.sigmoid(-row.margin)
     at_label = torch.zeros_like(p) if step.margin is None else step.margin

@@ -84,17 +84,15 @@ def exponentials(logits: Tensor, column: Tensor, wanted: Wanted = Wanted()) -> E
     if logits.numel() <= KEPT_ELEMENTS:
         return _exponentials_of_block(logits, column, wanted, keep=True)
     parts = [
-        _exponentials_of_block(logits[rows], column[rows], wanted, keep=False)
-        for rows in row_blocks(logits)
+        _exponentials_of_block(logits[rows], column[rows], wanted, keep=False) for rows in row_blocks(logits)
     ]
     if len(parts) == 1:
         return parts[0]
-    return Exponentials(*(c[0] if c[0] is None else torch.cat(c) for c in zip(*parts, strict=True)))
+    columns = [c[0] if c[0] is None else torch.cat(c) for c in zip(*parts, strict=True)]
+    return Exponentials(*columns)  # type: ignore[arg-type]
 
 
-def _exponentials_of_block(
-    logits: Tensor, column: Tensor, wanted: Wanted, keep: bool
-) -> Exponentials:
+def _exponentials_of_block(logits: Tensor, column: Tensor, wanted: Wanted, keep: bool) -> Exponentials:
     wide = logits.to(accumulation_dtype(logits.dtype)).scatter(1, column, NEGATIVE_INFINITY)
     peak = wide.amax(1, keepdim=True)
     raised = wide.sub_(peak).exp_()
@@ -125,6 +123,11 @@ def sum_of_present(logits: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     return without_masked(logits, dtype).sum(1, keepdim=True), present
 
 
+def class_counts(logits: Tensor, first: Exponentials) -> Tensor:
+    """How many classes count in each row, as a column; all of them where nobody asked."""
+    return torch.full_like(first.mass, logits.shape[1]) if first.classes is None else first.classes
+
+
 def margin_from(logits: Tensor, column: Tensor, first: Exponentials) -> Tensor:
     """The margin as a column of shape (N, 1)."""
     label = logits.gather(1, column).to(first.peak.dtype)
@@ -138,9 +141,7 @@ def descend(logits: Tensor, column: Tensor, first: Exponentials, step: Tensor) -
     return gradient(logits, column, first, Coefficients(label=-step, others=step))
 
 
-def gradient(
-    logits: Tensor, column: Tensor, first: Exponentials, coefficients: Coefficients
-) -> Tensor:
+def gradient(logits: Tensor, column: Tensor, first: Exponentials, coefficients: Coefficients) -> Tensor:
     """Second pass in general: the gradient with respect to the logits, of their dtype."""
     dtype = first.mass.dtype
     masked = first.may_be_masked(logits.shape[1])
@@ -148,7 +149,7 @@ def gradient(
     for rows in row_blocks(logits):
         space = out[rows] if out.dtype == dtype else None
         raised = torch.sub(logits[rows].to(dtype), first.peak[rows], out=space).exp_()
-        part = Coefficients(*(c if c is None else c[rows] for c in coefficients))
+        part = Coefficients(*(c if c is None else c[rows] for c in coefficients))  # type: ignore[arg-type]
         block = _gradient_of_block(logits[rows], column[rows], raised, first.mass[rows], part)
         if masked and coefficients.shift is not None:
             block.masked_fill_(logits[rows] == NEGATIVE_INFINITY, 0.0)

@@ -16,8 +16,9 @@ TAU = 2.6
 def advise(found: Curve, num_classes: int) -> list[str]:
     """Warnings about training with this loss on so many classes; empty if there is none.
 
-    >>> advise(curve("mae"), 100)[0]
-    'with 100 classes this loss starts with 2.4% of its full emphasis: expect underfitting; try scale(mae, tau=2.6)'
+    >>> print(advise(curve("mae"), 100)[0])
+    with 100 classes this loss starts with 2.4% of its full emphasis: expect underfitting;
+    try scale(mae, tau=2.6)
     """
     words = []
     share = found.initial_share(num_classes)

@@ -150,7 +150,8 @@ def _class_weights(weight: Any) -> Tensor | None:
     weight = weight if weight.is_floating_point() else weight.float()
     if weight.dim() != 1 or not bool((weight.isfinite() & (weight >= 0)).all()):
         raise ValueError("weight must be a vector of finite, non-negative class weights")
-    return weight.detach().clone()
+    copied: Tensor = weight.detach().clone()
+    return copied
 
 
 def _row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:

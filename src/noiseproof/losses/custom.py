@@ -19,9 +19,7 @@ REACH = 60.0
 """Beyond this margin a user's emphasis is taken as constant when it is integrated."""
 
 
-def make(
-    kind: type[CustomLoss], function: Callable[..., Tensor], of: str, name: str | None
-) -> MarginLoss:
+def make(kind: type[CustomLoss], function: Callable[..., Tensor], of: str, name: str | None) -> MarginLoss:
     """Build the loss; with a name, register what builds it."""
     loss = kind(function, of, name)
     if name is not None:
@@ -40,7 +38,7 @@ class CustomLoss(MarginLoss):
         self, function: Callable[..., Tensor], of: str, name: str | None, **outer: Unpack[Outer]
     ) -> None:
         super().__init__(**outer)
-        self.of = choice("custom loss", "of", of, ("p", "margin"))
+        self.variable = choice("custom loss", "of", of, ("p", "margin"))
         self.function = function
         self.given_name = name
         self._check()
@@ -59,7 +57,7 @@ class CustomLoss(MarginLoss):
             )
 
     def __str__(self) -> str:
-        return self.given_name or f"<unnamed {type(self).__name__} of {self.of}>"
+        return self.given_name or f"<unnamed {type(self).__name__} of {self.variable}>"
 
     __repr__ = __str__
 
@@ -84,7 +82,7 @@ class EmphasisLoss(CustomLoss):
         return self._integral(margin)
 
     def emphasis(self, margin: Tensor) -> Tensor:
-        if self.of == "margin":
+        if self.variable == "margin":
             return self.function(margin)
         return self.function(torch.sigmoid(margin), torch.sigmoid(-margin))
 
@@ -93,7 +91,7 @@ class ValueLoss(CustomLoss):
     """Emphasis by differentiating; p and 1 - p count as two variables, so neither rounds away."""
 
     def value(self, margin: Tensor) -> Tensor:
-        if self.of == "margin":
+        if self.variable == "margin":
             return self.function(margin)
         return self.function(torch.sigmoid(margin), torch.sigmoid(-margin))
 
@@ -101,12 +99,13 @@ class ValueLoss(CustomLoss):
         def total(*inputs: Tensor) -> Tensor:
             return self.function(*inputs).sum()
 
-        if self.of == "margin":
+        if self.variable == "margin":
             slope: Tensor = torch.func.grad(total)(margin)
             return -slope
         p, rest = torch.sigmoid(margin), torch.sigmoid(-margin)
         by_p, by_rest = torch.func.grad(total, argnums=(0, 1))(p, rest)
-        return (by_rest - by_p) * p * rest
+        emphasis: Tensor = (by_rest - by_p) * p * rest
+        return emphasis
 
 
 def _restore(name: str, outer: Outer) -> MarginLoss:
@@ -117,5 +116,3 @@ def _restore(name: str, outer: Outer) -> MarginLoss:
     loss = LOSSES[name](**outer)
     assert isinstance(loss, MarginLoss)
     return loss
-
-

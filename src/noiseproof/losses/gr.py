@@ -65,7 +65,7 @@ class GR(MarginLoss):
         beta: float = 8.0,
         lam: float = 0.5,
         g: str = "exp",
-        saturation: float | None | Literal["default"] = "default",
+        saturation: float | Literal["default"] | None = "default",
         normalize: str = "none",
         **outer: Unpack[Outer],
     ) -> None:

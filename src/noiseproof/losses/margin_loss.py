@@ -110,9 +110,7 @@ class MarginLoss(Loss):
         return make(EmphasisLoss, function, of, name)
 
     @staticmethod
-    def from_value(
-        function: Callable[..., Tensor], *, name: str | None = None, of: str = "p"
-    ) -> MarginLoss:
+    def from_value(function: Callable[..., Tensor], *, name: str | None = None, of: str = "p") -> MarginLoss:
         """A loss from its value: ``function(p, 1 - p)``, or ``function(margin)`` with ``of="margin"``.
 
         Example:

@@ -39,7 +39,7 @@ class MSE(RowLoss):
         self.alpha = number(self.name, "alpha", alpha, "alpha >= 0", lambda a: a >= 0)
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        def evaluate(row: Statistics, classes: Tensor | None) -> tuple[Tensor, Partials]:
+        def evaluate(row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
             check_margins(row.margin, logits, target)
             value = mae_value(row.margin) / 2 + self.alpha * row.sum_p2
             by_margin = -mae_emphasis(row.margin) / 2

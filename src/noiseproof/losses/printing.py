@@ -29,7 +29,7 @@ def hyperparameters(kind: type[Loss]) -> dict[str, object]:
 def spec_of(loss: Loss) -> str:
     """``name(inner, parameter=value, ...)``; a None that is the default is left out."""
     arguments = [str(part) for part in loss.inner]
-    for parameter, default in hyperparameters(type(loss)).items():
+    for parameter, default in hyperparameters(type(loss)).items():  # type: ignore[arg-type]
         value = getattr(loss, parameter)
         if not (value is None and default is None):
             arguments.append(f"{parameter}={literal(value)}")

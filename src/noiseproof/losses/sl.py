@@ -1,4 +1,4 @@
-"""Symmetric cross entropy: a little cross entropy to learn from, much reverse cross entropy to stay robust."""
+"""Symmetric cross entropy: a little cross entropy to learn from, much of its reverse to stay robust."""
 
 import torch
 from torch import Tensor

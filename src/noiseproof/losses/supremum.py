@@ -11,6 +11,8 @@ FAR = 1e4
 
 
 class Peak(NamedTuple):
+    """The largest emphasis and where it is."""
+
     emphasis: float
     margin: float
     """-inf or inf where the supremum is a limit, nan where the emphasis is constant."""

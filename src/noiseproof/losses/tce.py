@@ -46,9 +46,7 @@ class TCE(MarginLoss):
     def __init__(self, *, order: int = 2, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
         rule = "a whole number from 1 to 1000"
-        self.order = int(
-            number(self.name, "order", order, rule, lambda n: 1 <= n <= 1000 and n == int(n))
-        )
+        self.order = int(number(self.name, "order", order, rule, lambda n: 1 <= n <= 1000 and n == int(n)))
 
     def value(self, margin: Tensor) -> Tensor:
         return tce_value(margin, order=self.order)

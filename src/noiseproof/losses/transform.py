@@ -17,7 +17,7 @@ from .supremum import Peak
 from .wrapper import Wrapper
 
 
-class NumberOfClassesNeeded(ValueError):
+class UnknownClassesError(ValueError):
     """Asked for the curve of a scaled or shifted loss whose initial margin is not known yet."""
 
 
@@ -36,22 +36,18 @@ class _Transform(Wrapper):
             expected_margin(few)  # known before torch.compile traces forward
         if initial_margin is not None:
             rule = "initial_margin > 0, the size of the margin before training"
-            self.initial_margin = number(
-                self.name, "initial_margin", initial_margin, rule, lambda m: m > 0
-            )
+            self.initial_margin = number(self.name, "initial_margin", initial_margin, rule, lambda m: m > 0)
 
     def _size(self, num_classes: int | None) -> float:
         if self.initial_margin is not None:
             return self.initial_margin
         classes = self.num_classes or num_classes
         if classes is None:
-            raise NumberOfClassesNeeded(
+            raise UnknownClassesError(
                 f"{self} depends on the number of classes: give num_classes or initial_margin"
             )
         if classes == 2:
-            raise ValueError(
-                f"{self}: with 2 classes the expected initial margin is 0; give initial_margin"
-            )
+            raise ValueError(f"{self}: with 2 classes the expected initial margin is 0; give initial_margin")
         return abs(expected_margin(classes))
 
     def peak(self) -> Peak:
@@ -143,5 +139,10 @@ class Shift(_Transform):
     def evaluate(
         self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        offset = self.by if self.tau is None else self._size(num_classes) - self.tau
-        return self.base.evaluate(margin + offset, num_classes=num_classes, mass=mass)
+        return self.base.evaluate(margin + self._offset(num_classes), num_classes=num_classes, mass=mass)
+
+    def _offset(self, num_classes: int | None) -> float:
+        if self.by is not None:
+            return self.by
+        assert self.tau is not None
+        return self._size(num_classes) - self.tau

@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from .base import Loss, Outer
 from .supremum import Peak, find_peak
-from .transform import NumberOfClassesNeeded
+from .transform import UnknownClassesError
 from .wrapper import Wrapper
 
 
@@ -36,7 +36,7 @@ class UnitMax(Wrapper):
     def __init__(self, inner: Loss | str, **outer: Unpack[Outer]) -> None:
         super().__init__(inner, **outer)
         self._suprema: dict[int | None, float] = {}
-        with contextlib.suppress(NumberOfClassesNeeded):
+        with contextlib.suppress(UnknownClassesError):
             self._suprema[None] = self._positive(self.base.peak())
 
     def evaluate(

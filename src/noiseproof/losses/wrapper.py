@@ -33,7 +33,5 @@ def margin_loss_of(inner: object, wrapper: str) -> MarginLoss:
     """The inner loss, which must be a function of the margin."""
     loss = Loss.of(inner) if isinstance(inner, (Loss, str)) else inner
     if not isinstance(loss, MarginLoss):
-        raise TypeError(
-            f"{wrapper} takes a MarginLoss (a function of the margin alone), got {loss}"
-        )
+        raise TypeError(f"{wrapper} takes a MarginLoss (a function of the margin alone), got {loss}")
     return loss

@@ -30,7 +30,7 @@ class CurveFigure:
     panels: dict[str, list[str]]
     x: str = "p"
     kind: str = "emphasis"
-    """"emphasis", "weight" (L1 norm, twice the emphasis), "unit" (divided by its peak), "value" or "start"."""
+    """"emphasis", "weight" (L1 norm, twice that), "unit" (divided by its peak), "value" or "start"."""
     classes: tuple[int, ...] = field(default=())
     """Initial margins drawn behind; the first settles scale and shift."""
 
@@ -66,7 +66,7 @@ CURVE_FIGURES: dict[str, CurveFigure] = {
         "IMAE Figure 1: CCE, MAE and IMAE", {"": ["ce", "mae", "imae(T=8)"]}, kind="weight"
     ),
     "imae.figure3": CurveFigure(
-        "IMAE Figure 3: the loss as the area from p to 1 (ends at the saturation: the printed integral diverges)",
+        "IMAE Figure 3: the loss as the area from p to 1, cut at the saturation (uncut it diverges)",
         {"": ["ce", "mae", "imae(T=2)", "imae(T=4)", "imae(T=8)"]},
         kind="value",
     ),

@@ -136,5 +136,3 @@ def _depends_on_class_count(loss: Loss) -> bool:
         by_hand = getattr(loss, "by", None) is not None or loss.initial_margin is not None
         return not by_hand and loss.num_classes is None
     return any(_depends_on_class_count(part) for part in loss.inner)
-
-

@@ -27,9 +27,9 @@ def variant(loss: Loss, **settings: object) -> Loss:
     return copied
 
 
-def value_and_gradient(loss: Loss, logits: Tensor, target: Tensor, **options: Tensor) -> tuple[Tensor, Tensor]:
+def value_and_gradient(loss: Loss, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     leaf = logits.detach().clone().requires_grad_()
-    value = loss(leaf, target, **options)
+    value = loss(leaf, target)
     (gradient,) = torch.autograd.grad(value.sum(), leaf)
     return value.detach(), gradient
 
