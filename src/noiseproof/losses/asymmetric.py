@@ -13,8 +13,8 @@ from .margin_loss import MarginLoss
 
 def aul_value(margin: Tensor, *, a: float, q: float) -> Tensor:
     rest = torch.sigmoid(-margin)
-    share = -torch.expm1(-q * torch.log1p(rest / (a - 1)))
-    return share * torch.pow(a - 1 + rest, q) / q
+    share: Tensor = -torch.expm1(-q * torch.log1p(rest / (a - 1)))
+    return share * (a - 1 + rest).pow(q) / q
 
 
 def aul_emphasis(margin: Tensor, *, a: float, q: float) -> Tensor:

@@ -24,7 +24,7 @@ class Binary(Loss):
         logits (...), target of the same shape; sample_weight broadcasts from the left
     Example:
         >>> Binary("gce", reduction="none")(torch.tensor([0.0, 3.0]), torch.tensor([1.0, 0.0]))
-        tensor([0.5492, 1.2544])
+        tensor([0.5492, 1.2595])
 
     Reference:
         elementwise use as in torch.nn.BCEWithLogitsLoss

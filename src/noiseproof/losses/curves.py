@@ -90,7 +90,7 @@ def curve(loss: MarginLoss | str, num_classes: int | None = None) -> Curve:
 
     Example:
         >>> mae = curve("mae")
-        >>> round(mae.focus, 3), mae.peak, round(mae.spread, 4), mae.is_symmetric
+        >>> round(mae.focus, 3), round(mae.peak, 3), round(mae.spread, 4), mae.is_symmetric
         (0.5, 0.5, 0.0889, True)
         >>> round(mae.initial_share(100), 4)
         0.0244

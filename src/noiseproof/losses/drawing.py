@@ -36,6 +36,7 @@ def plot_curve(
     axes.plot(horizontal, factor * curve.emphasis(margin), **(style | line))
     axes.set_xlabel(LABELS[x])
     axes.set_ylabel("emphasis" if factor == 1 else "weight (L1 norm of the gradient)")
+    axes.autoscale(axis="y")
     axes.set_ylim(bottom=0)
     return axes
 

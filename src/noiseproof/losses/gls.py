@@ -32,7 +32,7 @@ class GLS(RowLoss):
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
     Example:
         >>> GLS(alpha=0.1)(torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([0]))
-        tensor(0.3728)
+        tensor(0.3729)
 
     Reference:
         Wei et al., To Smooth or Not? When Label Smoothing Meets Noisy Labels, ICML 2022

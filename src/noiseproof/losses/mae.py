@@ -57,7 +57,7 @@ class RCE(MarginLoss):
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
     Example:
         >>> RCE(A=-4.0)(torch.zeros(1, 4), torch.tensor([0]))
-        tensor(3.)
+        tensor(3.0000)
 
     Reference:
         Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019

@@ -59,7 +59,7 @@ CURVE_FIGURES: dict[str, CurveFigure] = {
     ),
     "gr.figure1c": CurveFigure(
         "GR Figure 1c: β = 8, the focus moves with λ",
-        {"": _gr((8, 0), (8, 0.5), (8, 1), (8, 2), (8, 4))},
+        {"": _gr((8, 0.4), (8, 0.5), (8, 1), (8, 2), (8, 4))},
         kind="weight",
     ),
     "imae.figure1": CurveFigure(
