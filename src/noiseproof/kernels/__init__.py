@@ -2,8 +2,9 @@
 
 from .blockwise import blockwise_rows
 from .differentiable import accumulation_dtype, attach, class_margins, present_classes
-from .function import Evaluate, Partials, margin_rows, statistics_loss_rows, statistics_rows
+from .margin_rows import Evaluate, margin_rows
 from .reference import Statistics, Wanted
+from .statistics_rows import Partials, statistics_loss_rows, statistics_rows
 from .tracing import values_can_be_checked
 
 __all__ = [

@@ -13,8 +13,8 @@ from .margin_loss import MarginLoss
 
 def aul_value(margin: Tensor, *, a: float, q: float) -> Tensor:
     rest = torch.sigmoid(-margin)
-    share: Tensor = -torch.expm1(-q * torch.log1p(rest / (a - 1)))
-    return share * (a - 1 + rest).pow(q) / q
+    share = torch.expm1(-q * torch.log1p(rest / (a - 1)))
+    return share * (rest + (a - 1)).pow(q) / -q
 
 
 def aul_emphasis(margin: Tensor, *, a: float, q: float) -> Tensor:
@@ -24,7 +24,7 @@ def aul_emphasis(margin: Tensor, *, a: float, q: float) -> Tensor:
 
 def agce_value(margin: Tensor, *, a: float, q: float) -> Tensor:
     rest = torch.sigmoid(-margin)
-    return -((a + 1) ** q) / q * torch.expm1(q * torch.log1p(-rest / (a + 1)))
+    return torch.expm1(q * torch.log1p(-rest / (a + 1))) * float((a + 1) ** q / -q)
 
 
 def agce_emphasis(margin: Tensor, *, a: float, q: float) -> Tensor:

@@ -87,8 +87,8 @@ CURVE_FIGURES: dict[str, CurveFigure] = {
         {
             "GCE": [f"gce(q={q})" for q in (0.1, 0.3, 0.5, 0.7, 1)],
             "SCE": [f"sce(q={q})" for q in (0.1, 0.5, 0.7, 0.95, 1)],
-            "AUL": ["aul(a=1.1, q=5)", "aul(a=2, q=2)", "aul(a=3, q=0.7)", "aul(a=5.5, q=3)"],
-            "AGCE": ["agce(a=0.1, q=0.1)", "agce(a=0.6, q=0.6)", "agce(a=1.6, q=2)", "agce(a=3, q=4)"],
+            "AUL": ["aul(a=1.1, q=5)", "aul(a=2, q=2)", "aul(a=3, q=0.7)", "aul(a=1.5, q=0.9)"],
+            "AGCE": ["agce(a=0.1, q=0.1)", "agce(a=0.6, q=0.6)", "agce(a=1.6, q=2)", "agce(a=1, q=1.5)"],
             "AEL": [f"ael(q={q})" for q in (0.2, 0.5, 1, 2.5)],
             "TCE": [f"tce(order={n})" for n in (1, 2, 4, 10, 50)],
             "focal": [f"focal(gamma={g})" for g in (0, 0.5, 1, 2, 4)],
@@ -165,7 +165,7 @@ def _draw_values(specs: list[str], ax: Axes) -> None:
 
 def _draw_start(classes: tuple[int, ...], ax: Axes) -> None:
     for number, count in enumerate(classes):
-        density, edges = torch.histogram(simulate_initial_margins(count), 80, density=True)
+        density, edges = torch.histogram(simulate_initial_margins(count, 200_000), 60, density=True)
         middle = (edges[1:] + edges[:-1]) / 2
         ax.plot(middle, density, color=COLOURS[number], linestyle=DASHES[number], label=f"{count} classes")
     ax.set(xlabel="margin Δ", ylabel="density")

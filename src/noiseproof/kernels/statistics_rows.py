@@ -1,4 +1,4 @@
-"""Autograd functions over the two passes: one for losses of the margin, one for all statistics."""
+"""All row statistics, and losses that are functions of them."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -9,9 +9,6 @@ from torch import Tensor
 from . import differentiable, reference
 from .reference import Coefficients, Exponentials, Statistics, Wanted
 from .tracing import is_plain_eager
-
-Evaluate: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Margins of shape (N,) to their values and emphases."""
 
 
 class Partials(NamedTuple):
@@ -26,31 +23,6 @@ class Partials(NamedTuple):
 
 EvaluateStatistics: TypeAlias = Callable[[Statistics, Tensor], tuple[Tensor, Partials]]
 """Statistics and numbers of present classes, columns (N, 1), to values and partial derivatives."""
-
-
-def margin_rows(
-    logits: Tensor,
-    target: Tensor,
-    evaluate: Evaluate,
-    keep: Tensor | None = None,
-    mean: bool = False,
-) -> Tensor:
-    """Per-row value of a function of the margin whose gradient is its emphasis.
-
-    (N, C), (N,) -> (N,). Rows where ``keep`` is False count as margin 0 when evaluated and give
-    value 0 and gradient 0, whatever their logits hold. ``mean`` gives the mean over all rows, which
-    saves small batches a node of the graph.
-    """
-    if is_plain_eager():
-        rows: Tensor = _MarginRows.apply(logits, target, evaluate, keep, mean)  # type: ignore[no-untyped-call]
-        return rows
-    if keep is not None:
-        logits = torch.where(keep.unsqueeze(-1), logits, 0.0)
-    margin = differentiable.margin(logits, target)
-    margin = margin if keep is None else torch.where(keep, margin, 0.0)
-    rows = differentiable.attach(margin, *evaluate(margin))
-    rows = rows if keep is None else torch.where(keep, rows, 0.0)
-    return rows.mean() if mean else rows
 
 
 def statistics_rows(logits: Tensor, target: Tensor) -> Statistics:
@@ -71,51 +43,6 @@ def statistics_loss_rows(
         rows: Tensor = _StatisticsLoss.apply(logits, target, evaluate, wanted)  # type: ignore[no-untyped-call]
         return rows
     return _differentiable_value(logits, target, evaluate)
-
-
-class _MarginRows(torch.autograd.Function):
-    @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, logits: Tensor, target: Tensor, evaluate: Evaluate, keep: Tensor | None, mean: bool
-    ) -> Tensor:
-        column = target.unsqueeze(1)
-        first = reference.exponentials(logits, column)
-        margin = reference.margin_from(logits, column, first).squeeze(1)
-        if keep is None:
-            value, emphasis = evaluate(margin)
-        else:
-            value, emphasis = evaluate(torch.where(keep, margin, 0.0))
-            value, emphasis = torch.where(keep, value, 0.0), torch.where(keep, emphasis, 0.0)
-        ctx.save_for_backward(logits, target, keep, emphasis, first.peak, first.mass, first.kept)
-        ctx.evaluate, ctx.mean = evaluate, mean
-        return value.mean() if mean else value
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        logits, target, keep, emphasis, peak, mass, kept = ctx.saved_tensors
-        if ctx.mean:
-            upstream = upstream / logits.shape[0]
-        if torch.is_grad_enabled():
-            grad = _differentiable_gradient(logits, target, keep, ctx.evaluate, upstream)
-            return grad, None, None, None, None
-        step = (upstream * emphasis).unsqueeze(1)
-        first = Exponentials(peak, mass, None, None, None, None, kept)
-        grad = reference.descend(logits, target.unsqueeze(1), first, step)
-        if keep is not None:
-            grad.masked_fill_(~keep.unsqueeze(1), 0.0)
-        return grad, None, None, None, None
-
-
-def _differentiable_gradient(
-    logits: Tensor, target: Tensor, keep: Tensor | None, evaluate: Evaluate, upstream: Tensor
-) -> Tensor:
-    """The gradient as an expression that can itself be differentiated."""
-    if keep is not None:
-        logits = torch.where(keep.unsqueeze(-1), logits, 0.0)
-        upstream = torch.where(keep, upstream, 0.0)
-    _, emphasis = evaluate(differentiable.margin(logits, target))
-    step = (upstream * emphasis).unsqueeze(-1)
-    return (step * differentiable.descent_direction(logits, target)).to(logits.dtype)
 
 
 class _StatisticsRows(torch.autograd.Function):

@@ -1,0 +1,127 @@
+"""Against torch itself: cross entropy in every setting torch knows."""
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from noiseproof.losses import get
+
+
+def batch(*shape, classes=5, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(shape[0], classes, *shape[1:], dtype=torch.float64, generator=generator)
+    return logits, torch.randint(classes, shape, generator=generator)
+
+
+WEIGHT = torch.tensor([0.1, 0.5, 1.0, 2.0, 3.0], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("shape", [(8,), (4, 3), (2, 3, 4)])
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_hard_targets(shape, weight, reduction):
+    logits, target = batch(*shape)
+    target.view(-1)[1] = -100
+    found = get("ce", reduction=reduction, weight=weight)(logits, target)
+    torch.testing.assert_close(found, cross_entropy(logits, target, weight, reduction=reduction))
+
+
+@pytest.mark.parametrize("shape", [(8,), (2, 3, 4)])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_label_smoothing(shape, reduction):
+    logits, target = batch(*shape)
+    target.view(-1)[1] = -100
+    found = get("gls(alpha=0.15)", reduction=reduction)(logits, target)
+    torch.testing.assert_close(
+        found, cross_entropy(logits, target, reduction=reduction, label_smoothing=0.15)
+    )
+
+
+@pytest.mark.parametrize("shape", [(8,), (2, 3, 4)])
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_soft_targets(shape, weight, reduction):
+    logits, _ = batch(*shape)
+    soft = torch.softmax(batch(*shape, seed=1)[0], 1)
+    loss = get("ce", reduction=reduction, weight=weight)
+    torch.testing.assert_close(loss(logits, soft), cross_entropy(logits, soft, weight, reduction=reduction))
+
+
+def test_gradient_of_soft_targets():
+    logits, _ = batch(8)
+    soft = torch.softmax(batch(8, seed=1)[0], 1)
+    leaf = logits.clone().requires_grad_()
+    (found,) = torch.autograd.grad(get("ce")(leaf, soft), leaf)
+    (wanted,) = torch.autograd.grad(cross_entropy(leaf, soft), leaf)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_soft_targets_can_learn_too():
+    logits, _ = batch(6)
+    soft = torch.softmax(batch(6, seed=1)[0], 1).requires_grad_()
+    (found,) = torch.autograd.grad(get("gce")(logits, soft), soft)
+    rows = get("gce", reduction="none")
+    wanted = torch.stack([rows(logits, torch.full((6,), k)) for k in range(5)], 1) / 6
+    torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("label_type", [torch.int32, torch.int16, torch.uint8])
+def test_integer_labels_of_any_size(label_type):
+    logits, target = batch(8)
+    assert torch.equal(get("gce")(logits, target.to(label_type)), get("gce")(logits, target))
+
+
+def test_ignore_index_may_be_a_class():
+    logits, target = batch(8)
+    found = get("ce", ignore_index=2)(logits, target)
+    torch.testing.assert_close(found, cross_entropy(logits, target, ignore_index=2))
+
+
+def test_sample_weight_zero_removes_and_two_doubles():
+    logits, target = batch(3)
+    loss = get("gce")
+    found = loss(logits, target, sample_weight=torch.tensor([0.0, 1.0, 2.0]))
+    doubled = loss(logits[[1, 2, 2]], target[[1, 2, 2]])
+    torch.testing.assert_close(found, doubled)
+    assert loss(logits, target, sample_weight=torch.zeros(3)) == 0
+
+
+def test_weighted_mean_of_a_large_batch_matches_torch_in_float32():
+    logits, target = batch(3000, classes=5)
+    weight = WEIGHT.float()
+    found = get("ce", weight=weight)(logits.float(), target)
+    torch.testing.assert_close(found, cross_entropy(logits.float(), target, weight))
+
+
+def test_loss_moves_with_its_module():
+    loss = get("ce", weight=WEIGHT)
+    assert "weight" in loss.state_dict()
+    assert loss.float().weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda z, y: get("ce", weight=torch.ones(3))(z, y), "weight has 3 entries"),
+        (lambda z, y: get("ce", weight=-torch.ones(5)), "non-negative"),
+        (lambda z, y: get("ce", weight=torch.ones(5, 2)), "vector"),
+        (lambda z, y: get("ce", reduction="avg"), "'avg' is unknown"),
+        (lambda z, y: get("ce")(z, y, sample_weight=torch.ones(3)), "one entry per sample"),
+        (lambda z, y: get("ce")(z, torch.zeros(8, 4)), "shape of the logits"),
+        (lambda z, y: get("ce")(z, -torch.ones(8, 5)), "not negative"),
+        (lambda z, y: get("ce")(z, y[:4]), r"shape \(4,\)"),
+    ],
+)
+def test_mistakes_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*batch(8))
+
+
+def test_logits_changed_after_forward_are_noticed_or_harmless():
+    logits, target = batch(8)
+    leaf = logits.clone().requires_grad_()
+    middle = leaf * 1
+    value = get("gce")(middle, target)
+    middle.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        value.backward()

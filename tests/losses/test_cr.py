@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from noiseproof.losses import CR, get
+
+
+def batch(rows=12, classes=4):
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(rows, classes, dtype=torch.float64, generator=generator)
+    return logits, torch.randint(classes, (rows,), generator=generator)
+
+
+@pytest.mark.parametrize("base", ["ce", "gce", "nce"])
+def test_by_definition(base):
+    logits, target = batch()
+    rows = get(base, reduction="none")
+    every = torch.stack([rows(logits, torch.full_like(target, k)) for k in range(4)], 1)
+    prior = torch.bincount(target, minlength=4).double() / len(target)
+    wanted = rows(logits, target) - 0.7 * every @ prior
+    torch.testing.assert_close(get(f"cr({base}, beta=0.7)", reduction="none")(logits, target), wanted)
+
+
+def test_a_given_prior():
+    logits, target = batch()
+    prior = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
+    found = CR(get("ce"), prior=prior)(logits, target)
+    wanted = get("ce")(logits, target) + (logits.log_softmax(1) @ prior).mean()
+    torch.testing.assert_close(found, wanted)
+
+
+def test_the_batch_prior_leaves_out_ignored_rows():
+    logits, target = batch()
+    more = torch.cat([logits, logits])
+    labels = torch.cat([target, torch.full_like(target, -100)])
+    torch.testing.assert_close(get("cr(ce)")(more, labels), get("cr(ce)")(logits, target))
+
+
+def test_a_loss_with_a_prior_prints_what_no_spec_can_hold():
+    assert str(CR("ce", prior=torch.ones(3) / 3)) == "cr(ce, beta=1.0, prior=<tensor of 3>)"

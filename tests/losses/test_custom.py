@@ -1,0 +1,107 @@
+import copy
+import pickle
+
+import pytest
+import torch
+
+from noiseproof.losses import LOSSES, MarginLoss, curve, get
+
+MARGINS = torch.linspace(-40, 40, 321, dtype=torch.float64)
+
+
+@pytest.fixture
+def names():
+    before = dict(LOSSES)
+    yield
+    LOSSES.clear()
+    LOSSES.update(before)
+
+
+@pytest.mark.parametrize(
+    ("spec", "function"),
+    [
+        ("ce", lambda p, rest: rest),
+        ("mae", lambda p, rest: 2 * p * rest),
+        ("gce(q=0.5)", lambda p, rest: p.sqrt() * rest),
+        ("aul(a=2, q=2)", lambda p, rest: p * rest * (1 + rest)),
+    ],
+)
+def test_an_emphasis_brings_back_the_value(spec, function):
+    made = MarginLoss.from_emphasis(function)
+    torch.testing.assert_close(made.emphasis(MARGINS), get(spec).emphasis(MARGINS))
+    torch.testing.assert_close(made.value(MARGINS), get(spec).value(MARGINS), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("spec", "function"),
+    [
+        ("ce", lambda p, rest: -p.log()),
+        ("mae", lambda p, rest: 2 * rest),
+        ("gce(q=0.5)", lambda p, rest: 2 * (1 - p.sqrt())),
+    ],
+)
+def test_a_value_brings_back_the_emphasis(spec, function):
+    made = MarginLoss.from_value(function)
+    torch.testing.assert_close(made.emphasis(MARGINS), get(spec).emphasis(MARGINS))
+
+
+def test_emphasis_of_a_value_does_not_round_away_near_p_one():
+    found = MarginLoss.from_value(lambda p, rest: -p.log()).emphasis(torch.tensor(30.0))
+    assert float(found) == pytest.approx(9.357623e-14, rel=1e-4)
+
+
+def test_an_emphasis_that_never_ends_gives_the_signed_integral():
+    loss = MarginLoss.from_emphasis(lambda m: torch.ones_like(m), of="margin")
+    torch.testing.assert_close(loss.value(MARGINS), -MARGINS)
+
+
+def test_curve_of_ones_own_loss():
+    assert curve(MarginLoss.from_emphasis(lambda p, rest: p**2 * rest)).focus == pytest.approx(
+        2 / 3, abs=1e-6
+    )
+
+
+def test_named_losses_parse_print_and_pickle(names):
+    loss = MarginLoss.from_emphasis(lambda p, rest: p**2 * rest, name="squared")
+    assert str(loss) == "squared"
+    logits, target = torch.randn(5, 4), torch.tensor([0, 1, 2, 3, 0])
+    wanted = loss(logits, target)
+    for made in (get("squared"), pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss)):
+        assert torch.equal(made(logits, target), wanted)
+    assert str(get("unit_max(squared) + 0.5*ce")) == "unit_max(squared) + 0.5*ce"
+    rows = pickle.loads(pickle.dumps(get("squared", reduction="none")))
+    assert rows(logits, target).shape == (5,)
+
+
+def test_a_pickle_without_its_registration_says_so(names):
+    loss = MarginLoss.from_value(lambda p, rest: rest, name="gone")
+    data = pickle.dumps(loss)
+    del LOSSES["gone"]
+    with pytest.raises(ValueError, match="'gone' was pickled but is not registered"):
+        pickle.loads(data)
+
+
+def test_unnamed_losses_print_only():
+    loss = MarginLoss.from_value(lambda p, rest: rest)
+    with pytest.raises(ValueError, match="cannot read"):
+        get(str(loss))
+
+
+def test_names_of_the_library_are_taken(names):
+    with pytest.raises(ValueError, match="'ce' is a loss of this library"):
+        MarginLoss.from_value(lambda p, rest: rest, name="ce")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MarginLoss.from_emphasis(lambda p, rest: p - rest), "not negative|negative"),
+        (lambda: MarginLoss.from_value(lambda p, rest: p), "a loss falls as the margin grows"),
+        (lambda: MarginLoss.from_emphasis(lambda p, rest: 1 / (p - 0.5)), "finite"),
+        (lambda: MarginLoss.from_emphasis(lambda p, rest: p.sum()), "keep the shape"),
+        (lambda: MarginLoss.from_value(lambda p, rest: rest, of="logit"), "'logit' is unknown"),
+    ],
+)
+def test_what_is_no_loss_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,82 @@
+"""Gradient rescaling beyond its formula: saturation and the normalisation of the authors' code."""
+
+import os
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from noiseproof.losses import get, margin
+
+
+def batch(rows=16, classes=5):
+    generator = torch.Generator().manual_seed(0)
+    return (
+        2 * torch.randn(rows, classes, dtype=torch.float64, generator=generator),
+        torch.randint(classes, (rows,), generator=generator),
+    )
+
+
+def gradient(loss, logits, target):
+    leaf = logits.clone().requires_grad_()
+    return torch.autograd.grad(loss(leaf, target), leaf)[0]
+
+
+def test_emphasis_ends_at_the_saturation():
+    loss = get("gr(beta=8, lam=0.5, saturation=3.0)")
+    emphasis = loss.emphasis(torch.tensor([2.999, 3.0, 3.001]))
+    assert (emphasis[:2] > 0).all()
+    assert emphasis[2] == 0
+
+
+def test_defaults_of_the_saturation():
+    assert get("gr").saturation == get("imae").saturation == 17.33
+    assert get('gr(g="identity")').saturation is None
+    assert get("gr(saturation=None)").saturation is None
+
+
+def test_normalised_by_the_batch_the_l1_norms_add_up_to_one():
+    """As in the authors' code: weights divided by their sum over the batch."""
+    logits, target = batch()
+    found = gradient(get('gr(beta=8, lam=0.5, normalize="batch")'), logits, target)
+    weights = 2 * get("gr(beta=8, lam=0.5)").emphasis(margin(logits, target))
+    torch.testing.assert_close(found.abs().sum(1), weights / weights.sum())
+    assert float(found.abs().sum()) == pytest.approx(1)
+
+
+def test_ignored_rows_do_not_count_in_the_normalisation():
+    logits, target = batch()
+    loss = get('imae(normalize="batch")')
+    more = torch.cat([logits, torch.zeros(4, 5, dtype=torch.float64)])
+    labels = torch.cat([target, torch.full((4,), -100)])
+    torch.testing.assert_close(gradient(loss, more, labels)[:16], gradient(loss, logits, target))
+
+
+def test_a_batch_of_saturated_samples_is_no_division_by_zero():
+    logits = torch.tensor([[100.0, 0.0], [0.0, 100.0]])
+    found = gradient(get('imae(normalize="batch")'), logits, torch.tensor([0, 1]))
+    assert not found.any()
+
+
+def _worker(rank, port, rows, out):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    logits, target = batch()
+    part = slice(0, rows) if rank == 0 else slice(rows, None)
+    found = gradient(get('imae(normalize="batch", T=4)', reduction="sum"), logits[part], target[part])
+    torch.save(found, f"{out}/{rank}.pt")
+    dist.destroy_process_group()
+
+
+def test_two_processes_normalise_together(tmp_path):
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    mp.spawn(_worker, (port, 6, str(tmp_path)), nprocs=2)
+    parts = [torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2)]
+    logits, target = batch()
+    whole = gradient(get('imae(normalize="batch", T=4)', reduction="sum"), logits, target)
+    torch.testing.assert_close(torch.cat(parts), whole)

@@ -1,0 +1,34 @@
+import pytest
+import torch
+
+from noiseproof.losses.integral import IntegralTable
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_integral_of_a_sigmoid_keeps_relative_precision_in_the_tail(dtype):
+    table = IntegralTable(lambda m: torch.sigmoid(-m), low=-60.0, high=60.0, anchor=60.0)
+    margin = torch.linspace(-59, 20, 317, dtype=dtype)
+    wanted = -torch.nn.functional.logsigmoid(margin.double())
+    tolerance = 1e-7 if dtype == torch.float64 else 1e-5
+    torch.testing.assert_close(table(margin).double(), wanted, rtol=tolerance, atol=0)
+
+
+def test_signed_from_an_anchor_inside():
+    table = IntegralTable(torch.cos, low=-1.0, high=1.0, anchor=0.0)
+    margin = torch.linspace(-1, 1, 21, dtype=torch.float64)
+    torch.testing.assert_close(table(margin), -torch.sin(margin), rtol=1e-9, atol=1e-12)
+
+
+def test_constant_beyond_the_ends():
+    table = IntegralTable(lambda m: 1 + 0 * m, low=-1.0, high=1.0, anchor=0.0)
+    margin = torch.tensor([-1e4, 1e4], dtype=torch.float64)
+    torch.testing.assert_close(table(margin), -margin)
+    ending = IntegralTable(lambda m: 1 + 0 * m, low=-1.0, high=1.0, anchor=1.0, ends=True)
+    assert float(ending(torch.tensor(50.0))) == 0
+
+
+def test_any_shape():
+    table = IntegralTable(torch.exp, low=-1.0, high=1.0, anchor=0.0)
+    assert table(torch.zeros(2, 3, 4)).shape == (2, 3, 4)
+    assert table(torch.zeros(())).shape == ()
+    assert table(torch.zeros(0)).shape == (0,)

@@ -1,0 +1,72 @@
+import torch
+
+from noiseproof.losses import get
+
+
+def batch(rows=40, classes=4):
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(rows, classes, dtype=torch.float64, generator=generator)
+    return logits, torch.randint(classes, (rows,), generator=generator)
+
+
+def test_subtracts_permuted_rows_and_labels():
+    logits, target = batch()
+    loss = get("peer(ce, alpha=0.5)", reduction="none").eval()
+    a, b = loss._permutations(len(target), None)
+    assert sorted(a.tolist()) == sorted(b.tolist()) == list(range(40))
+    assert a.tolist() != b.tolist()
+    ce = get("ce", reduction="none")
+    torch.testing.assert_close(loss(logits, target), ce(logits, target) - 0.5 * ce(logits[a], target[b]))
+
+
+def test_every_training_step_draws_anew_and_the_state_says_which():
+    logits, target = batch()
+    loss = get("peer(ce)").train()
+    values = [float(loss(logits, target)) for _ in range(3)]
+    assert len(set(values)) == 3
+    resumed = get("peer(ce)").train()
+    state = get("peer(ce)").state_dict()
+    state["step"] = torch.tensor(2)
+    resumed.load_state_dict(state)
+    assert float(resumed(logits, target)) == values[2]
+
+
+def test_seeds_differ_and_global_random_state_is_untouched():
+    logits, target = batch()
+    before = torch.get_rng_state()
+    values = {float(get(f"peer(ce, seed={seed})")(logits, target)) for seed in range(5)}
+    assert len(values) == 5
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_evaluation_does_not_advance():
+    logits, target = batch()
+    loss = get("peer(ce)").eval()
+    assert loss(logits, target) == loss(logits, target)
+    assert int(loss.step) == 0
+
+
+def test_permutations_are_fair():
+    """Every row meets every other about equally often."""
+    loss = get("peer(ce)").train()
+    hits = torch.zeros(8, 8)
+    for _ in range(4000):
+        a, _ = loss._permutations(8, None)
+        hits[torch.arange(8), a] += 1
+    assert (hits - 500).abs().max() < 5 * (500 * 7 / 8) ** 0.5
+
+
+def test_mean_over_steps_is_confidence_regularisation():
+    logits, target = batch()
+    loss = get("peer(ce, alpha=1.0)").train()
+    mean = torch.stack([loss(logits, target) for _ in range(1500)]).mean()
+    torch.testing.assert_close(mean, get("cr(ce, beta=1.0)")(logits, target), atol=8e-3, rtol=0)
+
+
+def test_only_kept_rows_are_drawn():
+    _, target = batch()
+    target[::3] = -100
+    loss = get("peer(ce)", reduction="none").eval()
+    keep = target != -100
+    a, _ = loss._permutations(len(target), keep)
+    assert keep[a[keep]].all()

@@ -1,0 +1,61 @@
+import pytest
+import torch
+
+from noiseproof.losses import expected_margin, get, scale, shift
+
+MARGINS = torch.linspace(-20, 20, 81, dtype=torch.float64)
+
+
+def test_scale_by_definition():
+    inner, size = get("gce(q=0.7)"), 4.0
+    found = scale(inner, tau=2.0, initial_margin=size)
+    assert torch.equal(found.emphasis(MARGINS), inner.emphasis(MARGINS * 0.5))
+    torch.testing.assert_close(found.value(MARGINS), 2 * inner.value(MARGINS * 0.5))
+
+
+def test_shift_by_definition():
+    inner = get("gce(q=0.7)")
+    found = shift(inner, tau=2.0, initial_margin=5.0)
+    assert torch.equal(found.emphasis(MARGINS), inner.emphasis(MARGINS + 3.0))
+    assert torch.equal(shift(inner, by=3.0).emphasis(MARGINS), found.emphasis(MARGINS))
+
+
+@pytest.mark.parametrize("wrapper", ["scale", "shift"])
+def test_both_put_the_start_at_minus_tau(wrapper):
+    start = torch.tensor(expected_margin(100), dtype=torch.float64)
+    found = get(f"{wrapper}(mae, tau=2.6, num_classes=100)").emphasis(start)
+    torch.testing.assert_close(found, get("mae").emphasis(torch.tensor(-2.6, dtype=torch.float64)))
+
+
+@pytest.mark.parametrize("wrapper", ["scale", "shift"])
+@pytest.mark.parametrize("classes", [3, 9, 10, 50])
+def test_classes_are_read_from_the_logits(wrapper, classes):
+    logits, target = torch.randn(6, classes), torch.randint(classes, (6,))
+    found = get(f"{wrapper}(mae)")(logits, target)
+    torch.testing.assert_close(found, get(f"{wrapper}(mae, num_classes={classes})")(logits, target))
+
+
+def test_logit_bias_is_a_shift():
+    logits, target = torch.randn(6, 5), torch.tensor([0, 1, 2, 3, 4, 0])
+    biased = logits + 1.5 * torch.nn.functional.one_hot(target, 5)
+    torch.testing.assert_close(get("shift(mae, by=1.5)")(logits, target), get("mae")(biased, target))
+
+
+@pytest.mark.parametrize("wrapper", ["scale", "shift"])
+def test_without_classes_there_is_no_curve(wrapper):
+    for ask in ("value", "emphasis"):
+        with pytest.raises(ValueError, match="number of classes"):
+            getattr(get(f"{wrapper}(mae)"), ask)(MARGINS)
+
+
+def test_two_classes_need_an_initial_margin():
+    with pytest.raises(ValueError, match="give initial_margin"):
+        get("scale(mae)")(torch.zeros(1, 2), torch.tensor([0]))
+    get("scale(mae, initial_margin=2.0)")(torch.zeros(1, 2), torch.tensor([0]))
+
+
+@pytest.mark.parametrize("inner", ["nce", "cr(ce)", "mse"])
+def test_only_margin_losses_can_be_transformed(inner):
+    for wrapper in ("scale", "shift", "unit_max", "binary"):
+        with pytest.raises(TypeError, match="MarginLoss"):
+            get(f"{wrapper}({inner})")

@@ -1,0 +1,59 @@
+"""The package as it is installed: names, version, typing, and what it must never do."""
+
+import ast
+import importlib.metadata
+import subprocess
+import sys
+from pathlib import Path
+
+import noiseproof
+
+SOURCE = Path(noiseproof.__file__).parent
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+FORBIDDEN_MODULES = {"torchvision", "timm", "yaml", "dill", "cloudpickle"}
+
+
+def trees():
+    return {path: ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
+
+
+def test_version_and_typing():
+    assert noiseproof.__version__ == importlib.metadata.version("noiseproof")
+    assert (SOURCE / "py.typed").exists()
+
+
+def test_importing_the_package_does_not_import_torch():
+    code = "import sys, noiseproof; assert 'torch' not in sys.modules; noiseproof.losses; assert 'torch' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_unknown_names_are_attribute_errors():
+    assert not hasattr(noiseproof, "nothing")
+    assert "losses" in dir(noiseproof)
+
+
+def test_nothing_is_evaluated_or_unpickled():
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in FORBIDDEN_CALLS, f"{path}:{node.lineno}"
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+                for name in names:
+                    assert name.split(".")[0] not in FORBIDDEN_MODULES, f"{path}:{node.lineno}"
+                    inside_suite = path.parent.name == "testing"
+                    assert inside_suite or name != "pickle", f"{path}:{node.lineno}"
+
+
+def test_no_file_is_called_utils():
+    assert not [path for path in SOURCE.rglob("*") if "util" in path.stem]
+
+
+def test_files_and_functions_stay_short():
+    for path, tree in trees().items():
+        assert len(path.read_text().splitlines()) <= 200, path
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+                assert lines <= 34, f"{path}:{node.lineno} {node.name} has {lines} lines"

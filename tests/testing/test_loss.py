@@ -1,0 +1,78 @@
+"""The conformance suite must catch broken losses: each mutant fails the check it should fail."""
+
+import pytest
+import torch
+
+from noiseproof.losses import MarginLoss, Scale
+from noiseproof.losses.ce import CE
+from noiseproof.losses.nce import NCE
+from noiseproof.testing import check_loss
+
+
+class WrongEmphasis(CE):
+    def emphasis(self, margin):
+        return 2 * super().emphasis(margin)
+
+
+class Underflows(MarginLoss):
+    name = "underflows"
+
+    def value(self, margin):
+        return -torch.sigmoid(margin).log()
+
+    def emphasis(self, margin):
+        return 1 - torch.sigmoid(margin)
+
+
+class Negative(CE):
+    def emphasis(self, margin):
+        return super().emphasis(margin) - 0.1
+
+    def value(self, margin):
+        return super().value(margin) + 0.1 * margin
+
+
+class ForgetsToIgnore(NCE):
+    def hard_rows(self, rows):
+        return self.index_rows(rows.logits, rows.target, None)
+
+
+class ReducesTwice(CE):
+    def _reduce(self, values, rows, weight, sample_weight):
+        return super()._reduce(values, rows, weight, sample_weight).mean()
+
+
+class Unprintable(CE):
+    def __str__(self):
+        return "nonsense"
+
+
+@pytest.mark.parametrize(
+    ("broken", "check"),
+    [
+        (WrongEmphasis, "emphasis is minus the derivative"),
+        (Negative, "emphasis is not negative"),
+        (Underflows, "finite at extreme margins"),
+        (ForgetsToIgnore, "ignored rows change nothing|torch.compile"),
+        (ReducesTwice, "backward twice|reductions"),
+        (Unprintable, "pickle, deepcopy, state_dict, spec"),
+    ],
+)
+def test_mutants_are_caught(broken, check):
+    with pytest.raises(AssertionError, match=check):
+        check_loss(broken())
+
+
+def test_names_the_loss():
+    with pytest.raises(AssertionError, match=r"^ce: "):
+        check_loss(WrongEmphasis())
+
+
+def test_sound_losses_pass():
+    check_loss("sl")
+    check_loss(Scale("gce", tau=3.0))
+
+
+def test_binary_losses_are_sent_elsewhere():
+    with pytest.raises(TypeError, match="check the inner loss"):
+        check_loss("binary(ce)")
