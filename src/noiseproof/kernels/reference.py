@@ -82,7 +82,7 @@ def row_blocks(logits: Tensor, elements: int = BLOCK_ELEMENTS) -> Iterator[slice
 def exponentials(logits: Tensor, column: Tensor, wanted: Wanted = Wanted()) -> Exponentials:
     """First pass. ``column`` is the target of shape (N, 1)."""
     if logits.numel() <= KEPT_ELEMENTS:
-        return _exponentials_of_block(logits, column, wanted, keep=True)
+        return _exponentials_of_block(logits, column, wanted, keep=not any(wanted))
     parts = [
         _exponentials_of_block(logits[rows], column[rows], wanted, keep=False) for rows in row_blocks(logits)
     ]

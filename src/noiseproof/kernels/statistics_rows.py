@@ -103,14 +103,16 @@ def _statistics_gradient(logits: Tensor, target: Tensor, saved: list[Any], step:
 
 
 def _statistics_from(logits: Tensor, column: Tensor, first: Exponentials) -> Statistics:
-    margin = reference.margin_from(logits, column, first)
-    label = logits.gather(1, column).to(margin.dtype)
-    p, rest = torch.sigmoid(margin), torch.sigmoid(-margin)
-    zero = torch.zeros_like(margin)
-    sum_p2 = zero if first.squares is None else p**2 + rest**2 * first.squares / first.mass**2
-    sum_pz = zero if first.products is None else p * label + rest * first.products / first.mass
+    label = logits.gather(1, column).to(first.mass.dtype)
+    margin = label - first.peak - first.mass.log()
     logsumexp = label - torch.nn.functional.logsigmoid(margin)
-    return Statistics(margin, logsumexp, zero if first.sum_z is None else first.sum_z, sum_p2, sum_pz)
+    sum_z = first.sum_z if first.sum_z is not None else torch.zeros_like(margin)
+    sum_p2 = sum_pz = torch.zeros_like(margin)
+    if first.squares is not None:
+        sum_p2 = torch.sigmoid(margin) ** 2 + (torch.sigmoid(-margin) / first.mass) ** 2 * first.squares
+    if first.products is not None:
+        sum_pz = torch.sigmoid(margin) * label + torch.sigmoid(-margin) * first.products / first.mass
+    return Statistics(margin, logsumexp, sum_z, sum_p2, sum_pz)
 
 
 def _coefficients(row: Statistics, step: Partials, first: Exponentials, label: Tensor) -> Coefficients:
