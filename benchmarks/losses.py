@@ -68,7 +68,7 @@ def extra_memory(spec: str, shape: tuple[int, int] = (512, 8000)) -> float:
     logits = torch.randn(shape, requires_grad=True)
     target = torch.randint(shape[1], shape[:1])
     loss = losses.get(spec) if spec != "F.cross_entropy" else torch.nn.functional.cross_entropy
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as recorded:
         loss(logits, target).backward()
     live = peak = 0
     for event in recorded.profiler.kineto_results.events():

@@ -72,7 +72,7 @@ def test_memory_beyond_the_logits_is_the_gradient():
 
     logits = torch.randn(512, 8000, requires_grad=True)
     target = torch.randint(8000, (512,))
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as recorded:
         margin_rows(logits, target, ce, None, True).backward()
     live = peak = 0
     for event in recorded.profiler.kineto_results.events():

@@ -75,3 +75,15 @@ def test_state_of_the_parts_is_the_state_of_the_sum():
     total = get("ce + peer(ce)").train()
     total(torch.randn(4, 3), torch.tensor([0, 1, 2, 0]))
     assert [int(v) for k, v in total.state_dict().items() if k.endswith("step")] == [1]
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(10, 1e308), (1e-200, 1e-200)])
+def test_products_of_factors_must_stay_numbers(outer, inner):
+    with pytest.raises(ValueError, match="factor"):
+        outer * (inner * get("mae"))
+
+
+def test_binary_losses_are_added_inside():
+    with pytest.raises(TypeError, match="inside binary"):
+        get("binary(ce) + ce")
+    get("binary(ce + mae)")

@@ -37,3 +37,23 @@ def test_the_batch_prior_leaves_out_ignored_rows():
 
 def test_a_loss_with_a_prior_prints_what_no_spec_can_hold():
     assert str(CR("ce", prior=torch.ones(3) / 3)) == "cr(ce, beta=1.0, prior=<tensor of 3>)"
+
+
+@pytest.mark.parametrize("inner", ["peer(ce)", "cr(peer(ce))", "binary(ce)", "peer(ce) + ce"])
+def test_needs_a_loss_defined_per_class(inner):
+    with pytest.raises(TypeError):
+        get(f"cr({inner})")
+
+
+@pytest.mark.parametrize("prior", [0.5, True, "x"])
+def test_a_prior_is_a_vector(prior):
+    with pytest.raises(TypeError, match="vector of label frequencies"):
+        CR("ce", prior=prior)
+
+
+def test_a_prior_must_be_frequencies_and_fit():
+    for bad in (torch.tensor([-0.1, 1.1]), torch.zeros(3), torch.tensor([torch.nan, 1.0]), torch.ones(2, 2)):
+        with pytest.raises(ValueError, match="prior must be"):
+            CR("ce", prior=bad)
+    with pytest.raises(ValueError, match="prior has 3 entries"):
+        CR("ce", prior=torch.ones(3) / 3)(*batch())

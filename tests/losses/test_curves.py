@@ -146,3 +146,13 @@ def test_plot_draws_on_the_axes_given():
 def test_expected_margin_feeds_initial():
     start = torch.tensor(expected_margin(37), dtype=torch.float64)
     assert curve("sl").initial(37) == pytest.approx(float(get("sl").emphasis(start)))
+
+
+def test_normalising_by_the_batch_is_no_part_of_the_curve():
+    plain, normalised = curve("gr", 100), curve('gr(normalize="batch")', 100)
+    assert normalised.initial_share(100) == plain.initial_share(100)
+    assert normalised.spread == plain.spread
+
+
+def test_a_curve_that_vanishes_has_no_asymmetry():
+    assert math.isnan(curve("shift(mae, by=1000)").asymmetry)

@@ -32,6 +32,8 @@ def curve(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Draw the emphasis of losses over the margins a network starts with, and warn of underfitting."""
+    if x not in ("p", "margin"):
+        raise ValueError(f"--x {x} is unknown: use p or margin")
     if output is not None and output.suffix not in FORMATS:
         raise ValueError(f"cannot write {output}: use one of {', '.join(FORMATS)}")
     if figure is not None:
@@ -84,7 +86,7 @@ def _print_table(rows: list[dict[str, object]], classes: int) -> None:
             f"{100 * float(str(row['initial_share'])):.1f}%",
             f"{row['asymmetry']:.3g}",
         )
-    console = Console()
+    console = Console(emoji=False)
     console.print(table)
     for row in rows:
         for words in row["advice"]:  # type: ignore[attr-defined]
@@ -118,4 +120,4 @@ def _paper_figure(name: str, output: Path | None) -> None:
 def _save(figure: object, output: Path) -> None:
     output.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(output, dpi=150)  # type: ignore[attr-defined]
-    typer.echo(f"wrote {output}")
+    typer.echo(f"wrote {output}", err=True)

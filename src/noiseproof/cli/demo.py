@@ -27,7 +27,7 @@ def demo(
     accuracy: dict[str, list[float]] = {spec: [] for spec in LOSSES}
     jobs = [(spec, seed) for spec in LOSSES for seed in range(seeds)]
     for spec, seed in track(jobs, description="training", transient=True):
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             accuracy[spec].append(train_and_test(spec, seed, epochs))
     table = Table(title="Digits, 40% of the training labels wrong", title_justify="left")
     for heading in ("loss", "final test accuracy %", "against ce"):

@@ -24,15 +24,23 @@ def add(left: Loss, right: Loss) -> Loss:
 
 def multiply(factor: object, loss: Loss) -> Loss:
     """``factor`` times the loss."""
-    number("factor", "factor", factor, "factor > 0", lambda f: f > 0)
-    assert isinstance(factor, (int, float))
-    return combine([(factor * f, part) for f, part in terms_of(loss)], loss.outer())
+    scale = _positive(factor)
+    return combine([(_positive(scale * f), part) for f, part in terms_of(loss)], loss.outer())
 
 
 def combine(terms: Terms, outer: Outer) -> Loss:
+    for _, loss in terms:
+        if not loss.takes_class_targets:
+            raise TypeError(f"{loss} takes targets of the logits' shape: add losses inside binary(...)")
     if all(isinstance(loss, MarginLoss) for _, loss in terms):
         return MarginSum(terms, **outer)
     return Sum(terms, **outer)
+
+
+def _positive(factor: object) -> float:
+    number("a sum of losses", "factor", factor, "0 < factor < inf", lambda f: f > 0)
+    assert isinstance(factor, (int, float))
+    return factor
 
 
 def terms_of(loss: Loss) -> Terms:
@@ -90,7 +98,7 @@ class MarginSum(_Terms, MarginLoss):
         return self._total([part.emphasis(margin) for part in self._margin_parts()])
 
     def evaluate(
-        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
     ) -> tuple[Tensor, Tensor]:
         pairs = [p.evaluate(margin, num_classes=num_classes, mass=mass) for p in self._margin_parts()]
         values, emphases = zip(*pairs, strict=True)

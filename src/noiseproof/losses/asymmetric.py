@@ -1,7 +1,5 @@
 """Asymmetric losses: robust as soon as the right label is the likeliest one."""
 
-import math
-
 import torch
 from torch import Tensor
 from typing_extensions import Unpack
@@ -117,7 +115,7 @@ class AEL(MarginLoss):
     Emphasis:
         :math:`p(1-p)e^{-p/q}/q`
     Limits:
-        q > 0; q times this tends to half of MAE as q grows. Asymmetry ratio :math:`e^{-1/q}`.
+        :math:`q\ge 0.02`; q times this tends to half of MAE as q grows. Asymmetry ratio :math:`e^{-1/q}`.
     Shape:
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
     Example:
@@ -132,7 +130,7 @@ class AEL(MarginLoss):
 
     def __init__(self, *, q: float = 2.5, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
-        self.q = number(self.name, "q", q, "q > 0", lambda q: q > 0 and math.exp(-1 / q) > 0)
+        self.q = number(self.name, "q", q, "q >= 0.02", lambda q: q >= 0.02)
 
     def value(self, margin: Tensor) -> Tensor:
         return ael_value(margin, q=self.q)

@@ -47,4 +47,4 @@ def _ratio_on_grid(value: Function, points: int = 201) -> float:
     reached = (start + step).clamp(max=points - 1)
     ratio = (gain[reached] - gain[start]) / gain[step]
     allowed = (start + step < points) & (gain[step] > 1e-12 * gain[-1])
-    return float(ratio[allowed].min())
+    return float(ratio[allowed].min()) if allowed.any() else float("nan")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, ClassVar
 
 import torch
@@ -41,12 +42,15 @@ class Loss(nn.Module):
     """
 
     name: ClassVar[str]
+    takes_class_targets: ClassVar[bool] = True
+    defined_per_class: ClassVar[bool] = True
+    """False for losses that compare rows, whose value for one class of one row means nothing."""
     weight: Tensor | None
 
     def __init__(self, **outer: Unpack[Outer]) -> None:
         super().__init__()
         self.reduction = choice(self.name, "reduction", outer.get("reduction", "mean"), REDUCTIONS)
-        self.ignore_index = int(outer.get("ignore_index", -100))
+        self.ignore_index = operator.index(outer.get("ignore_index", -100))
         self.register_buffer("weight", _class_weights(outer.get("weight")))
 
     def forward(

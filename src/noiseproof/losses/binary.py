@@ -31,6 +31,8 @@ class Binary(Loss):
     """
 
     name = "binary"
+    takes_class_targets = False
+    defined_per_class = False
 
     def __init__(self, inner: Loss | str, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)

@@ -45,8 +45,10 @@ class CR(RowLoss):
     ) -> None:
         super().__init__(**outer)
         self.base = Loss.of(inner)
+        if not defined_per_class(self.base):
+            raise TypeError(f"cr takes a loss defined for every class of every row, got {self.base}")
         self.beta = number(self.name, "beta", beta, "beta >= 0", lambda b: b >= 0)
-        self.register_buffer("prior", None if prior is None else torch.as_tensor(prior))
+        self.register_buffer("prior", None if prior is None else checked_prior(prior))
 
     @property
     def inner(self) -> tuple[Loss, ...]:
@@ -58,7 +60,7 @@ class CR(RowLoss):
         return own - self.beta * self._blind(logits, prior)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
-        prior = self.prior if self.prior is not None else mass.sum(0) / mass.sum()
+        prior = mass.sum(0) / mass.sum() if self.prior is None else self._fitting(self.prior, logits)
         own = self.base.class_rows(logits, torch.ones_like(logits))
         return own - self.beta * self._blind(logits, prior.to(own.dtype)).unsqueeze(1)
 
@@ -68,8 +70,27 @@ class CR(RowLoss):
 
     def _prior(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         if self.prior is not None:
-            return self.prior
+            return self._fitting(self.prior, logits)
         dtype = accumulation_dtype(logits.dtype)
         share = torch.ones_like(target, dtype=dtype) if keep is None else keep.to(dtype)
         counts = share.new_zeros(logits.shape[1]).scatter_add(0, target, share)
         return counts / counts.sum().clamp_min(1.0)
+
+    def _fitting(self, prior: Tensor, logits: Tensor) -> Tensor:
+        if prior.shape[0] != logits.shape[1]:
+            raise ValueError(f"cr: prior has {prior.shape[0]} entries, the logits {logits.shape[1]} classes")
+        return prior
+
+
+def defined_per_class(loss: Loss) -> bool:
+    return loss.defined_per_class and all(defined_per_class(part) for part in loss.inner)
+
+
+def checked_prior(prior: object) -> Tensor:
+    """A vector of label frequencies."""
+    if isinstance(prior, (bool, int, float, str)):
+        raise TypeError(f"cr: prior must be a vector of label frequencies, got {prior!r}")
+    found = torch.as_tensor(prior)
+    if found.dim() != 1 or not bool((found.isfinite() & (found >= 0)).all()) or not bool(found.any()):
+        raise ValueError("cr: prior must be a vector of finite frequencies, none negative, not all 0")
+    return found.detach().clone()

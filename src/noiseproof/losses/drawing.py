@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (3, 1)), (0, (1, 1)))
 MARGINS = (-10.0, 10.0)
+MOST_DRAWS = 200_000_000
 LABELS = {"p": "probability of the label, p", "margin": "margin Δ"}
 
 
@@ -57,9 +58,11 @@ def plot_curves(
 
 def plot_initial_margins(num_classes: int, *, ax: Axes, x: str = "margin", number: int = 0) -> Axes:
     """Behind the curves, where an untrained network starts: logits iid N(0, 1)."""
+    choice("plot", "x", x, LABELS)
     margin = simulate_initial_margins(num_classes)
     values = margin if x == "margin" else torch.sigmoid(margin)
-    span = MARGINS if x == "margin" else (0.0, 1.0)
+    lowest = min(MARGINS[0], float(margin.min()))
+    span = (lowest, MARGINS[1]) if x == "margin" else (0.0, 1.0)
     counts, edges = torch.histogram(values, 80, range=span)
     height = counts / counts.max() * ax.get_ylim()[1] * 0.9
     grey = ("0.80", "0.88", "0.93")[number % 3]
@@ -72,9 +75,11 @@ def plot_initial_margins(num_classes: int, *, ax: Axes, x: str = "margin", numbe
 def simulate_initial_margins(num_classes: int, samples: int = 20000) -> Tensor:
     """Margins of a random class when all logits are N(0, 1); the same every time."""
     generator = torch.Generator().manual_seed(0)
+    samples = min(samples, max(500, MOST_DRAWS // num_classes))
+    rows = max(1, 1_000_000 // num_classes)
     blocks = []
-    for start in range(0, samples, 1000):
-        logits = torch.randn(min(1000, samples - start), num_classes, generator=generator)
+    for start in range(0, samples, rows):
+        logits = torch.randn(min(rows, samples - start), num_classes, generator=generator)
         blocks.append(logits[:, 0] - torch.logsumexp(logits[:, 1:], 1))
     return torch.cat(blocks)
 
@@ -90,7 +95,7 @@ def grid(x: str) -> tuple[Tensor, Tensor]:
 
 def short(spec: str) -> str:
     """A spec for a legend: settings every curve shares are left out."""
-    for common in (', g="exp"', ", saturation=17.33", ", saturation=None", ', normalize="none"'):
+    for common in (', g="exp"', ", saturation=17.33", ', normalize="none"'):
         spec = spec.replace(common, "")
     return spec
 

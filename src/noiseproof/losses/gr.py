@@ -19,6 +19,7 @@ from .supremum import Peak
 
 FLOAT32_SATURATION = 17.33
 """Margin from which a float32 sigmoid rounds to 1."""
+LARGEST_EXPONENT = 80.0
 
 
 def gr_exponent(margin: Tensor, *, beta: float, lam: float) -> Tensor:
@@ -58,6 +59,7 @@ class GR(MarginLoss):
     """
 
     name = "gr"
+    steepness = "beta"
 
     def __init__(
         self,
@@ -96,17 +98,16 @@ class GR(MarginLoss):
         return emphasis if self.saturation is None else torch.where(margin > self.saturation, 0.0, emphasis)
 
     def evaluate(
-        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
     ) -> tuple[Tensor, Tensor]:
         value, emphasis = self.value(margin), self.emphasis(margin)
-        if self.normalize == "none":
+        if self.normalize == "none" or mass is None:
             return value, emphasis
         mean = batch_mean(2 * emphasis.detach(), mass)
         return value / mean, emphasis / mean
 
     def peak(self) -> Peak:
-        focus = self.lam / (1 + self.lam)
-        highest = self.beta * focus**self.lam / (1 + self.lam)
+        highest = self._highest()
         where = math.log(self.lam) if self.lam > 0 else -math.inf
         if self.saturation is not None and where > self.saturation:
             return super().peak()
@@ -122,12 +123,18 @@ class GR(MarginLoss):
         return (torch.exp(exponent) if self.g == "exp" else exponent) / 2
 
     def _check_overflow(self) -> None:
-        highest = self.beta * self.lam**self.lam / (1 + self.lam) ** (1 + self.lam)
-        if self.g == "exp" and highest > 80:
+        if self.g == "exp" and self._highest() > LARGEST_EXPONENT:
             raise ValueError(
-                f"{self.name}: beta={self.beta} gives weights up to exp({highest:.0f}), which overflows"
-                " float32; choose a smaller beta"
+                f"{self.name}: {self.steepness}={self.beta} gives weights up to exp({self._highest():.0f}),"
+                f" which overflows float32; choose a smaller {self.steepness}"
             )
+        if self.g == "identity" and self.beta == 0:
+            raise ValueError(f"{self.name}: beta=0 with g='identity' gives no sample any weight")
+
+    def _highest(self) -> float:
+        r"""Largest :math:`\beta p^\lambda(1-p)`, at :math:`p = \lambda/(1+\lambda)`."""
+        log_power = self.lam * math.log(self.lam) if self.lam > 0 else 0.0
+        return self.beta * math.exp(log_power - (1 + self.lam) * math.log1p(self.lam))
 
     def _table(self) -> IntegralTable:
         flat = math.log(max(self.beta, 1.0) * 1e9) / max(self.lam, 0.01) if self.lam > 0 else 0.0
@@ -159,6 +166,7 @@ class IMAE(GR):
     """
 
     name = "imae"
+    steepness = "T"
 
     def __init__(
         self,
@@ -173,9 +181,9 @@ class IMAE(GR):
         self.T = beta
 
 
-def batch_mean(weights: Tensor, mass: Tensor | None) -> Tensor:
+def batch_mean(weights: Tensor, mass: Tensor | float) -> Tensor:
     """Mean over everything that counts, on all processes together."""
-    share = torch.ones_like(weights) if mass is None else mass.to(weights.dtype)
+    share = torch.ones_like(weights) * mass
     sums = torch.stack([(weights * share).sum(), share.sum()])
     if dist.is_available() and dist.is_initialized():
         dist.all_reduce(sums)

@@ -15,9 +15,19 @@ def number(loss: str, parameter: str, value: object, rule: str, holds: Callable[
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{loss}: {parameter} must be a number, got {value!r}")
-    if not (math.isfinite(value) and holds(float(value))):
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not (math.isfinite(found) and holds(found)):
         raise ValueError(f"{loss}: {parameter}={value!r} is out of range, it must satisfy {rule}")
-    return float(value)
+    return found
+
+
+def whole(loss: str, parameter: str, value: object, least: int, most: int = 2**53) -> int:
+    """``value`` as an int between the bounds; 3.0 counts as 3."""
+    rule = f"a whole number from {least} to {most}"
+    return int(number(loss, parameter, value, rule, lambda n: least <= n <= most and n == int(n)))
 
 
 def choice(loss: str, parameter: str, value: object, known: Collection[str]) -> str:

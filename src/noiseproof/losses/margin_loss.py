@@ -30,11 +30,12 @@ class MarginLoss(Loss):
         raise NotImplementedError
 
     def evaluate(
-        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
     ) -> tuple[Tensor, Tensor]:
         """Value and emphasis inside a batch of ``num_classes`` logits.
 
-        ``mass`` says how much each margin counts (None: all alike), for losses that look at the batch.
+        ``mass`` says how much each margin counts, 1.0 if all count alike, for losses that look at the
+        batch; None asks for the curve itself.
         """
         return self.value(margin), self.emphasis(margin)
 
@@ -82,7 +83,8 @@ class MarginLoss(Loss):
     def hard_rows(self, rows: Rows, mean: bool = False) -> Tensor:
         def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
             check_margins(margin, rows.logits, rows.target)
-            return self.evaluate(margin, num_classes=rows.logits.shape[1], mass=rows.keep)
+            mass = 1.0 if rows.keep is None else rows.keep
+            return self.evaluate(margin, num_classes=rows.logits.shape[1], mass=mass)
 
         return margin_rows(rows.logits, rows.target, evaluate, rows.keep, mean)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from typing_extensions import Unpack
 
 from .base import Loss, Outer
-from .limits import number
+from .limits import number, whole
 from .rows import Rows
 from .statistics_loss import RowLoss
 
@@ -34,6 +34,7 @@ class Peer(RowLoss):
     """
 
     name = "peer"
+    defined_per_class = False
     step: Tensor
 
     def __init__(
@@ -41,9 +42,10 @@ class Peer(RowLoss):
     ) -> None:
         super().__init__(**outer)
         self.base = Loss.of(inner)
+        if not self.base.takes_class_targets:
+            raise TypeError(f"peer takes a loss of class targets, got {self.base}")
         self.alpha = number(self.name, "alpha", alpha, "alpha >= 0", lambda a: a >= 0)
-        rule = "a whole number from 0 on"
-        self.seed = int(number(self.name, "seed", seed, rule, lambda s: s >= 0 and s == int(s)))
+        self.seed = whole(self.name, "seed", seed, 0)
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     @property

@@ -39,7 +39,7 @@ def spec_of(loss: Loss) -> str:
 def literal(value: object) -> str:
     """A value as the spec grammar writes it."""
     if isinstance(value, str):
-        return json.dumps(value)
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Tensor):
         return f"<tensor of {value.numel()}>"
     return repr(value)

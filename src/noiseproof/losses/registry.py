@@ -71,6 +71,8 @@ def get(
 ) -> Loss:
     """The loss of a spec string; a Loss comes back as it is, or as a copy with the settings given.
 
+    Settings left at their defaults do not change a Loss that has others.
+
     Example:
         >>> get("10*nce + 0.1*agce(a=1.8, q=3)")
         10*nce + 0.1*agce(a=1.8, q=3.0)
@@ -101,7 +103,7 @@ def register(name: str, factory: Callable[..., Loss]) -> None:
 
     The names of the library cannot be taken; registering one's own name again replaces it.
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
+    if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
         raise ValueError(f"{name!r} cannot name a loss: use letters, digits and underscores")
     if name in _BUILT_IN:
         raise ValueError(f"{name!r} is a loss of this library: choose another name")

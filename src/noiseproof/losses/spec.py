@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import inspect
+import io
+import tokenize
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from torch import nn
 
 from .algebra import add, multiply
 
@@ -28,9 +33,21 @@ def parse(text: str, registry: Mapping[str, Callable[..., Loss]]) -> Loss:
         raise ValueError(f"a loss spec has at most {LONGEST} characters, this one has {len(text)}")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text.strip()).readline))
+    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError) as problem:
         raise ValueError(f"cannot read the loss spec {text!r}: {problem}") from None
+    if any(token.type == tokenize.COMMENT for token in tokens):
+        raise ValueError(f"a loss spec has no comments: {text!r}")
     return _Builder(text.strip(), registry).loss(tree, 0)
+
+
+def summands(node: ast.expr) -> list[ast.expr]:
+    """The terms of a sum, which Python nests to the left, in order."""
+    terms = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        terms.append(node.right)
+        node = node.left
+    return [node, *reversed(terms)]
 
 
 def unknown(what: str, name: str, known: list[str]) -> str:
@@ -54,8 +71,9 @@ class _Builder:
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
                 parts = [self.loss(argument, depth + 1) for argument in args]
                 return self.build(node, name, parts, self.parameters(name, keywords))
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return add(self.loss(left, depth + 1), self.loss(right, depth + 1))
+            case ast.BinOp(op=ast.Add()):
+                terms = [self.loss(term, depth + 1) for term in summands(node)]
+                return functools.reduce(add, terms)
             case ast.BinOp(left=ast.Constant() as factor, op=ast.Mult(), right=right):
                 return multiply(self.literal(factor), self.loss(right, depth + 1))
         if isinstance(node, (ast.Constant, ast.UnaryOp)):
@@ -70,6 +88,8 @@ class _Builder:
         for keyword in keywords:
             if keyword.arg is None or keyword.arg in OUTER:
                 raise ValueError(f"cannot use {self.shown(keyword)} in the loss spec {self.text!r}")
+            if keyword.arg in found:
+                raise ValueError(f"{name} is given {keyword.arg} twice in {self.text!r}")
             found[keyword.arg] = self.literal(keyword.value)
         return found
 
@@ -86,7 +106,7 @@ class _Builder:
         )
 
     def build(self, node: ast.expr, name: str, parts: list[Loss], parameters: dict[str, object]) -> Loss:
-        if name not in self.registry:
+        if name not in self.registry or (not self.text.isascii() and name not in self.text):
             raise ValueError(f"{unknown('loss', name, sorted(self.registry))} in {self.text!r}")
         factory = self.registry[name]
         allowed = inspect.signature(factory).parameters
@@ -99,7 +119,10 @@ class _Builder:
             raise ValueError(
                 f"{name} takes {wanted or 'no'} inner loss, got {len(parts)}: {self.shown(node)}"
             )
-        return factory(*parts, **parameters)
+        made = factory(*parts, **parameters)
+        if not isinstance(made, nn.Module):
+            raise TypeError(f"the factory registered as {name!r} made {made!r}, which is no loss")
+        return made
 
     def shown(self, node: ast.AST) -> str:
         segment = ast.get_source_segment(self.text, node) or ast.unparse(node)

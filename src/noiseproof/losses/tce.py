@@ -6,7 +6,7 @@ from torch.nn.functional import logsigmoid
 from typing_extensions import Unpack
 
 from .base import Outer
-from .limits import number
+from .limits import whole
 from .margin_loss import MarginLoss
 
 
@@ -45,8 +45,7 @@ class TCE(MarginLoss):
 
     def __init__(self, *, order: int = 2, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
-        rule = "a whole number from 1 to 1000"
-        self.order = int(number(self.name, "order", order, rule, lambda n: 1 <= n <= 1000 and n == int(n)))
+        self.order = whole(self.name, "order", order, 1, 1000)
 
     def value(self, margin: Tensor) -> Tensor:
         return tce_value(margin, order=self.order)

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 
 from .base import Loss, Outer
 from .initial import EXACT_BELOW, expected_margin
-from .limits import number
+from .limits import number, whole
 from .margin_loss import MarginLoss
 from .supremum import Peak
 from .wrapper import Wrapper
@@ -28,9 +28,9 @@ class _Transform(Wrapper):
     num_classes: int | None
 
     def _store(self, num_classes: int | None, initial_margin: float | None) -> None:
-        if num_classes is not None and int(num_classes) < 2:
-            raise ValueError(f"{self.name}: num_classes={num_classes} must be at least 2")
-        self.num_classes = None if num_classes is None else int(num_classes)
+        if num_classes is not None:
+            num_classes = whole(self.name, "num_classes", num_classes, 2)
+        self.num_classes = num_classes
         self.initial_margin = initial_margin
         for few in range(3, EXACT_BELOW):
             expected_margin(few)  # known before torch.compile traces forward
@@ -91,7 +91,7 @@ class Scale(_Transform):
         self._store(num_classes, initial_margin)
 
     def evaluate(
-        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
     ) -> tuple[Tensor, Tensor]:
         factor = self.tau / self._size(num_classes)
         value, emphasis = self.base.evaluate(margin * factor, num_classes=num_classes, mass=mass)
@@ -137,7 +137,7 @@ class Shift(_Transform):
         self._store(num_classes, initial_margin)
 
     def evaluate(
-        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
     ) -> tuple[Tensor, Tensor]:
         return self.base.evaluate(margin + self._offset(num_classes), num_classes=num_classes, mass=mass)
 

@@ -40,7 +40,7 @@ class UnitMax(Wrapper):
             self._suprema[None] = self._positive(self.base.peak())
 
     def evaluate(
-        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | None = None
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
     ) -> tuple[Tensor, Tensor]:
         value, emphasis = self.base.evaluate(margin, num_classes=num_classes, mass=mass)
         supremum = self._supremum(num_classes)

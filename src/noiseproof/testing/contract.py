@@ -8,8 +8,8 @@ import pickle
 import torch
 from torch.nn.functional import one_hot
 
-from ..losses import Loss, Peer, Scale, Shift, get
-from .problem import CLASSES, assert_close, problem, value_and_gradient, variant
+from ..losses import CR, Loss, Peer, Scale, Shift, get
+from .problem import CLASSES, assert_close, divides_by_the_batch, problem, value_and_gradient, variant
 
 
 def check_reductions(loss: Loss) -> None:
@@ -126,7 +126,7 @@ def check_copies(loss: Loss) -> None:
 
 def _linear_in_target(loss: Loss) -> bool:
     """A loss that looks at the labels of the batch, or at other rows, is not."""
-    if isinstance(loss, Peer) or loss.name == "cr" or getattr(loss, "normalize", "none") == "batch":
+    if isinstance(loss, (Peer, CR)) or divides_by_the_batch(loss):
         return False
     return all(_linear_in_target(part) for part in loss.inner)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 
 from ..losses import Loss
-from .problem import assert_close, problem, value_and_gradient, variant
+from .problem import assert_close, divides_by_the_batch, problem, value_and_gradient, variant
 
 
 def check_gradient(loss: Loss) -> None:
     logits, target = problem(6)
     made = variant(loss)
-    if _detaches_a_batch_mean(loss):
+    if divides_by_the_batch(loss):
         return
     assert torch.autograd.gradcheck(lambda z: made(z, target), logits.requires_grad_(), atol=1e-5)
 
@@ -19,7 +19,7 @@ def check_gradient(loss: Loss) -> None:
 def check_second_gradient(loss: Loss) -> None:
     logits, target = problem(4)
     made = variant(loss)
-    if _detaches_a_batch_mean(loss):
+    if divides_by_the_batch(loss):
         return
     assert torch.autograd.gradgradcheck(lambda z: made(z, target), logits.requires_grad_(), atol=1e-5)
 
@@ -60,10 +60,3 @@ def check_compile(loss: Loss) -> None:
     assert leaf.grad is not None
     assert_close(found.detach(), value)
     assert_close(leaf.grad, gradient)
-
-
-def _detaches_a_batch_mean(loss: Loss) -> bool:
-    """Dividing by a detached mean makes the gradient differ from that of the value, on purpose."""
-    if getattr(loss, "normalize", "none") == "batch":
-        return True
-    return any(_detaches_a_batch_mean(part) for part in loss.inner)

@@ -43,3 +43,10 @@ def assert_close(found: Tensor, wanted: Tensor, tolerance: float = 1e-12) -> Non
 
 def _largest(tensor: Tensor) -> float:
     return float(tensor.abs().max()) if tensor.numel() else 0.0
+
+
+def divides_by_the_batch(loss: Loss) -> bool:
+    """Dividing by a detached mean makes the gradient differ from that of the value, on purpose."""
+    if getattr(loss, "normalize", "none") == "batch":
+        return True
+    return any(divides_by_the_batch(part) for part in loss.inner)

@@ -1,0 +1,128 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from noiseproof import __version__
+from noiseproof.cli.main import app, main
+
+VERBS = ("demo", "curve", "doctor")
+
+REPORT_HEAVY_MODULES = """
+import json, sys
+from typer.testing import CliRunner
+from noiseproof.cli.main import app
+result = CliRunner().invoke(app, sys.argv[1:])
+heavy = [name for name in ("torch", "numpy", "sklearn", "matplotlib") if name in sys.modules]
+print(json.dumps({"code": result.exit_code, "output": result.output, "heavy": heavy}))
+"""
+
+
+@pytest.fixture
+def shell(monkeypatch, capfd):
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["noiseproof", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capfd.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["curve", "--help"], ["demo", "--help"], ["doctor", "--help"]]
+)
+def test_help_and_version_answer_without_torch(words):
+    command = [sys.executable, "-c", REPORT_HEAVY_MODULES, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    found = json.loads(done.stdout)
+    assert found["code"] == 0
+    assert found["output"]
+    assert found["heavy"] == []
+
+
+def test_help_names_every_verb():
+    result = CliRunner().invoke(app, ["--help"])
+    assert result.exit_code == 0
+    assert all(verb in result.output for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb):
+    result = CliRunner().invoke(app, [verb, "--help"])
+    assert result.exit_code == 0
+    assert "--help" in result.output
+
+
+def test_no_words_at_all_show_the_help():
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 2
+    assert all(verb in result.output for verb in VERBS)
+
+
+def test_version(shell):
+    assert shell("--version") == (0, f"noiseproof {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["curve", "gcee"], "unknown loss 'gcee', did you mean 'gce'?"),
+        (["curve", "gce(q=2)"], "q=2 is out of range, it must satisfy 0 < q <= 1"),
+        (["curve", "gce(0.7)"], "'0.7' stands where a loss belongs"),
+        (["curve", "ce", "__import__('os')"], "'os'"),
+        (["curve", ""], "cannot read the loss spec ''"),
+        (["curve", "gce(q='[bold]x[/bold]')"], "'[bold]x[/bold]'"),
+        (["curve", "nce"], "only a MarginLoss has a curve"),
+        (["curve", "scale(mae)", "-k", "2"], "with 2 classes the expected initial margin is 0"),
+        (["curve"], "name at least one loss"),
+        (["curve", "ce", "-o", "picture.jpg"], "cannot write picture.jpg: use one of .svg, .png, .pdf"),
+        (["curve", "--figure", "nope"], "unknown figure 'nope'"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_2(shell, words, part):
+    code, out, err = shell(*words)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("noiseproof: ")
+    assert err.count("\n") == 1
+    assert part in err
+
+
+@pytest.mark.parametrize(
+    "words", [["nope"], ["--nope"], ["curve", "--nope"], ["curve", "ce", "-k", "1"], ["demo", "--seeds", "0"]]
+)
+def test_wrong_usage_is_exit_code_2_without_a_traceback(shell, words):
+    code, out, err = shell(*words)
+    assert code == 2
+    assert out == ""
+    assert words[-1] in err or words[-2] in err
+    assert "Traceback" not in err
+
+
+def test_a_picture_that_cannot_be_written_is_one_line_too(shell, tmp_path):
+    (tmp_path / "file").touch()
+    code, _, err = shell("curve", "ce", "-o", str(tmp_path / "file" / "a.svg"))
+    assert code == 2
+    assert err.startswith("noiseproof: ")
+    assert err.count("\n") == 1
+
+
+def test_mistakes_of_the_library_are_not_hidden(monkeypatch):
+    def broken() -> None:
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr("noiseproof.cli.main.app", broken)
+    with pytest.raises(AssertionError, match="a bug"):
+        main()
+
+
+def test_the_module_runs_as_a_script():
+    command = [sys.executable, "-m", "noiseproof.cli.main", "curve", "gcee"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 2
+    assert done.stderr.startswith("noiseproof: unknown loss 'gcee'")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,99 @@
+import pytest
+
+from noiseproof.losses import MarginLoss, curve
+from noiseproof.losses.advice import HUNGRY, STARVED, TAU, advise
+
+UNSATURATED = (
+    "without a saturation fitted samples keep their weight for ever and the logits grow without bound:"
+    " leave saturation at 17.33"
+)
+
+
+def advice(spec: str, classes: int) -> list[str]:
+    return advise(curve(spec, classes), classes)
+
+
+def test_mae_with_100_classes_is_told_to_scale():
+    wanted = (
+        "with 100 classes this loss starts with 2.4% of its full emphasis: expect underfitting;"
+        " try scale(mae, tau=2.6)"
+    )
+    assert advise(curve("mae"), 100) == [wanted]
+    assert advice("mae", 100) == [wanted]
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 100, 1000, 20000])
+@pytest.mark.parametrize("spec", ["ce", "focal(gamma=0.5)", "unit_max(ce)", "sl(alpha=6)"])
+def test_losses_that_start_awake_get_no_advice(spec, classes):
+    assert advice(spec, classes) == []
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_mae_with_few_classes_gets_no_advice(classes):
+    assert advice("mae", classes) == []
+
+
+@pytest.mark.parametrize("spec", ["mae", "gce(q=0.7)", "nal_fixed", "unit_max(mae)", "rce", "ael"])
+@pytest.mark.parametrize("classes", [10, 30, 100, 1000])
+def test_the_verdict_follows_the_share(spec, classes):
+    share = curve(spec).initial_share(classes)
+    words = advice(spec, classes)
+    assert len(words) == (share < HUNGRY)
+    for line in words:
+        assert f"with {classes} classes this loss starts with {100 * share:.1f}% of its full emphasis" in line
+        assert ("expect underfitting" in line) == (share < STARVED)
+        assert ("it may underfit" in line) == (share >= STARVED)
+
+
+def test_between_starved_and_hungry_it_may_underfit():
+    assert STARVED < curve("imae").initial_share(100) < HUNGRY
+    assert "it may underfit" in advice("imae", 100)[0]
+
+
+@pytest.mark.parametrize("spec", ["mae", "gce(q=0.7)", "unit_max(mae)", "gr", "agce(a=1.6, q=2)"])
+def test_the_loss_that_is_suggested_starts_with_more(spec):
+    line = advice(spec, 1000)[0]
+    suggested = line.rpartition("; try ")[2]
+    assert suggested == f"scale({curve(spec).loss}, tau={TAU})"
+    assert curve(suggested, 1000).initial_share(1000) > 2 * curve(spec).initial_share(1000)
+
+
+def test_a_remedy_that_would_not_help_is_not_given():
+    line = advice("shift(mae, by=30)", 100)[0]
+    assert "expect underfitting" in line
+    assert "try" not in line
+
+
+def test_a_loss_already_scaled_wants_a_smaller_tau():
+    line = advice("scale(mae, tau=6.0)", 100)[0]
+    assert line.endswith("expect underfitting; try a smaller tau")
+    assert advice("scale(mae, tau=2.6)", 100) == []
+
+
+def test_with_two_classes_no_scale_is_suggested():
+    line = advice("truncated_gce(k=0.9)", 2)[0]
+    assert line == "with 2 classes this loss starts with 0.0% of its full emphasis: expect underfitting"
+
+
+@pytest.mark.parametrize("spec", ["gr(saturation=None)", "imae(saturation=None)"])
+def test_gr_without_a_saturation_is_warned(spec):
+    assert advice(spec, 10) == [UNSATURATED]
+
+
+@pytest.mark.parametrize(
+    "spec", ["gr", "imae", "gr(saturation=5)", "gr(g='identity')", "gr(g='identity', lam=0)"]
+)
+def test_gr_that_ends_or_converges_is_not_warned(spec):
+    assert UNSATURATED not in advice(spec, 10)
+
+
+def test_both_warnings_can_meet():
+    words = advice("gr(beta=16, lam=1, saturation=None)", 1000)
+    assert len(words) == 2
+    assert "expect underfitting" in words[0]
+    assert words[1] == UNSATURATED
+
+
+def test_own_losses_get_advice_too():
+    loss = MarginLoss.from_emphasis(lambda p, rest: p * rest)
+    assert "expect underfitting; try scale(" in advise(curve(loss), 100)[0]
