@@ -1,0 +1,17 @@
+"""What learns: the networks of the papers, by name."""
+
+from .classifier import Classifier
+from .features import forward_with_features
+from .registry import MODELS, get, register
+from .weights import load_weights
+from .weights_report import Report
+
+__all__ = [
+    "MODELS",
+    "Classifier",
+    "Report",
+    "forward_with_features",
+    "get",
+    "load_weights",
+    "register",
+]

@@ -1,0 +1,64 @@
+"""Logits and the features below them, of any network that ends in a linear layer."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from .classifier import Classifier
+
+
+def forward_with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
+    """``model(x)`` and what its last linear layer saw.
+
+    Networks of this library give both directly, also under torch.compile. In any other module a hook
+    listens to the linear layers and keeps the input of the one that ran last, so auxiliary heads earlier
+    in the network do no harm. Of an output with several parts the logits are ``.logits`` or the first.
+    Compiled code skips hooks, so a compiled model runs uncompiled here; to keep its speed compile the
+    function instead, as in ``torch.compile(partial(forward_with_features, model))``.
+
+    Shape:
+        x as the model takes it; logits (N, num_classes), features (N, D)
+    Example:
+        >>> import torch
+        >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        >>> logits, features = forward_with_features(net, torch.ones(2, 4))
+        >>> torch.equal(logits, net[2](features)), features.shape
+        (True, torch.Size([2, 8]))
+    """
+    model = getattr(model, "_orig_mod", model)
+    if isinstance(model, Classifier) and type(model).forward is Classifier.forward:
+        features = model.features(x)
+        return model.head(features), features
+    seen: list[Tensor] = []
+
+    def remember(_: nn.Module, inputs: tuple[Any, ...]) -> None:
+        seen[:] = inputs[:1]
+
+    linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    hooks = [module.register_forward_pre_hook(remember) for module in linear]
+    try:
+        output = model(x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if not seen:
+        raise ValueError(_why_nothing_was_seen(model, linear))
+    return _logits(output), seen[0]
+
+
+def _logits(output: Any) -> Tensor:
+    found = getattr(output, "logits", output)
+    found = found[0] if isinstance(found, (tuple, list)) else found
+    if not isinstance(found, Tensor):
+        raise TypeError(f"expected the model to return logits, got {type(found).__name__}")
+    return found
+
+
+def _why_nothing_was_seen(model: nn.Module, linear: list[nn.Linear]) -> str:
+    name = type(model).__name__
+    if not linear:
+        return f"{name} has no nn.Linear, so it has no features below one: end it in nn.Linear"
+    return (
+        f"none of the {len(linear)} nn.Linear layers of {name} was called as a module: hooks do not run"
+        " inside a compiled part, so compile partial(models.forward_with_features, model) instead"
+    )

@@ -1,0 +1,33 @@
+"""Multi-layer perceptron for vectors and tiny images: demonstrations, tables of features, tests.
+
+No paper of the five trains one. Linear layers and ReLU, torch's own initial weights.
+"""
+
+from itertools import pairwise
+from math import prod
+
+from torch import nn
+from typing_extensions import Unpack
+
+from .classifier import Classifier
+from .input_shape import Values
+from .task import Task, image_size, in_channels, widths
+
+
+def mlp(*, hidden: str | int = "256,256", **task: Unpack[Task]) -> Classifier:
+    """Hidden layers of the widths given; ``hidden=""`` is softmax regression.
+
+    A sample has in_channels * height * width values; for vectors leave image_size out.
+
+    Example:
+        >>> mlp(num_classes=10, in_channels=1, image_size=8, hidden="32").head
+        Linear(in_features=32, out_features=10, bias=True)
+        >>> mlp(num_classes=3, in_channels=4, hidden="").head
+        Linear(in_features=4, out_features=3, bias=True)
+    """
+    values = in_channels(task) * prod(image_size(task, default=1))
+    sizes = [values, *widths("hidden", hidden)]
+    layers: list[nn.Module] = [nn.Flatten()]
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
+    return Classifier(nn.Sequential(*layers), sizes[-1], Values(values), **task)

@@ -1,0 +1,105 @@
+"""Every network by name: a plain dict you can read."""
+
+import keyword
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from torch import nn
+
+from .classifier import Classifier
+from .googlenet import googlenet
+from .making import maker
+from .mlp import mlp
+from .resnet import resnet18, resnet34, resnet50
+from .seeding import build
+from .small_cnn import cnn4, cnn8
+from .task import ImageSize, Task, count
+from .thin_resnet import resnet20, resnet32, resnet44, resnet56
+from .vgg import vgg19_bn
+from .weights import load_weights
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "mlp": mlp,
+    "cnn4": cnn4,
+    "cnn8": cnn8,
+    "resnet20": resnet20,
+    "resnet32": resnet32,
+    "resnet44": resnet44,
+    "resnet56": resnet56,
+    "resnet18": resnet18,
+    "resnet34": resnet34,
+    "resnet50": resnet50,
+    "vgg19_bn": vgg19_bn,
+    "googlenet": googlenet,
+}
+_BUILT_IN = frozenset(MODELS)
+
+
+def get(
+    name_or_spec: str | nn.Module,
+    *,
+    num_classes: int,
+    in_channels: int = 3,
+    image_size: ImageSize = None,
+    dropout: float = 0.0,
+    weights: str | Path | None = None,
+    seed: int | None = None,
+) -> nn.Module:
+    """A network by name, such as ``resnet34`` or ``resnet34(stem="imagenet")``; a module comes back as it is.
+
+    Args:
+        image_size: needed by networks that flatten images (mlp, cnn4, cnn8) when not their usual size.
+        dropout: share of the features dropped before the last linear layer; also an option of the spec.
+        weights: a safetensors file; what does not fit is told in a warning (see load_weights).
+        seed: makes the initial weights a function of it alone; None draws them as torch does.
+
+    Example:
+        >>> get("resnet44(dropout=0.2)", num_classes=100, seed=0).head
+        Linear(in_features=64, out_features=100, bias=True)
+        >>> get("resnet43", num_classes=10)
+        Traceback (most recent call last):
+        ValueError: unknown model 'resnet43', did you mean 'resnet44'? (known: mlp, cnn4, ...
+    """
+    if isinstance(name_or_spec, nn.Module):
+        model = _ready_made(name_or_spec, num_classes, dropout)
+    elif isinstance(name_or_spec, str):
+        task = Task(num_classes=num_classes, in_channels=in_channels, image_size=image_size, dropout=dropout)
+        model = build(maker(name_or_spec, task, MODELS), seed)
+    else:
+        raise TypeError(f"a model is a spec string or an nn.Module, got {type(name_or_spec).__name__}")
+    if weights is not None:
+        report = load_weights(model, weights)
+        if not report.complete:
+            warnings.warn(str(report), stacklevel=2)
+    return model
+
+
+def register(name: str, factory: Callable[..., nn.Module]) -> None:
+    """Make ``factory`` available under ``name`` in spec strings.
+
+    It is called with num_classes and with those of in_channels, image_size and dropout it names; its
+    other named parameters are options of the spec. The names of the library cannot be taken;
+    registering one's own name again replaces it.
+
+    Example:
+        >>> register("tiny", lambda num_classes, width=4: nn.Linear(width, num_classes))
+        >>> get("tiny(width=6)", num_classes=3)
+        Linear(in_features=6, out_features=3, bias=True)
+        >>> del MODELS["tiny"]
+    """
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"{name!r} cannot name a model: use letters, digits and underscores")
+    if name in _BUILT_IN:
+        raise ValueError(f"{name!r} is a model of this library: choose another name")
+    if not callable(factory):
+        raise TypeError(f"the factory of {name!r} must be callable, got {factory!r}")
+    MODELS[name] = factory
+
+
+def _ready_made(model: nn.Module, num_classes: int, dropout: float) -> nn.Module:
+    if dropout:
+        raise ValueError(f"dropout={dropout} cannot be put into a finished {type(model).__name__}")
+    if isinstance(model, Classifier) and model.head.out_features != count("num_classes", num_classes):
+        raise ValueError(f"the model has {model.head.out_features} classes, the task has {num_classes}")
+    return model

@@ -1,0 +1,96 @@
+"""Pretrained weights from a local safetensors file: what fits is loaded, what does not is reported."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from .weights_report import Report, WrongShape, few
+
+WRAPPERS = ("module.", "_orig_mod.", "model.")
+"""Prefixes that data parallel, torch.compile and trainers put before every name."""
+OTHER_NAMES = (
+    ("fc.", "head."),
+    ("linear.", "head."),
+    ("classifier.", "head."),
+    ("features.", "body."),
+    ("", "body."),
+)
+"""Beginnings of names in other people's files and what they are called here."""
+PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".tar")
+
+
+def load_weights(model: nn.Module, path: str | Path) -> Report:
+    """Copy the tensors of a safetensors file into ``model`` wherever name and shape agree.
+
+    A head for another number of classes is reported, not an error; a file of which no parameter fits is.
+    Names of the common ResNet and VGG code are understood (``fc``, ``linear``, ``classifier`` for the head).
+    Pickles are never read: they can run code.
+
+    Example:
+        >>> import tempfile
+        >>> from safetensors.torch import save_file
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_file({"weight": torch.ones(2, 2)}, f"{folder}/a.safetensors")
+        ...     report = load_weights(nn.Linear(2, 2), f"{folder}/a.safetensors")
+        >>> report.loaded, report.missing
+        (('weight',), ('bias',))
+    """
+    own = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
+    found, unexpected = _renamed(_read(Path(path)), own)
+    wrong = {name for name, tensor in found.items() if tensor.shape != own[name].shape}
+    fits = {name: tensor for name, tensor in found.items() if name not in wrong}
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    if not parameters.keys() & fits.keys():
+        raise ValueError(
+            f"no parameter of {type(model).__name__} fits {path}: the file has"
+            f" {few([*found, *unexpected])}; the model has {few(list(own))}"
+        )
+    if any(tensor.is_meta for tensor in own.values()):
+        raise ValueError("the model is on the meta device and cannot hold weights: use model.to_empty first")
+    with torch.no_grad():
+        for name, tensor in fits.items():
+            own[name].copy_(tensor)
+    missing = tuple(name for name in own if name not in found)
+    shapes = tuple(WrongShape(n, tuple(found[n].shape), tuple(own[n].shape)) for n in own if n in wrong)
+    return Report(str(path), tuple(n for n in own if n in fits), missing, tuple(unexpected), shapes)
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not path.is_file():
+        raise FileNotFoundError(f"no weights at {path}")
+    if path.suffix.lower() in PICKLES:
+        raise ValueError(
+            f"{path} looks like a pickle, which can run code when read: convert it where you trust it, with"
+            " safetensors.torch.save_file(state_dict, 'weights.safetensors')"
+        )
+    try:
+        return load_file(path)
+    except SafetensorError as problem:
+        raise ValueError(f"{path} is no readable safetensors file: {problem}") from problem
+
+
+def _renamed(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
+    """Tensors under the model's names, those that need no new name first, and the names left over."""
+    found = {name: tensor for name, tensor in tensors.items() if name in own}
+    unexpected = []
+    for name, tensor in tensors.items():
+        if name in own:
+            continue
+        new = _name_here(name, own)
+        if new is None or new in found:
+            unexpected.append(name)
+        else:
+            found[new] = tensor
+    return found, unexpected
+
+
+def _name_here(name: str, own: dict[str, Tensor]) -> str | None:
+    while name not in own and name.startswith(WRAPPERS):
+        name = name.partition(".")[2]
+    plain = name.replace(".shortcut.", ".downsample.")
+    candidates = [name] + [new + plain[len(old) :] for old, new in OTHER_NAMES if plain.startswith(old)]
+    return next((candidate for candidate in candidates if candidate in own), None)

@@ -1,0 +1,142 @@
+"""Weights from safetensors files."""
+
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from noiseproof import models
+
+
+def saved(tensors, folder, name="weights.safetensors"):
+    save_file({key: tensor.contiguous() for key, tensor in tensors.items()}, folder / name)
+    return folder / name
+
+
+def small(seed=0, num_classes=10):
+    return models.get("resnet20", num_classes=num_classes, seed=seed)
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_file_of_the_same_network_is_loaded_whole(tmp_path):
+    source, target = small(1), small(2)
+    report = models.load_weights(target, saved(source.state_dict(), tmp_path))
+    assert report.complete
+    assert same(source.state_dict(), target.state_dict())
+    assert str(report).endswith(f"{len(source.state_dict())} of {len(source.state_dict())} tensors loaded")
+
+
+def test_get_loads_weights_and_is_silent_when_all_fits(tmp_path):
+    source = small(1)
+    path = saved(source.state_dict(), tmp_path)
+    assert same(
+        models.get("resnet20", num_classes=10, weights=path, seed=2).state_dict(), source.state_dict()
+    )
+    assert same(models.get(small(3), num_classes=10, weights=str(path)).state_dict(), source.state_dict())
+
+
+def test_a_head_of_another_class_count_is_reported_and_kept(tmp_path):
+    source, target = small(1, 10), small(2, 4)
+    head = target.head.weight.clone()
+    path = saved(source.state_dict(), tmp_path)
+    report = models.load_weights(target, path)
+    assert [tuple(wrong) for wrong in report.wrong_shape] == [
+        ("head.weight", (10, 64), (4, 64)),
+        ("head.bias", (10,), (4,)),
+    ]
+    assert report.missing == report.unexpected == ()
+    assert "head.weight (10, 64) in the file, (4, 64) in the model" in str(report)
+    assert torch.equal(target.head.weight, head)
+    assert torch.equal(target.body.conv1.weight, source.body.conv1.weight)
+    with pytest.warns(UserWarning, match=r"head\.bias \(10,\) in the file"):
+        models.get("resnet20", num_classes=4, weights=path)
+
+
+def test_missing_and_unexpected_are_listed(tmp_path):
+    tensors = small(1).state_dict()
+    tensors["stray"] = torch.zeros(2)
+    del tensors["head.bias"]
+    report = models.load_weights(small(2), saved(tensors, tmp_path))
+    assert (report.missing, report.unexpected, report.wrong_shape) == (("head.bias",), ("stray",), ())
+    assert "1 in the file but not in the model: stray" in str(report)
+
+
+@pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.module."])
+@pytest.mark.parametrize(("head", "shortcut"), [("fc", "downsample"), ("linear", "shortcut")])
+def test_names_of_common_resnet_code(prefix, head, shortcut, tmp_path):
+    source = models.get('resnet20(shortcut="projection")', num_classes=10, seed=1)
+    names = {name: name.replace("body.", "").replace("head.", f"{head}.") for name in source.state_dict()}
+    foreign = {
+        prefix + names[name].replace("downsample", shortcut): tensor
+        for name, tensor in source.state_dict().items()
+    }
+    target = models.get('resnet20(shortcut="projection")', num_classes=10, seed=2)
+    assert models.load_weights(target, saved(foreign, tmp_path)).complete
+    assert same(source.state_dict(), target.state_dict())
+
+
+def test_names_of_common_vgg_code(tmp_path):
+    source = models.get("vgg19_bn", num_classes=3, seed=1)
+    foreign = {
+        name.replace("body.", "features.").replace("head.", "classifier."): tensor
+        for name, tensor in source.state_dict().items()
+    }
+    target = models.get("vgg19_bn", num_classes=3, seed=2)
+    assert models.load_weights(target, saved(foreign, tmp_path)).complete
+    assert same(source.state_dict(), target.state_dict())
+
+
+def test_the_models_own_name_wins_over_a_foreign_one(tmp_path):
+    tensors = small(1).state_dict()
+    tensors["fc.weight"] = torch.zeros(10, 64)
+    target = small(2)
+    report = models.load_weights(target, saved(tensors, tmp_path))
+    assert report.unexpected == ("fc.weight",)
+    assert torch.equal(target.head.weight, tensors["head.weight"])
+
+
+def test_half_precision_files_load_into_single_precision(tmp_path):
+    target = nn.Linear(2, 2)
+    models.load_weights(target, saved({"weight": torch.full((2, 2), 0.5, dtype=torch.bfloat16)}, tmp_path))
+    assert target.weight.dtype == torch.float32
+    assert (target.weight == 0.5).all()
+
+
+def test_nothing_that_fits_is_an_error_and_changes_nothing(tmp_path):
+    target = small(2)
+    before = {name: tensor.clone() for name, tensor in target.state_dict().items()}
+    only_counters = {name: torch.tensor(7) for name in before if name.endswith("num_batches_tracked")}
+    path = saved({**only_counters, "conv9.weight": torch.zeros(1)}, tmp_path)
+    with pytest.raises(ValueError, match="no parameter of Classifier fits"):
+        models.load_weights(target, path)
+    assert same(before, target.state_dict())
+
+
+class Explodes:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was read",))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("w.pt", "looks like a pickle"), ("w.safetensors", "no readable")]
+)
+def test_pickles_are_never_read(name, message, tmp_path):
+    (tmp_path / name).write_bytes(pickle.dumps({"weight": Explodes()}))
+    with pytest.raises(ValueError, match=message):
+        models.load_weights(nn.Linear(2, 2), tmp_path / name)
+
+
+def test_absent_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no weights at"):
+        models.load_weights(nn.Linear(2, 2), tmp_path / "none.safetensors")
+
+
+def test_meta_models_hold_no_weights(tmp_path):
+    path = saved(small(1).state_dict(), tmp_path)
+    with torch.device("meta"), pytest.raises(ValueError, match="meta device"):
+        models.load_weights(small(2), path)
