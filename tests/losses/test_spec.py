@@ -264,12 +264,12 @@ HOSTILE = {
     "   ": "'   '",
     "\x00": r"'\x00'",
     "ce\x00": r"'ce\x00'",
-    "сe": "unknown loss 'сe'",  # noqa: RUF001
-    "mаe + ce": "unknown loss 'mаe'",  # noqa: RUF001
+    "сe": "unknown loss 'сe'",
+    "mаe + ce": "unknown loss 'mаe'",
     "ce\ud800": r"'ce\ud800'",
     "ce\u200b": r"'ce\u200b'",
-    "2×mae": "×",  # noqa: RUF001
-    "gce(q=٠)": "٠",  # noqa: RUF001
+    "2×mae": "×",
+    "gce(q=٠)": "٠",
     "gce(q=b'1')": "b'1'",
     "gce(q=1j)": "'1j'",
     "gce(q=...)": "'...'",
