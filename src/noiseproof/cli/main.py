@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from . import data
 from .curve import curve
 from .demo import demo
 from .doctor import doctor
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(curve)
 app.command()(doctor)
+app.add_typer(data.app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,73 @@
+"""Random numbers without a generator: a hash of (seed, epoch, sample, stream).
+
+A sample's number does not depend on batch order, batch size, workers, device or world size, and costs no
+state: the numbers of one (seed, stream) are splitmix64 started at a hashed place, with samples and epochs
+as steps of two odd lengths. Everything is int64 arithmetic modulo 2**64, so it is exact on every device and
+runs inside ``torch.compile`` and CUDA graphs.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+SAMPLE = -7046029254386353131
+"""2**64 divided by the golden ratio, as splitmix64 steps; negative because int64 has a sign."""
+EPOCH = -4417276706812531889
+SEED = 6364136223846793005
+ROUNDS = ((30, -4658895280553007687), (27, -7723592293110705685))
+
+
+def draw(*, seed: int, epoch: int | Tensor, index: Tensor, stream: int) -> Tensor:
+    """64 random bits for every sample.
+
+    Shape:
+        index (N,) int64 on any device, epoch an int or a 0-dimensional int64 tensor; result (N,) int64
+    Example:
+        >>> draw(seed=0, epoch=0, index=torch.tensor([5, 6]), stream=1)
+        tensor([...])
+
+    Reference:
+        Steele, Lea & Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014
+    """
+    start = mix(_scalar("seed", seed, index) * SEED + stream)
+    return mix(index * SAMPLE + (_scalar("epoch", epoch, index) * EPOCH + start))
+
+
+def mix(number: Tensor) -> Tensor:
+    """A bijective scrambling of 64-bit integers: the finaliser of splitmix64."""
+    for bits, multiplier in ROUNDS:
+        number = (number ^ shifted_right(number, bits)) * multiplier
+    return number ^ shifted_right(number, 31)
+
+
+def shifted_right(number: Tensor, bits: int) -> Tensor:
+    """Shift that fills with zeros, as for unsigned integers."""
+    return (number >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def upper_below(bits: Tensor, count: int) -> Tensor:
+    """A number in 0 ... count-1 from the upper half of 64 bits, uniform up to count / 2**32.
+
+    Example:
+        >>> upper_below(torch.tensor([-1, 0, 1 << 62]), 10)
+        tensor([9, 0, 2])
+    """
+    return (shifted_right(bits, 32) * count) >> 32
+
+
+def lower_below(bits: Tensor, count: int) -> Tensor:
+    """The same from the lower half, independent of the first."""
+    return ((bits & 0xFFFFFFFF) * count) >> 32
+
+
+def _scalar(name: str, value: int | Tensor, index: Tensor) -> Tensor:
+    """A 0-dimensional int64 tensor; on the CPU unless compiled, so that eager kernels get a plain number."""
+    if isinstance(value, Tensor):
+        if value.dim() or value.is_floating_point():
+            raise ValueError(f"{name} must be one whole number, got {tuple(value.shape)} of {value.dtype}")
+        return value.long()
+    if not 0 <= value < 1 << 62:
+        raise ValueError(f"{name}={value!r} is out of range, it must satisfy 0 <= {name} < 2**62")
+    device = index.device if torch.compiler.is_compiling() else "cpu"
+    return torch.full((), value, dtype=torch.int64, device=device)

@@ -1,0 +1,103 @@
+"""Inputs in memory, memory-mapped or read from files when asked: one way to read rows of them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+CHUNK = 1 << 22
+"""Elements looked at together when values are checked: bounds the memory of the check."""
+
+
+@runtime_checkable
+class LazyInputs(Protocol):
+    """Anything of a known length that can read rows on demand, e.g. ``ImageFiles``."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, positions: NDArray[np.int64]) -> Tensor:
+        """Rows at these positions, stacked."""
+        ...
+
+
+Inputs: TypeAlias = Tensor | NDArray[Any] | LazyInputs
+
+
+class Selection:
+    """Some rows of other inputs, without a copy."""
+
+    def __init__(self, base: Inputs, rows: NDArray[np.int64]) -> None:
+        self.base, self.rows = base, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def read(self, positions: NDArray[np.int64]) -> Tensor:
+        return read_rows(self.base, self.rows[positions])
+
+
+def select(inputs: Inputs, rows: NDArray[np.int64]) -> Selection:
+    """Rows of the inputs; a selection of a selection refers to the first inputs."""
+    if isinstance(inputs, Selection):
+        return Selection(inputs.base, inputs.rows[rows])
+    return Selection(inputs, rows)
+
+
+def read_rows(inputs: Inputs, positions: NDArray[np.int64]) -> Tensor:
+    """Rows as a new tensor; only these are read."""
+    if isinstance(inputs, Tensor):
+        return inputs.index_select(0, torch.from_numpy(positions).to(inputs.device))
+    if isinstance(inputs, np.ndarray):
+        rows = np.ascontiguousarray(inputs[positions])
+        return torch.from_numpy(rows.astype(rows.dtype.newbyteorder("="), copy=False))
+    return inputs.read(positions)
+
+
+def streams(inputs: Inputs) -> bool:
+    """Whether values arrive only when read, so that checks must wait until then."""
+    if isinstance(inputs, Selection):
+        return streams(inputs.base)
+    return isinstance(inputs, np.memmap) or not isinstance(inputs, (Tensor, np.ndarray))
+
+
+def check_inputs(inputs: object) -> None:
+    """Kind, dtype and, for values in memory, finiteness."""
+    if isinstance(inputs, np.ndarray) and inputs.dtype.kind not in "iubf":
+        raise TypeError(f"inputs have dtype {inputs.dtype}: expected numbers or bools")
+    if not isinstance(inputs, (Tensor, np.ndarray, LazyInputs)):
+        raise TypeError(
+            f"inputs are a {type(inputs).__name__}: expected a tensor, a numpy array, or an object with"
+            " __len__ and read(positions)"
+        )
+    if isinstance(inputs, (Tensor, np.ndarray)) and inputs.ndim == 0:
+        raise ValueError("inputs are a scalar: expected one row per sample")
+    if isinstance(inputs, (Tensor, np.ndarray)) and not streams(inputs):
+        _check_in_chunks(inputs)
+
+
+def _check_in_chunks(inputs: Tensor | NDArray[Any]) -> None:
+    if not (inputs.is_floating_point() if isinstance(inputs, Tensor) else inputs.dtype.kind == "f"):
+        return
+    step = max(1, CHUNK // max(1, int(np.prod(inputs.shape[1:]))))
+    for start in range(0, len(inputs), step):
+        positions = np.arange(start, min(start + step, len(inputs)))
+        check_finite(read_rows(inputs, positions), torch.from_numpy(positions))
+
+
+def check_finite(rows: Tensor, index: Tensor) -> None:
+    """No NaN and no infinity; otherwise the index of the first sample that has one is named."""
+    if not rows.is_floating_point() or rows.numel() == 0:
+        return
+    finite = rows.isfinite().reshape(len(rows), -1).all(1)
+    if not bool(finite.all()):
+        where = int((~finite).nonzero()[0])
+        row = rows[where].reshape(-1)
+        value = float(row[~row.isfinite()][0])
+        raise ValueError(
+            f"the input of sample {int(index[where])} contains {value}: inputs must be finite;"
+            " repair the sample or leave it out with subset"
+        )

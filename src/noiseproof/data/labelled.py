@@ -1,0 +1,166 @@
+"""What we learn from: inputs with labels that may be wrong, and a permanent number for each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .batch import Batch
+from .broken import BrokenFile
+from .class_numbers import as_class_numbers, check_class_range
+from .data_checks import check_index, largest_label, warn_of_empty_classes
+from .inputs import Inputs, check_finite, check_inputs, read_rows, select, streams
+from .positions import Positions, as_positions
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class LabelledData:
+    """Inputs, given labels and, where known, clean ones.
+
+    ``inputs`` stay as they are given: a tensor, a numpy array (also a memory map) or an object that reads
+    rows on demand, so data may be larger than memory. Everything is validated once, here: label range
+    and dtype, lengths, and finite inputs (those that are streamed are checked when they are read).
+
+    Shape:
+        inputs (N, ...), label and clean_label (N,) int64, groups (K,) int64, index (N,) int64
+    Example:
+        >>> data = LabelledData(torch.rand(4, 2), [0, 1, 1, 0], class_names=["cat", "dog"])
+        >>> data
+        LabelledData(4 samples, 2 classes)
+        >>> data.subset([3, 1]).batch([0]).index
+        tensor([3])
+        >>> data.with_labels([1, 1, 1, 0]).inputs is data.inputs
+        True
+    """
+
+    inputs: Inputs
+    label: Tensor
+    """Given labels, perhaps wrong."""
+    clean_label: Tensor | None
+    """The truth where it is known: for metrics only."""
+    class_names: tuple[str, ...]
+    groups: Tensor | None
+    """Superclass of each class."""
+    index: Tensor
+    """Permanent number of each sample: a subset keeps it."""
+    name: str
+    skipped: tuple[BrokenFile, ...]
+    """Files left out because they could not be read and ``on_error="skip"`` was asked for."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        label: object,
+        *,
+        clean_label: object = None,
+        class_names: Sequence[str] | None = None,
+        groups: object = None,
+        index: object = None,
+        name: str = "",
+        skipped: Sequence[BrokenFile] = (),
+    ) -> None:
+        given = as_class_numbers(label)
+        clean = None if clean_label is None else as_class_numbers(clean_label, "clean_label")
+        if class_names is None:
+            class_names = [str(number) for number in range(largest_label(given, clean) + 1)]
+        self._set(
+            inputs=inputs,
+            label=given,
+            clean_label=clean,
+            class_names=tuple(class_names),
+            groups=None if groups is None else as_class_numbers(groups, "groups"),
+            index=torch.arange(len(given)) if index is None else as_class_numbers(index, "index"),
+            name=name,
+            skipped=tuple(skipped),
+        )
+        self.validate()
+
+    def _set(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _changed(self, **changes: object) -> LabelledData:
+        """A copy that shares what is not changed and is not validated again."""
+        new = object.__new__(type(self))
+        new._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
+        return new
+
+    def validate(self) -> None:
+        """Raise for the first thing that is wrong, naming the sample; warn of classes without samples."""
+        check_inputs(self.inputs)
+        if len(self.label) == 0:
+            raise ValueError("there are no samples: label is empty")
+        if len(self.inputs) != len(self.label):
+            raise ValueError(f"{len(self.inputs)} inputs and {len(self.label)} labels: one label per input")
+        self._check_labels(self.label, "label")
+        if self.clean_label is not None:
+            self._check_labels(self.clean_label, "clean_label")
+        if self.groups is not None and len(self.groups) != self.num_classes:
+            raise ValueError(f"groups has {len(self.groups)} entries for {self.num_classes} classes")
+        check_index(self.index, len(self))
+        warn_of_empty_classes(self.label, self.class_names)
+
+    def _check_labels(self, labels: Tensor, what: str) -> None:
+        if len(labels) != len(self):
+            raise ValueError(f"{what} has {len(labels)} entries for {len(self)} samples")
+        check_class_range(labels, self.num_classes, what)
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __repr__(self) -> str:
+        name = f"{self.name}: " if self.name else ""
+        return f"LabelledData({name}{len(self)} samples, {self.num_classes} classes)"
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.class_names)
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape of one input; reads the first where inputs are files."""
+        return tuple(self.batch([0]).input.shape[1:])
+
+    def with_labels(self, label: object, *, clean_label: object = None) -> LabelledData:
+        """The same inputs, not copied, under new given labels; clean labels stay unless given anew."""
+        changes: dict[str, Any] = {"label": as_class_numbers(label)}
+        if clean_label is not None:
+            changes["clean_label"] = as_class_numbers(clean_label, "clean_label")
+        for what, labels in changes.items():
+            self._check_labels(labels, what)
+        return self._changed(**changes)
+
+    def subset(self, indices: Positions) -> LabelledData:
+        """The samples at these positions, with the permanent indices they had; inputs are not copied."""
+        rows = as_positions(indices, len(self))
+        at = torch.from_numpy(rows).to(self.label.device)
+        clean = None if self.clean_label is None else self.clean_label[at]
+        return self._changed(
+            inputs=select(self.inputs, rows), label=self.label[at], clean_label=clean, index=self.index[at]
+        )
+
+    def batch(self, indices: Positions, *, device: torch.device | str | None = None) -> Batch:
+        """The samples at these positions; nothing else is read.
+
+        Positions on the same accelerator as all of the data are trusted, so the host never waits.
+        """
+        if isinstance(indices, Tensor) and indices.device.type != "cpu" and isinstance(self.inputs, Tensor):
+            return Batch(self.inputs[indices], self.label[indices], self.index[indices])
+        rows = as_positions(indices, len(self))
+        at = torch.from_numpy(rows).to(self.label.device)
+        batch = Batch(read_rows(self.inputs, rows), self.label[at], self.index[at])
+        if streams(self.inputs):
+            check_finite(batch.input, batch.index)
+        return batch if device is None else batch.to(device)
+
+    def to(self, device: torch.device | str) -> LabelledData:
+        """All of it read into memory, on this device."""
+        everything = self.batch(slice(None), device=device)
+        clean = None if self.clean_label is None else self.clean_label.to(device)
+        return self._changed(
+            inputs=everything.input, label=everything.label, clean_label=clean, index=everything.index
+        )

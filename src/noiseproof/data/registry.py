@@ -1,0 +1,72 @@
+"""Every source by name: a plain dict you can read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .labelled import LabelledData
+from .root import data_root
+from .sources.arrays import arrays
+from .sources.cifar10 import cifar10
+from .sources.cifar100 import cifar100
+from .sources.cifar_n import cifar_n
+from .sources.digits import digits
+from .sources.folder import folder
+from .sources.huggingface import huggingface
+from .sources.mnist import mnist
+from .sources.table import table
+from .sources.vehicles10 import vehicles10
+from .spec import nearest, parse_source
+
+SOURCES: dict[str, Callable[..., LabelledData]] = {
+    "digits": digits,
+    "mnist": mnist,
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+    "cifar_n": cifar_n,
+    "vehicles10": vehicles10,
+    "folder": folder,
+    "csv": table,
+    "parquet": table,
+    "arrays": arrays,
+    "huggingface": huggingface,
+}
+"""Name to loader; a loader takes ``root``, ``split`` and the options of its spec by keyword."""
+
+
+def load(spec: str | LabelledData, *, root: str | Path | None = None, split: str = "train") -> LabelledData:
+    """The data a spec describes; LabelledData comes back as it is.
+
+    ``root`` is where datasets live, by default ``data_root()``; ``split`` is "train" or "test".
+
+    Example:
+        >>> load("digits")
+        LabelledData(digits: 1400 samples, 10 classes)
+        >>> load("digit")
+        Traceback (most recent call last):
+        ValueError: unknown source 'digit', did you mean 'digits'? (known: digits, mnist, ...
+    """
+    if isinstance(spec, LabelledData):
+        return spec
+    if not isinstance(spec, str):
+        raise TypeError(f"data is given as a spec string or LabelledData, got {type(spec).__name__}")
+    name, options = parse_source(spec)
+    if name not in SOURCES:
+        raise ValueError(f"unknown source {name!r}{nearest(name, list(SOURCES))}")
+    _check_options(name, options)
+    place = data_root() if root is None else Path(root).expanduser()
+    return SOURCES[name](root=place, split=split, **options)
+
+
+def _check_options(name: str, options: dict[str, Any]) -> None:
+    parameters = inspect.signature(SOURCES[name]).parameters
+    known = [word for word in parameters if word not in ("root", "split", "dataset")]
+    for option in options:
+        if option not in known:
+            raise ValueError(f"{name} has no option {option!r}{nearest(option, known)}")
+    for word in known:
+        if parameters[word].default is inspect.Parameter.empty and word not in options:
+            raise ValueError(f'{name} needs {word}=..., as in {name}({word}="...")')

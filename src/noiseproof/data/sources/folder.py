@@ -1,0 +1,77 @@
+"""Any folder of images with one subfolder per class."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+from ..image_file import SUFFIXES
+from ..labelled import LabelledData
+from .image_data import image_data
+from .split import split_path
+
+OTHER_IMAGES = frozenset({".gif", ".tif", ".tiff", ".heic", ".avif", ".jp2", ".ppm", ".pgm", ".tga", ".ico"})
+SPLIT_NAMES = frozenset({"train", "training", "test", "testing", "val", "valid", "validation"})
+
+
+def folder(
+    *,
+    path: str,
+    root: Path | None = None,
+    split: str = "train",
+    size: int | None = None,
+    mode: str = "RGB",
+    on_error: str = "raise",
+) -> LabelledData:
+    """JPEG, PNG, WebP and BMP files, read when a batch asks for them, as uint8 (channels, height, width).
+
+    Classes are the subfolders of the training folder in alphabetical order, samples the files below them
+    in the order of their paths. With a test set: ``folder(path="photos/{split}")``.
+    """
+    here = split_path("folder", path, split)
+    names = class_folders(split_path("folder", path, "train"))
+    strangers = sorted(set(class_folders(here)) - set(names))
+    if strangers:
+        raise ValueError(f"{here / strangers[0]} is no class of the training folder ({', '.join(names)})")
+    found = [(file, label) for label, name in enumerate(names) for file in image_paths(here / name)]
+    if not found:
+        raise ValueError(f"{here}: no JPEG, PNG, WebP or BMP file in its subfolders")
+    paths, labels = zip(*found, strict=True)
+    return image_data(paths, labels, names, name="folder", mode=mode, size=size, on_error=on_error)
+
+
+def class_folders(path: Path) -> list[str]:
+    """Subfolders in alphabetical order, which are the classes."""
+    if not path.is_dir():
+        raise FileNotFoundError(f"{path} is no folder: expected one with a subfolder of images per class")
+    names = sorted(
+        entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith(".")
+    )
+    if not names:
+        raise ValueError(f"{path} has no subfolders: expected one per class")
+    if {name.lower() for name in names} <= SPLIT_NAMES:
+        raise ValueError(f'{path} holds splits, not classes: use folder(path="{path.as_posix()}/{{split}}")')
+    return names
+
+
+def image_paths(path: Path) -> list[str]:
+    """Image files below a folder, sorted; links to folders are not followed, hidden files are left out."""
+    found, others = [], []
+    for parent, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            file = Path(parent, name)
+            if name.startswith(".") or not file.is_file():
+                continue
+            if file.suffix.lower() in SUFFIXES:
+                found.append(file.as_posix())
+            elif file.suffix.lower() in OTHER_IMAGES:
+                others.append(file.as_posix())
+    if others:
+        warnings.warn(
+            f"{path}: {len(others)} images are neither JPEG, PNG, WebP nor BMP and are left out, the first"
+            f" being {min(others)}: convert them",
+            stacklevel=4,
+        )
+    return sorted(found)

@@ -1,0 +1,94 @@
+"""Datasets of the Hugging Face library, as objects or saved to disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..image_file import CHANNELS
+from ..labelled import LabelledData
+from ..spec import nearest
+from .split import check_split
+
+INPUT_COLUMNS = ("image", "img", "input", "inputs", "features", "pixel_values")
+
+
+def huggingface(
+    dataset: Any = None,
+    *,
+    path: str | None = None,
+    root: Path | None = None,
+    split: str = "train",
+    label: str = "label",
+    input: str | None = None,  # noqa: A002
+    mode: str = "RGB",
+    size: int | None = None,
+) -> LabelledData:
+    """A ``datasets.Dataset`` with a column of class numbers and one of images or numbers.
+
+    Rows are read when a batch asks for them; nothing is downloaded. In a spec, ``path`` is a folder written
+    by ``save_to_disk`` (needs the extra ``hf``). Class names come from the ClassLabel feature.
+    """
+    rows = _from_disk(path, split) if dataset is None else dataset
+    columns = list(rows.column_names)
+    if label not in columns:
+        raise ValueError(f"unknown column {label!r}{nearest(label, columns)}")
+    chosen = input or next((name for name in INPUT_COLUMNS if name in columns), None)
+    if chosen not in columns:
+        raise ValueError(f"which column holds the inputs? pass input=... {nearest(str(chosen), columns)}")
+    names = getattr(rows.features[label], "names", None)
+    labels = np.asarray(rows[label])
+    return LabelledData(
+        DatasetColumn(rows, str(chosen), mode, size), labels, class_names=names, name="huggingface"
+    )
+
+
+class DatasetColumn:
+    """One column of a dataset, read on demand."""
+
+    def __init__(self, rows: Any, column: str, mode: str = "RGB", size: int | None = None) -> None:
+        if mode not in CHANNELS:
+            raise ValueError(f"mode={mode!r} is unknown, choose one of {', '.join(CHANNELS)}")
+        self.rows = rows.select_columns([column]) if hasattr(rows, "select_columns") else rows
+        self.column, self.mode, self.size = column, mode, size
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def read(self, positions: NDArray[np.int64]) -> Tensor:
+        found = self.rows[positions.tolist()][self.column]
+        tensors = [self._tensor(value) for value in found]
+        for position, tensor in zip(positions, tensors, strict=True):
+            if tensor.shape != tensors[0].shape:
+                raise ValueError(
+                    f"sample {position} has shape {tuple(tensor.shape)} but sample {positions[0]} has"
+                    f" {tuple(tensors[0].shape)}: pass size=... to bring images to one size"
+                )
+        return torch.stack(tensors) if tensors else torch.empty(0)
+
+    def _tensor(self, value: Any) -> Tensor:
+        if not hasattr(value, "convert"):
+            tensor = torch.as_tensor(value)
+            return tensor.float() if tensor.dtype == torch.float64 else tensor
+        image = value.convert(self.mode)
+        if self.size is not None:
+            image = image.resize((self.size, self.size), resample=2)
+        pixels = np.asarray(image, np.uint8).reshape(image.height, image.width, CHANNELS[self.mode])
+        return torch.from_numpy(pixels.transpose(2, 0, 1).copy())
+
+
+def _from_disk(path: str | None, split: str) -> Any:
+    check_split("huggingface", split)
+    if path is None:
+        raise ValueError('huggingface: give a dataset, or in a spec path="folder written by save_to_disk"')
+    try:
+        from datasets import load_from_disk  # type: ignore[import-not-found, import-untyped]
+    except ImportError as problem:
+        raise ImportError("huggingface needs the extra hf: pip install 'noiseproof[hf]'") from problem
+    found = load_from_disk(str(Path(path).expanduser()))
+    return found[split] if hasattr(found, "keys") else found

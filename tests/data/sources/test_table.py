@@ -1,0 +1,114 @@
+"""CSV and Parquet tables."""
+
+import builtins
+
+import numpy as np
+import pandas as pd
+import pytest
+from image_samples import encoded, picture
+
+from noiseproof.data import load
+
+
+def csv(path, text, **options):
+    path.write_text(text)
+    written = "".join(f", {name}={value!r}" for name, value in options.items())
+    return f"csv(path={path.as_posix()!r}{written})"
+
+
+def test_rows_of_numbers(tmp_path):
+    data = load(csv(tmp_path / "a.csv", "x,y,label\n1,2.5,dog\n3,4,cat\n5,6,dog\n"))
+    assert data.class_names == ("cat", "dog")
+    assert data.label.tolist() == [1, 0, 1]
+    assert data.batch([0, 2]).input.tolist() == [[1, 2.5], [5, 6]]
+    assert data.sample_shape == (2,)
+
+
+def test_numbers_as_labels_and_clean_labels_and_chosen_features(tmp_path):
+    text = "id,a,b,given,truth\nx1,1,2,0,0\nx2,3,4,2,1\nx3,5,6,1,1\n"
+    data = load(csv(tmp_path / "a.csv", text, label="given", clean_label="truth", features="b, a"))
+    assert data.label.tolist() == [0, 2, 1]
+    assert data.clean_label.tolist() == [0, 1, 1]
+    assert data.batch([1]).input.tolist() == [[4, 3]]
+    assert load(csv(tmp_path / "a.tsv", "a\tlabel\n1\t0\n2\t1\n")).num_classes == 2
+
+
+def test_test_rows_use_the_classes_of_training(tmp_path):
+    (tmp_path / "train.csv").write_text("a,label\n1,cat\n2,dog\n3,eel\n")
+    (tmp_path / "test.csv").write_text("a,label\n1,eel\n2,cat\n3,dog\n")
+    spec = f"csv(path={(tmp_path / '{split}.csv').as_posix()!r})"
+    assert load(spec, split="test").label.tolist() == [2, 0, 1]
+    (tmp_path / "test.csv").write_text("a,label\n1,eel\n2,fox\n")
+    with pytest.raises(
+        ValueError, match=r"test\.csv: row 1 has the label 'fox', no class of the training table"
+    ):
+        load(spec, split="test")
+
+
+def test_paths_of_images(tmp_path):
+    (tmp_path / "images").mkdir()
+    for number in range(3):
+        (tmp_path / "images" / f"{number}.png").write_bytes(
+            encoded(number, "png") if number != 1 else b"broken"
+        )
+    text = "file,label\nimages/2.png,b\nimages/1.png,a\nimages/0.png,a\n"
+    data = load(csv(tmp_path / "a.csv", text, image="file"))
+    assert (data.batch([0]).input[0].numpy() == picture(2).transpose(2, 0, 1)).all()
+    with pytest.warns(UserWarning, match=r"left out sample 1, .*1\.png"):
+        data = load(csv(tmp_path / "a.csv", text, image="file", on_error="skip"))
+    assert data.index.tolist() == [0, 2]
+    assert data.label.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "kind", "message"),
+    [
+        ("a,lable\n1,0\n", {}, ValueError, r"unknown column 'label', did you mean 'lable'\?"),
+        ("a,label\n1,x\n2,\n", {}, ValueError, "row 1 has no value for 'label'"),
+        ("a,label\n1,0\n,1\n", {}, ValueError, "row 1 has no value for 'a'"),
+        ("a,label\n1,0.5\n", {}, TypeError, r"labels in 'label' are floats, such as 0\.5"),
+        ("a,label\nx,0\n", {}, TypeError, "column 'a' is not numeric"),
+        ("label\n0\n", {}, ValueError, "no column beside the labels"),
+        ("a,label\n", {}, ValueError, "has no rows"),
+        ("a,label\n1,-1\n", {}, ValueError, r"label\[0\] = -1"),
+        ("a,label\ninf,0\n", {}, ValueError, "sample 0 contains inf"),
+        ("a,label\n1,0\n", {"features": "c"}, ValueError, "unknown column 'c'"),
+    ],
+)
+def test_mistakes_are_named(text, options, kind, message, tmp_path):
+    with pytest.raises(kind, match=message):
+        load(csv(tmp_path / "a.csv", text, **options))
+
+
+def test_endings_and_missing_files(tmp_path):
+    with pytest.raises(ValueError, match=r"ends in \.csv, \.tsv or \.parquet"):
+        load(csv(tmp_path / "a.txt", "x"))
+    with pytest.raises(FileNotFoundError, match=r"nothing\.csv is no file"):
+        load(f"csv(path={(tmp_path / 'nothing.csv').as_posix()!r})")
+
+
+def test_parquet(tmp_path, monkeypatch):
+    """The engine is optional, so the table comes from pandas as it would with the engine there."""
+    path = tmp_path / "a.parquet"
+    path.touch()
+    monkeypatch.setattr(
+        pd, "read_parquet", lambda place: pd.DataFrame({"a": [1.0, 2.0], "label": ["x", "y"]})
+    )
+    data = load(f"parquet(path={path.as_posix()!r})")
+    assert data.label.tolist() == [0, 1]
+    assert np.allclose(data.inputs, [[1], [2]])
+
+
+def test_parquet_without_its_engine(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    path.touch()
+    original = builtins.__import__
+
+    def without(name, *rest, **more):
+        if name.split(".")[0] in ("pyarrow", "fastparquet"):
+            raise ImportError(name)
+        return original(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match="needs pyarrow: pip install pyarrow"):
+        load(f"parquet(path={path.as_posix()!r})")

@@ -1,0 +1,71 @@
+"""Names to data."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from noiseproof.data import SOURCES, DataMissingError, LabelledData, load
+
+PUBLISHED = ["digits", "mnist", "cifar10", "cifar100", "cifar_n", "vehicles10"]
+EXPECTED = [*PUBLISHED, "folder", "csv", "parquet", "arrays", "huggingface"]
+
+
+def test_every_source_is_there():
+    assert list(SOURCES) == EXPECTED
+    assert type(SOURCES) is dict
+
+
+def test_data_passes_through():
+    data = LabelledData(torch.zeros(2, 1), [0, 1])
+    assert load(data) is data
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("cifar11", r"unknown source 'cifar11', did you mean 'cifar10'\?"),
+        ("cifar_n(kin='worse')", r"cifar_n has no option 'kin', did you mean 'kind'\?"),
+        ("cifar10(root='x')", "cifar10 has no option 'root'"),
+        ("folder", r'folder needs path=..., as in folder\(path="..."\)'),
+        ("cifar_n(kind='worst')", "kind='worst' is unknown, choose one of aggre"),
+        ("huggingface", "give a dataset"),
+    ],
+)
+def test_mistakes_are_named(spec, message):
+    with pytest.raises(ValueError, match=message):
+        load(spec)
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10", "cifar100", "cifar_n", "vehicles10"])
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_missing_data_says_how_to_get_it(name, split, tmp_path):
+    needed = {"cifar_n": "cifar10", "vehicles10": "cifar100"}.get(name, name)
+    with pytest.raises(DataMissingError, match=f"noiseproof data get {needed}\n"):
+        load(name, root=tmp_path, split=split)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_splits_are_checked(name, tmp_path):
+    with pytest.raises(ValueError, match="split='validation' is unknown"):
+        load(name, root=tmp_path, split="validation")
+
+
+def test_other_things_are_refused():
+    with pytest.raises(TypeError, match="got list"):
+        load(["digits"])
+
+
+def test_a_users_source(monkeypatch):
+    def mine(*, root, split, count=2):
+        return LabelledData(torch.zeros(count, 1), list(range(count)), name=split)
+
+    monkeypatch.setitem(SOURCES, "mine", mine)
+    assert repr(load("mine(count=3)", split="test")) == "LabelledData(test: 3 samples, 3 classes)"
+
+
+def test_importing_data_is_cheap():
+    heavy = "{'pandas', 'sklearn', 'PIL', 'datasets', 'pooch', 'matplotlib', 'torchvision'}"
+    code = f"import sys, noiseproof.data; assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603

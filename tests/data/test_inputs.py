@@ -1,0 +1,72 @@
+"""Streaming: only what is asked for is read, and bad values are named when they arrive."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+
+from noiseproof.data import LabelledData, LazyInputs
+from noiseproof.data.inputs import Selection, select, streams
+
+
+class Counted:
+    """Lazy inputs that remember what was read."""
+
+    def __init__(self, count):
+        self.count, self.seen = count, []
+
+    def __len__(self):
+        return self.count
+
+    def read(self, positions):
+        self.seen += positions.tolist()
+        return torch.from_numpy(positions.astype(np.float32))[:, None]
+
+
+def test_only_what_is_asked_for_is_read():
+    lazy = Counted(10)
+    assert isinstance(lazy, LazyInputs)
+    data = LabelledData(lazy, [0, 1] * 5)
+    assert lazy.seen == []
+    assert data.subset([9, 3, 5]).batch([2, 0]).input.flatten().tolist() == [5, 9]
+    assert lazy.seen == [5, 9]
+
+
+def test_a_map_larger_than_what_is_allocated(tmp_path):
+    path = tmp_path / "x.npy"
+    mapped = np.lib.format.open_memmap(path, "w+", np.float32, (200_000, 128))
+    mapped[123_456] = 7
+    del mapped
+    assert path.stat().st_size > 100_000_000
+    mapped = np.load(path, mmap_mode="r")
+    labels = np.arange(len(mapped)) % 2
+    tracemalloc.start()
+    try:
+        batch = LabelledData(mapped, labels).batch([123_456, 0])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert batch.input.sum(1).tolist() == [7 * 128, 0]
+    assert peak < 12_000_000
+
+
+def test_streamed_values_are_checked_when_read(tmp_path):
+    array = np.zeros((5, 2), np.float32)
+    array[3, 1] = np.nan
+    np.save(tmp_path / "x.npy", array)
+    data = LabelledData(
+        np.load(tmp_path / "x.npy", mmap_mode="r"), [0, 1, 0, 1, 0], index=[10, 11, 12, 13, 14]
+    )
+    assert streams(data.subset([3]).inputs)
+    data.batch([0, 1, 2, 4])
+    with pytest.raises(ValueError, match="sample 13 contains nan"):
+        data.batch([0, 3])
+
+
+def test_a_selection_of_a_selection_is_flat():
+    array = np.arange(10)
+    twice = select(select(array, np.array([5, 6, 7])), np.array([2, 0]))
+    assert isinstance(twice, Selection)
+    assert twice.base is array
+    assert twice.read(np.array([0, 1])).tolist() == [7, 5]

@@ -1,0 +1,185 @@
+"""LabelledData: what it keeps, shares and refuses."""
+
+import copy
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noiseproof.data import Batch, LabelledData
+
+
+def small(**options):
+    inputs = torch.arange(12.0).reshape(4, 3)
+    return LabelledData(inputs, [0, 1, 2, 1], clean_label=[0, 1, 2, 2], **options)
+
+
+def test_batch_has_inputs_labels_and_indices_and_no_truth():
+    batch = small().batch([2, 0])
+    assert isinstance(batch, Batch)
+    assert Batch._fields == ("input", "label", "index")
+    assert batch.input.tolist() == [[6, 7, 8], [0, 1, 2]]
+    assert batch.label.tolist() == [2, 0]
+    assert batch.index.tolist() == [2, 0]
+    assert batch.label.dtype == batch.index.dtype == torch.int64
+
+
+def test_new_labels_share_inputs_and_keep_the_truth():
+    data = small()
+    noisy = data.with_labels(torch.tensor([2, 2, 2, 2]))
+    assert noisy.inputs is data.inputs
+    assert noisy.label.tolist() == [2, 2, 2, 2]
+    assert noisy.clean_label.tolist() == [0, 1, 2, 2]
+    assert data.label.tolist() == [0, 1, 2, 1]
+    assert data.with_labels([0] * 4, clean_label=[1] * 4).clean_label.tolist() == [1] * 4
+
+
+def test_labels_are_the_datas_own():
+    labels = np.array([0, 1, 2, 1])
+    data = LabelledData(torch.zeros(4, 1), labels)
+    labels[:] = 0
+    assert data.label.tolist() == [0, 1, 2, 1]
+
+
+def test_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        small().label = torch.zeros(4)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=100)
+def test_subsets_of_subsets_keep_permanent_indices(data):
+    count = data.draw(st.integers(1, 30))
+    whole = LabelledData(np.arange(count * 2).reshape(count, 2), np.arange(count), index=np.arange(count) * 7)
+    part, expected = whole, np.arange(count)
+    for _ in range(3):
+        chosen = data.draw(st.lists(st.integers(0, max(len(part) - 1, 0)), unique=True)) if len(part) else []
+        part, expected = part.subset(chosen), expected[np.array(chosen, int)]
+    batch = part.batch(slice(None))
+    assert batch.index.tolist() == (expected * 7).tolist()
+    assert batch.label.tolist() == expected.tolist()
+    assert batch.input[:, 0].tolist() == (expected * 2).tolist()
+    assert part.num_classes == count
+    assert len(part.inputs) == len(part)
+
+
+def test_a_subset_shares_inputs():
+    data = small()
+    assert data.subset([1, 3]).subset([0]).inputs.base is data.inputs
+
+
+@pytest.mark.parametrize(
+    "change", ["plain", "reversed", "transposed", "read only", "big endian", "tensor", "cl"]
+)
+def test_layout_changes_nothing(change):
+    array = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
+    made = {
+        "plain": lambda: array,
+        "reversed": lambda: array[::-1, :, ::-1].copy()[::-1, :, ::-1],
+        "transposed": lambda: array.transpose(3, 2, 1, 0).copy().transpose(3, 2, 1, 0),
+        "read only": lambda: np.frombuffer(array.tobytes(), np.float32).reshape(array.shape),
+        "big endian": lambda: array.astype(">f4"),
+        "tensor": lambda: torch.from_numpy(array),
+        "cl": lambda: torch.from_numpy(array).to(memory_format=torch.channels_last),
+    }[change]()
+    batch = LabelledData(made, [0, 1]).batch([1, 0])
+    assert batch.input.dtype == torch.float32
+    assert torch.equal(batch.input, torch.from_numpy(array)[[1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": [0, 1, 3]}, r"3 inputs|4 inputs and 3 labels"),
+        ({"label": [0, 1, 2, 5], "class_names": "abc"}, r"label\[3\] = 5 is no class: with 3 classes"),
+        ({"label": [0, -1, 2, 1]}, r"label\[1\] = -1 is no class"),
+        ({"label": [0, 1, 2, 1], "clean_label": [0, 1]}, "clean_label has 2 entries for 4"),
+        ({"label": [0, 1, 2, 1], "clean_label": [0, 9, 1, 1], "class_names": "abc"}, r"clean_label\[1\] = 9"),
+        ({"label": [0, 1, 2, 1], "groups": [0, 1]}, "groups has 2 entries for 3 classes"),
+        ({"label": [0, 1, 2, 1], "index": [0, 1]}, "index has 2 entries for 4"),
+        ({"label": [0, 1, 2, 1], "index": [5, 1, 5, 2]}, "index contains 5"),
+        ({"label": [0, 1, 2, 1], "index": [5, -1, 6, 2]}, "index contains -1"),
+        ({"label": []}, "no samples"),
+    ],
+)
+def test_mistakes_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        LabelledData(torch.zeros(4, 2), **options)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize(
+    "make", [torch.from_numpy, lambda array: array, lambda a: torch.from_numpy(a).half()]
+)
+def test_the_first_input_that_is_not_finite_is_named(bad, make, monkeypatch):
+    monkeypatch.setattr("noiseproof.data.inputs.CHUNK", 8)
+    array = np.zeros((9, 4), np.float32)
+    array[7, 2] = array[8, 0] = bad
+    with pytest.raises(ValueError, match=f"input of sample 7 contains {bad}"):
+        LabelledData(make(array), [0, 1, 1, 1, 1, 1, 1, 1, 1])
+
+
+def test_empty_classes_are_listed_and_only_warned_of():
+    with pytest.warns(UserWarning, match=r"no sample has the label 1 \(b\), 3 \(d\)$") as caught:
+        data = LabelledData(torch.zeros(2, 1), [0, 2], class_names="abcd")
+    assert data.num_classes == 4
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="and 88 more"):
+        LabelledData(torch.zeros(2, 1), [0, 99])
+    data.subset([0])
+
+
+def test_with_labels_checks_again():
+    with pytest.raises(ValueError, match=r"label\[2\] = 3 is no class"):
+        small().with_labels([0, 1, 3, 1])
+    with pytest.raises(ValueError, match="label has 3 entries for 4"):
+        small().with_labels([0, 1, 2])
+
+
+@pytest.mark.parametrize("inputs", ["text", [[1, 2], [3, 4]], np.array(["a", "b"]), np.array([{}, {}])])
+def test_other_kinds_of_inputs_are_refused(inputs):
+    with pytest.raises(TypeError, match="inputs"):
+        LabelledData(inputs, [0, 1])
+
+
+def test_a_scalar_is_no_dataset():
+    with pytest.raises(ValueError, match="scalar"):
+        LabelledData(torch.tensor(1.0), [0])
+
+
+def test_validate_can_be_called_again():
+    data = small()
+    data.validate()
+    data.inputs[3, 1] = float("nan")
+    with pytest.raises(ValueError, match="sample 3"):
+        data.validate()
+
+
+def test_everything_in_memory_on_a_device():
+    data = small().subset([3, 1]).to("cpu")
+    assert isinstance(data.inputs, torch.Tensor)
+    assert data.inputs.tolist() == [[9, 10, 11], [3, 4, 5]]
+    assert data.index.tolist() == [3, 1]
+    assert data.clean_label.tolist() == [2, 1]
+    meta = small().to("meta").batch(torch.tensor([1], device="meta"))
+    assert meta.input.shape == (1, 3)
+    assert small().batch([0], device="meta").label.device.type == "meta"
+
+
+def test_description():
+    data = small(name="tiny")
+    assert repr(data) == "LabelledData(tiny: 4 samples, 3 classes)"
+    assert data.sample_shape == (3,)
+    assert data.class_names == ("0", "1", "2")
+
+
+def test_global_random_state_is_untouched():
+    states = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
+    copy.copy(small()).subset([1]).batch([0])
+    assert torch.equal(states[0], torch.get_rng_state())
+    assert (states[1] == np.random.get_state()[1]).all()
+    assert states[2] == random.getstate()

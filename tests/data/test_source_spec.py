@@ -1,0 +1,54 @@
+"""The grammar of sources."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noiseproof.data.spec import parse_source
+
+LITERALS = st.one_of(
+    st.integers(-(10**9), 10**9),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(),
+    st.booleans(),
+    st.none(),
+)
+
+
+@given(st.dictionaries(st.sampled_from(["path", "size", "kind", "label"]), LITERALS))
+@settings(deadline=None)
+def test_literals_come_back(options):
+    written = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    assert parse_source(f"folder({written})") == ("folder", options)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "folder(path=open('x'))",
+        "folder(path='a' + 'b')",
+        "folder(path=['a'])",
+        "folder(**{})",
+        "folder('a')",
+        "a.b",
+        "3",
+        "",
+        "folder(",
+        "f(size=-True)",
+        "f(size=1j)",
+        "f(x=b'a')",
+        "lambda: 1",
+        "(" * 3000,
+        "\x00",
+        "f(a=1, a=2)",
+    ],
+)
+def test_everything_else_is_refused(text):
+    with pytest.raises(ValueError, match=r"source|plain number"):
+        parse_source(text)
+
+
+def test_length_is_limited():
+    with pytest.raises(ValueError, match="at most 4000 characters"):
+        parse_source("a" * 4001)
