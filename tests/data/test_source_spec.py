@@ -45,7 +45,7 @@ def test_literals_come_back(options):
     ],
 )
 def test_everything_else_is_refused(text):
-    with pytest.raises(ValueError, match=r"source|plain number"):
+    with pytest.raises(ValueError, match=r"source|plain number|twice|cannot use"):
         parse_source(text)
 
 

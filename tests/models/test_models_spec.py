@@ -42,7 +42,7 @@ def test_no_options(text):
     ("text", "shown"),
     [
         ("mlp(hidden=__import__('os'))", "__import__"),
-        ("mlp(hidden=1+1)", r"1 \+ 1"),
+        ("mlp(hidden=1+1)", r"1\+1"),
         ("mlp(hidden=[1])", r"\[1\]"),
         ("mlp(hidden=-'a')", "-'a'"),
         ("mlp(hidden=-True)", "-True"),
@@ -51,7 +51,7 @@ def test_no_options(text):
         ("mlp()(a=1)", "cannot read"),
         ("mlp()+(1)", "cannot read"),
         ("mlp(a=1", "cannot read"),
-        ("mlp(a=1, a=2)", "'a' stands twice"),
+        ("mlp(a=1, a=2)", "'a' is given twice"),
         ("mlp(a=(yield))", "yield"),
         ("", "cannot read"),
         ("3", "cannot read"),

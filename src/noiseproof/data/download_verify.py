@@ -6,8 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..grammar import nearest
 from .download_catalogue import DATASETS, Dataset
-from .spec import nearest
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..grammar import nearest
 from .labelled import LabelledData
 from .root import data_root
 from .sources.arrays import arrays
@@ -19,7 +20,7 @@ from .sources.huggingface import huggingface
 from .sources.mnist import mnist
 from .sources.table import table
 from .sources.vehicles10 import vehicles10
-from .spec import nearest, parse_source
+from .spec import parse_source
 
 SOURCES: dict[str, Callable[..., LabelledData]] = {
     "digits": digits,

@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 from torch import nn
 
+from ..grammar import Literal, unknown
 from .outside import PACKAGES
-from .spec import Literal, parse, unknown
+from .spec import parse
 from .task import TASK, Task
 
 Factory: TypeAlias = Callable[..., nn.Module]

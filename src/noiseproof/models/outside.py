@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 from typing_extensions import Unpack
 
-from .spec import Literal
+from ..grammar import Literal
 from .task import Task, count, dropout, in_channels
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..spec import nearest
+from ...grammar import nearest
 
 Channels = tuple[float, ...]
 

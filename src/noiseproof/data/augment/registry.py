@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..spec import nearest
+from ...grammar import chain, literal, options, read, shown, unknown
 from .base import Step
 from .crop import CenterCrop, Crop
 from .flip import Flip
@@ -29,7 +29,6 @@ AUGMENTATIONS: dict[str, Callable[..., Step]] = {
     "normalize": Normalize,
     "subtract_mean": SubtractMean,
 }
-LONGEST = 1000
 MOST_STEPS = 50
 
 Spec = str | Sequence[str | Callable[..., Tensor]] | Augmentation | None
@@ -62,20 +61,10 @@ def augmentation(spec: Spec) -> Augmentation:
 def parse(text: str) -> list[Step]:
     """The steps of ``step | step(...) | ...``; ``none`` is no step."""
     text = text.strip()
-    if len(text) > LONGEST:
-        raise ValueError(f"an augmentation has at most {LONGEST} characters, this one has {len(text)}")
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-        raise ValueError(f"cannot read the augmentation {text!r}: {problem}") from None
-    nodes: list[ast.expr] = []
-    while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.BitOr):
-        nodes.insert(0, tree.right)
-        tree = tree.left
-    nodes.insert(0, tree)
+    nodes = chain(read(text, "augmentation"), ast.BitOr)
     if len(nodes) > MOST_STEPS:
         raise ValueError(f"an augmentation has at most {MOST_STEPS} steps, this one has {len(nodes)}")
-    if len(nodes) == 1 and isinstance(tree, ast.Name) and tree.id == "none":
+    if isinstance(nodes[0], ast.Name) and nodes[0].id == "none" and len(nodes) == 1:
         return []
     return [_step(node, text) for node in nodes]
 
@@ -85,16 +74,14 @@ def _step(node: ast.expr, text: str) -> Step:
         case ast.Name(id=name):
             return _build(name, [], {}, text)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-            named = {word.arg: _literal(word.value, text) for word in keywords if word.arg is not None}
-            if len(named) == len(keywords):
-                return _build(name, [_word(argument, text) for argument in args], named, text)
-    raise ValueError(f"cannot use {_shown(node, text)} in the augmentation {text!r}")
+            named = {word: _literal(value, text) for word, value in options(keywords, text).items()}
+            return _build(name, [_word(argument, text) for argument in args], named, text)
+    raise ValueError(f"cannot use {shown(node, text)} in the augmentation {text!r}")
 
 
 def _build(name: str, words: list[str], named: dict[str, Any], text: str) -> Step:
     if name not in AUGMENTATIONS:
-        hint = nearest(name, list(AUGMENTATIONS))
-        raise ValueError(f"unknown step {name!r}{hint} in the augmentation {text!r}")
+        raise ValueError(f"{unknown('step', name, AUGMENTATIONS)} in the augmentation {text!r}")
     factory = AUGMENTATIONS[name]
     try:
         inspect.signature(factory).bind(*words, **named)
@@ -109,22 +96,12 @@ def _word(node: ast.expr, text: str) -> str:
         case ast.Name(id=word) | ast.Constant(value=str(word)):
             return word
     raise ValueError(
-        f"{_shown(node, text)} stands where a name belongs in {text!r}: parameters go by keyword, as in"
+        f"{shown(node, text)} stands where a name belongs in {text!r}: parameters go by keyword, as in"
         " crop(padding=4)"
     )
 
 
 def _literal(node: ast.expr, text: str) -> object:
-    match node:
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return tuple(_literal(part, text) for part in parts)
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-            if not isinstance(value, bool):
-                return -value
-        case ast.Constant(value=value) if type(value) in (int, float, str, bool, type(None)):
-            return value
-    raise ValueError(f"{_shown(node, text)} is no plain number, string or tuple in the augmentation {text!r}")
-
-
-def _shown(node: ast.AST, text: str) -> str:
-    return repr((ast.get_source_segment(text, node) or ast.unparse(node))[:80])
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return tuple(_literal(part, text) for part in node.elts)
+    return literal(node, text)

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...grammar import nearest
 from ..image_file import CHANNELS
 from ..labelled import LabelledData
-from ..spec import nearest
 from .split import check_split
 
 INPUT_COLUMNS = ("image", "img", "input", "inputs", "features", "pixel_values")

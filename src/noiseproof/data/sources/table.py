@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...grammar import nearest
 from ..labelled import LabelledData
-from ..spec import nearest
 from .image_data import image_data
 from .split import split_path
 from .table_file import read_table

@@ -1,0 +1,93 @@
+"""Reading specs: one grammar for losses, noise, networks, sources and augmentations.
+
+Text is parsed with ``ast`` and never evaluated: what is not a plain name, call or literal is refused, with
+the offending part shown.
+"""
+
+import ast
+import difflib
+import io
+import tokenize
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+Literal: TypeAlias = int | float | str | bool | None
+PLAIN = (int, float, str, bool, type(None))
+
+
+def read(text: str, what: str, longest: int = 1000) -> ast.expr:
+    """The syntax tree of a spec; ``what`` names it in messages.
+
+    >>> read("gce(q=", "loss spec")
+    Traceback (most recent call last):
+    ValueError: cannot read the loss spec 'gce(q=': ...
+    """
+    if len(text) > longest:
+        raise ValueError(f"a {what} has at most {longest} characters, this one has {len(text)}")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        tokens = list(tokenize.generate_tokens(io.StringIO(text.strip()).readline))
+    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError) as problem:
+        raise ValueError(f"cannot read the {what} {text!r}: {problem}") from None
+    if any(token.type == tokenize.COMMENT for token in tokens):
+        raise ValueError(f"cannot read the {what} {text!r}: it has a comment")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and shown(node, text) != repr(node.id):
+            raise ValueError(f"cannot read the {what} {text!r}: {shown(node, text)} is not plain letters")
+    return tree
+
+
+def literal(node: ast.expr, text: str) -> Literal:
+    """A number with or without a sign, a string, True, False or None."""
+    sign, value = 1, node
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        sign, value = (-1 if isinstance(node.op, ast.USub) else 1), node.operand
+    if isinstance(value, ast.Constant) and type(value.value) in PLAIN:
+        if type(value.value) in (int, float):
+            return sign * value.value  # type: ignore[operator,return-value]
+        if value is node:
+            return value.value  # type: ignore[return-value]
+    raise ValueError(f"{shown(node, text)} is no plain number, string, True, False or None in {text!r}")
+
+
+def options(keywords: Iterable[ast.keyword], text: str) -> dict[str, ast.expr]:
+    """Keyword arguments by name, none twice and none with ``**``."""
+    found: dict[str, ast.expr] = {}
+    for keyword in keywords:
+        if keyword.arg is None:
+            raise ValueError(f"cannot use {shown(keyword, text)} in {text!r}")
+        if keyword.arg in found:
+            raise ValueError(f"{keyword.arg!r} is given twice in {text!r}")
+        found[keyword.arg] = keyword.value
+    return found
+
+
+def chain(node: ast.expr, operator: type[ast.operator]) -> list[ast.expr]:
+    """The operands of ``a + b + c``, which Python nests to the left, in order."""
+    parts = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, operator):
+        parts.append(node.right)
+        node = node.left
+    return [node, *reversed(parts)]
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """A message that names the nearest known word and lists all.
+
+    >>> unknown("loss", "gcee", ["ce", "gce"])
+    "unknown loss 'gcee', did you mean 'gce'? (known: ce, gce)"
+    """
+    return f"unknown {what} {name!r}{nearest(name, list(known))}"
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The end of such a message."""
+    near = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = f", did you mean {near[0]!r}?" if near else ""
+    return f"{hint} (known: {', '.join(known) or 'none'})"
+
+
+def shown(node: ast.AST, text: str) -> str:
+    """The part of the text a node stands for, quoted."""
+    segment = ast.get_source_segment(text.strip(), node) or ast.unparse(node)
+    return repr(segment if len(segment) <= 80 else segment[:77] + "...")
