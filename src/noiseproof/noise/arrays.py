@@ -1,0 +1,73 @@
+"""Labels as this folder computes with them: numpy int64, checked once, errors that name the index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Integers: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+LabelsLike: TypeAlias = "NDArray[np.generic] | Tensor | Sequence[int]"
+
+
+def as_numpy(values: object) -> NDArray[np.generic]:
+    """Tensors (of any device), arrays and sequences as numpy, without a copy where that is possible."""
+    if not isinstance(values, Tensor):
+        return np.asarray(values)
+    values = values.detach().cpu()
+    return np.asarray((values.float() if values.dtype == torch.bfloat16 else values).numpy())
+
+
+def as_integers(values: object, what: str = "labels") -> Integers:
+    """One-dimensional whole numbers of any integer type as int64.
+
+    >>> as_integers(np.array([3, 1], dtype="uint8"))
+    array([3, 1])
+    """
+    array = as_numpy(values)
+    if array.ndim != 1:
+        raise ValueError(f"{what} must be one-dimensional, got the shape {array.shape}")
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.dtype.kind not in "iub":
+        hint = ": convert with .astype('int64')" if array.dtype.kind == "f" else ""
+        raise TypeError(f"{what} must be whole numbers, got {array.dtype}{hint}")
+    if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{what}[{int(array.argmax())}] = {array.max()} does not fit int64")
+    return array.astype(np.int64)
+
+
+def as_labels(values: object, num_classes: int, what: str = "labels") -> Integers:
+    """Class indices from 0 to ``num_classes`` - 1; the first that is none is named.
+
+    >>> as_labels([0, 4], 3)
+    Traceback (most recent call last):
+    ValueError: labels[1] = 4 is no class: with 3 classes labels run from 0 to 2
+    """
+    labels = as_integers(values, what)
+    stray = np.flatnonzero((labels < 0) | (labels >= num_classes))
+    if stray.size:
+        raise ValueError(
+            f"{what}[{stray[0]}] = {labels[stray[0]]} is no class: with {num_classes} classes labels run"
+            f" from 0 to {num_classes - 1}"
+        )
+    return labels
+
+
+def as_class_count(num_classes: object) -> int:
+    """The number of classes as an int of at least 2."""
+    if isinstance(num_classes, bool) or not isinstance(num_classes, (int, np.integer)):
+        raise TypeError(f"num_classes must be a whole number, got {num_classes!r}")
+    if num_classes < 2:
+        raise ValueError(f"num_classes={num_classes} leaves nothing to confuse: it must be at least 2")
+    return int(num_classes)
+
+
+def as_tensor(array: Integers | Floats | Mask) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))

@@ -1,0 +1,136 @@
+"""What every noise is: rates that say who is touched, destinations that say what it becomes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from .arrays import Floats, Integers, Mask
+from .draws import DESTINATION, uniform
+from .sampling import Exact, touched
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What a noise may look at."""
+
+    labels: Integers
+    index: Integers
+    num_classes: int
+    seed: int
+    groups: Integers | None = None
+    inputs: object = None
+
+
+class Drawn(NamedTuple):
+    """New labels, and the samples that noise touched (an inclusive noise may give them their own label)."""
+
+    labels: Integers
+    touched: Mask
+
+
+class Noise(ABC):
+    """A way for labels to go wrong.
+
+    A noise says with which probability each sample is touched (:meth:`rates`) and what touched samples
+    become (:meth:`destinations`). Subclasses are frozen dataclasses whose fields are the parameters of the
+    spec; ``str(noise)`` is the spec that makes it again.
+    """
+
+    name: ClassVar[str] = ""
+    replaces_inputs: ClassVar[bool] = False
+    """True for open-set noise: touched samples keep the label and lose their input."""
+    inclusive: bool = False
+    """True if a touched sample may keep its own label."""
+
+    @abstractmethod
+    def rates(self, case: Case) -> Floats:
+        """Probability of being touched, for every sample."""
+
+    @abstractmethod
+    def destinations(self, case: Case, rows: Integers) -> Integers:
+        """Labels of the touched samples ``rows``."""
+
+    def caution(self, num_classes: int) -> str | None:
+        """What the user should be warned of, if anything."""
+        return None
+
+    def draw(self, case: Case, exact: Exact) -> Drawn:
+        mask = touched(self.rates(case), case.labels, case.index, case.seed, exact)
+        labels = case.labels.copy()
+        rows = np.flatnonzero(mask)
+        labels[rows] = self.destinations(case, rows)
+        return Drawn(labels, mask)
+
+    def __str__(self) -> str:
+        arguments: list[str] = []
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if value != field.default:
+                shown = json.dumps(value) if isinstance(value, str) else repr(value)
+                arguments.append(shown if not arguments else f"{field.name}={shown}")
+        return f"{self.name}({', '.join(arguments)})"
+
+
+class ClassNoise(Noise):
+    r"""Noise that looks at the class only.
+
+    With touch rates :math:`r_i` and destinations :math:`D_{ij}` (rows sum to 1) the transition matrix is
+    :math:`T_{ij} = (1-r_i)\,\delta_{ij} + r_i D_{ij}`.
+    """
+
+    @abstractmethod
+    def by_class(self, num_classes: int, groups: Integers | None, seed: int) -> tuple[Floats, Floats]:
+        """Touch rates (K,) and destinations (K, K)."""
+
+    def transition(self, num_classes: int, groups: Integers | None = None, seed: int = 0) -> Floats:
+        rates, destinations = self.by_class(num_classes, groups, seed)
+        return np.diag(1 - rates) + rates[:, None] * destinations
+
+    def rates(self, case: Case) -> Floats:
+        return self.by_class(case.num_classes, case.groups, case.seed)[0][case.labels]
+
+    def destinations(self, case: Case, rows: Integers) -> Integers:
+        table = self.by_class(case.num_classes, case.groups, case.seed)[1]
+        chance = uniform(case.seed, case.index[rows], DESTINATION)
+        labels = case.labels[rows]
+        found = np.empty_like(labels)
+        for label in np.unique(labels):
+            own = labels == label
+            found[own] = pick(table[label], chance[own])
+        return found
+
+
+def pick(shares: Floats, chance: Floats) -> Integers:
+    """The class into whose part of [0, 1) each number falls, never one whose share is 0.
+
+    ``shares`` (K,) for all numbers, or (N, K) with a row for each; they need not sum to 1.
+
+    >>> pick(np.array([0.5, 0.0, 0.5]), np.array([0.0, 0.49, 0.5, 0.99]))
+    array([0, 0, 2, 2])
+    """
+    cumulative = np.cumsum(shares, -1)
+    cumulative /= cumulative[..., -1:]
+    if shares.ndim == 1:
+        return np.searchsorted(cumulative, chance, side="right").astype(np.int64)
+    return np.asarray((cumulative <= chance[:, None]).sum(1, dtype=np.int64))
+
+
+def as_rate(noise: str, rate: object) -> float:
+    """``rate`` as a float in [0, 1].
+
+    >>> as_rate("symmetric", 40)
+    Traceback (most recent call last):
+    ValueError: symmetric: rate=40 is out of range, it must satisfy 0 <= rate <= 1
+    """
+    if isinstance(rate, bool) or not isinstance(rate, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{noise}: rate must be a number, got {rate!r}")
+    if not (math.isfinite(rate) and 0 <= rate <= 1):
+        raise ValueError(f"{noise}: rate={rate} is out of range, it must satisfy 0 <= rate <= 1")
+    return float(rate)

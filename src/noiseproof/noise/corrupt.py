@@ -1,0 +1,122 @@
+"""``corrupt``: clean labels in, noisy labels out, a function of the seed alone."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from .arrays import Integers, LabelsLike, as_class_count, as_integers, as_labels, as_tensor
+from .base import Case, Drawn, Noise
+from .draws import as_seed
+from .groups import GroupsLike, as_groups
+from .manifest import Manifest, describe, sha256
+from .registry import NoiseLike, get
+from .sampling import Exact
+from .transition import realised_transition
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLabels:
+    """Labels after noise, on the CPU."""
+
+    labels: Tensor
+    """(N,) int64, the given labels."""
+    flipped: Tensor
+    """(N,) bool, where the given label is not the clean one."""
+    transition: Tensor
+    """(K, K) float64, ``transition[i, j]`` = realised share of given j among clean i."""
+    manifest: Manifest
+    open_set: Tensor | None = None
+    """(N,) bool, samples whose input is to be replaced; None but for open-set noise."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def corrupt(
+    labels: LabelsLike,
+    spec: NoiseLike,
+    *,
+    num_classes: int,
+    seed: int,
+    groups: GroupsLike | None = None,
+    inputs: object = None,
+    exact: Exact = False,
+    index: LabelsLike | None = None,
+) -> NoisyLabels:
+    """Make labels wrong in a known way.
+
+    The draw of a sample is a hash of the seed and its index (0, 1, 2, ..., or the permanent ``index`` given),
+    so a subset or a permutation of the data gets the same labels as the whole, no random state of anyone is
+    read or changed, and the clean labels are never written to.
+
+    Args:
+        labels: (N,) clean labels, whole numbers of any type, numpy or torch or a list.
+        spec: a string such as ``"symmetric(0.4)"``, a Noise, or a (K, K) transition matrix.
+        num_classes: K; labels run from 0 to K - 1.
+        seed: 0 <= seed < 2**64.
+        groups: (K,) group of every class, for noise inside superclasses.
+        inputs: (N, ...) inputs, for instance-dependent noise.
+        exact: False: every sample by its own coin. True: exactly as many samples as asked are touched.
+            "per_class": as many of every class. Exact counts are functions of the whole set.
+        index: (N,) permanent indices.
+
+    Example:
+        >>> noisy = corrupt([0, 1, 2, 3] * 25, "symmetric(0.4)", num_classes=4, seed=0, exact=True)
+        >>> int(noisy.flipped.sum())
+        40
+        >>> noisy.labels[:8]
+        tensor([0, 1, 0, 0, 1, 1, 3, 0])
+    """
+    noise = get(spec)
+    case = as_case(labels, num_classes, seed, groups, inputs, index)
+    if caution := noise.caution(case.num_classes):
+        warnings.warn(caution, stacklevel=2)
+    drawn = noise.draw(case, exact)
+    return NoisyLabels(
+        labels=as_tensor(drawn.labels),
+        flipped=as_tensor(drawn.labels != case.labels),
+        transition=realised_transition(case.labels, drawn.labels, num_classes=case.num_classes),
+        manifest=_manifest(noise, case, drawn, exact),
+        open_set=as_tensor(drawn.touched) if noise.replaces_inputs else None,
+    )
+
+
+def as_case(
+    labels: object,
+    num_classes: int,
+    seed: int,
+    groups: object = None,
+    inputs: object = None,
+    index: object = None,
+) -> Case:
+    """Everything a noise may look at, checked."""
+    classes = as_class_count(num_classes)
+    clean = as_labels(labels, classes)
+    permanent = np.arange(len(clean)) if index is None else as_integers(index, "index")
+    if len(permanent) != len(clean):
+        raise ValueError(f"{len(permanent)} indices do not fit {len(clean)} labels")
+    if permanent.size and permanent.min() < 0:
+        where = int(permanent.argmin())
+        raise ValueError(f"index[{where}] = {permanent[where]} is negative")
+    return Case(clean, permanent, classes, as_seed(seed), as_groups(groups, classes), inputs)
+
+
+def _manifest(noise: Noise, case: Case, drawn: Drawn, exact: Exact) -> Manifest:
+    groups: Integers | None = case.groups
+    usual = np.array_equal(case.index, np.arange(len(case.index)))
+    return Manifest(
+        spec=str(noise),
+        seed=case.seed,
+        num_classes=case.num_classes,
+        exact=exact,
+        rate=getattr(noise, "rate", None),
+        inclusive=noise.inclusive,
+        open_set_count=int(drawn.touched.sum()) if noise.replaces_inputs else 0,
+        groups=None if groups is None else tuple(groups.tolist()),
+        index_sha256=None if usual else sha256(case.index),
+        **describe(case.labels, drawn.labels, case.num_classes),
+    )

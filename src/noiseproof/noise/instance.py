@@ -1,0 +1,103 @@
+"""Instance-dependent noise: how a label goes wrong depends on the input."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from .arrays import Floats, Integers, as_numpy
+from .base import Case, Noise, as_rate, pick
+from .draws import DESTINATION, INSTANCE_RATE, PROJECTION, normal, uniform
+
+
+@dataclass(frozen=True)
+class Instance(Noise):
+    r"""Feature-projection noise.
+
+    Labels:
+        Each sample has a flip rate :math:`q_i` from a normal distribution (mean r, deviation ``std``)
+        truncated to [0, 1]; when it flips, class j of the others is drawn with probability
+        softmax :math:`(x_i W_{y_i})_j`, where the :math:`W_c` (D, K) hold standard normal numbers.
+    Limits:
+        :math:`0\le r\le 1`, std >= 0. At r = 0 and r = 1 every rate is r exactly; near them the
+        truncation pulls the mean rate inwards (r = 0.1, std = 0.1: 0.129).
+    Inputs:
+        (N, ...), flattened to (N, D) in float64. Their scale matters: public code uses normalised images,
+        where the softmax is nearly a choice of the largest.
+    Example:
+        >>> from noiseproof import noise
+        >>> images = np.linspace(-1, 1, 12).reshape(6, 2)
+        >>> noise.corrupt([0, 1, 2] * 2, "instance(0.5)", num_classes=3, seed=0, inputs=images).labels
+        tensor([1, 2, 0, 1, 1, 1])
+
+    Reference:
+        Xia et al., Part-dependent Label Noise: Towards Instance-dependent Label Noise, NeurIPS 2020,
+        algorithm 2
+    """
+
+    name = "instance"
+    rate: float
+    std: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", as_rate(self.name, self.rate))
+        if isinstance(self.std, bool) or not isinstance(self.std, (int, float)):
+            raise TypeError(f"{self.name}: std must be a number, got {self.std!r}")
+        if not (math.isfinite(self.std) and self.std >= 0):
+            raise ValueError(f"{self.name}: std={self.std!r} is out of range, it must satisfy std >= 0")
+        object.__setattr__(self, "std", float(self.std))
+
+    def rates(self, case: Case) -> Floats:
+        if self.std == 0 or self.rate in (0.0, 1.0):
+            return np.full(len(case.labels), self.rate)
+        return truncated_normal(self.rate, self.std, uniform(case.seed, case.index, INSTANCE_RATE))
+
+    def destinations(self, case: Case, rows: Integers) -> Integers:
+        features = as_features(case)
+        chance = uniform(case.seed, case.index[rows], DESTINATION)
+        labels = case.labels[rows]
+        found = np.empty_like(labels)
+        for label in np.unique(labels):
+            own = np.flatnonzero(labels == label)
+            scores = features[rows[own]].astype(np.float64) @ self.projection(case, int(label), features)
+            scores[:, label] = -np.inf
+            shares = np.exp(scores - scores.max(1, keepdims=True))
+            found[own] = pick(shares, chance[own])
+        return found
+
+    def projection(self, case: Case, label: int, features: Floats) -> Floats:
+        """W of one class: (D, K) standard normal numbers, a function of the seed and the class."""
+        size = features.shape[1] * case.num_classes
+        counter = label * size + np.arange(size)
+        return normal(case.seed, counter, PROJECTION).reshape(features.shape[1], case.num_classes)
+
+
+def truncated_normal(mean: float, std: float, chance: Floats) -> Floats:
+    """A normal distribution cut to [0, 1], by inversion of its distribution function.
+
+    >>> truncated_normal(0.4, 0.1, np.array([0.5])).round(4)
+    array([0.4])
+    """
+    low, high = torch.special.ndtr(torch.tensor([-mean / std, (1 - mean) / std], dtype=torch.float64))
+    quantile = torch.special.ndtri(low + torch.from_numpy(chance) * (high - low))
+    return np.asarray((mean + std * quantile).clamp(0, 1).numpy())
+
+
+def as_features(case: Case) -> Floats:
+    """Inputs as rows (N, D), checked."""
+    if case.inputs is None:
+        raise ValueError("instance: the inputs are missing: pass inputs= with one row for every label")
+    array = as_numpy(case.inputs)
+    if array.ndim < 2 or len(array) != len(case.labels) or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"instance: inputs of shape {array.shape} and type {array.dtype} do not fit {len(case.labels)}"
+            " labels: numbers of shape (N, ...) are needed"
+        )
+    features = array.reshape(len(array), -1)
+    if features.dtype.kind == "f" and not np.isfinite(features).all():
+        bad = np.flatnonzero(~np.isfinite(features).all(1))
+        raise ValueError(f"instance: inputs[{bad[0]}] is not finite")
+    return features  # type: ignore[return-value]

@@ -1,0 +1,124 @@
+"""The manifest: what was done to the labels, so that anyone can check it or do it again."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .arrays import Integers, as_labels
+from .atomic import write_text
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """How noisy labels were made.
+
+    ``rate`` is what was asked for (None where the noise has no rate), ``realised_rate`` and ``class_rates``
+    what came out (None for a class without samples). The hashes are sha256 of the labels as little-endian
+    int64.
+
+    Example:
+        >>> from noiseproof import noise
+        >>> clean = [0, 1, 2] * 10
+        >>> noisy = noise.corrupt(clean, "symmetric(0.3)", num_classes=3, seed=0, exact="per_class")
+        >>> noisy.manifest.realised_rate
+        0.3
+        >>> noisy.manifest.verify(clean, noisy.labels)
+    """
+
+    spec: str
+    seed: int
+    num_classes: int
+    count: int
+    exact: bool | str
+    rate: float | None
+    inclusive: bool
+    realised_rate: float
+    class_rates: tuple[float | None, ...]
+    open_set_count: int
+    groups: tuple[int, ...] | None
+    index_sha256: str | None
+    """None where the indices are 0, 1, 2, ..."""
+    clean_sha256: str
+    noisy_sha256: str
+    format_version: int = FORMAT_VERSION
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as problem:
+            raise ValueError(f"a noise manifest is json: {problem}") from None
+        return cls(**_checked(cls, content))
+
+    def save(self, path: str | Path) -> None:
+        """Write the manifest as json, atomically."""
+        write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Manifest:
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    def verify(self, clean: object, noisy: object) -> None:
+        """ValueError with the differences unless these are the labels the manifest describes."""
+        arrays = (
+            as_labels(clean, self.num_classes, "clean labels"),
+            as_labels(noisy, self.num_classes, "noisy labels"),
+        )
+        found = describe(*arrays, self.num_classes)
+        wrong = [
+            f"{name} is {value!r} where the manifest says {getattr(self, name)!r}"
+            for name, value in found.items()
+            if value != getattr(self, name)
+        ]
+        if wrong:
+            raise ValueError("the labels are not those of the manifest: " + "; ".join(wrong))
+
+
+def describe(clean: Integers, noisy: Integers, num_classes: int) -> dict[str, Any]:
+    """What can be measured on two label arrays."""
+    if clean.shape != noisy.shape:
+        raise ValueError(f"{len(clean)} clean labels do not fit {len(noisy)} noisy labels")
+    totals = np.bincount(clean, minlength=num_classes)
+    wrong = np.bincount(clean[clean != noisy], minlength=num_classes)
+    return {
+        "count": len(clean),
+        "realised_rate": float(np.mean(clean != noisy)) if len(clean) else 0.0,
+        "class_rates": tuple(float(w / n) if n else None for w, n in zip(wrong, totals, strict=True)),
+        "clean_sha256": sha256(clean),
+        "noisy_sha256": sha256(noisy),
+    }
+
+
+def sha256(labels: Integers) -> str:
+    """Hash of whole numbers, whatever their type and layout were.
+
+    >>> sha256(np.arange(3)) == sha256(np.array([0, 1, 2], dtype="uint8"))
+    True
+    """
+    return hashlib.sha256(np.ascontiguousarray(labels, dtype="<i8").tobytes()).hexdigest()
+
+
+def _checked(kind: type[Manifest], content: object) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise ValueError(f"a noise manifest is a json object, got {type(content).__name__}")
+    version = content.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ValueError(f"noise manifest of format {version!r}: this version reads format {FORMAT_VERSION}")
+    names = {field.name for field in dataclasses.fields(kind)}
+    if set(content) != names:
+        missing, extra = sorted(names - set(content)), sorted(set(content) - names)
+        raise ValueError(f"noise manifest with missing entries {missing} and unknown entries {extra}")
+    lists = {k: tuple(v) for k, v in content.items() if isinstance(v, list)}
+    return {**content, **lists}

@@ -1,0 +1,82 @@
+"""Any class-conditional noise: the user's own transition matrix."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from .arrays import Floats, Integers, as_numpy
+from .asymmetric import split_matrix
+from .base import ClassNoise
+from .read import read_array
+
+
+@dataclass(frozen=True)
+class Matrix(ClassNoise):
+    r"""Labels follow a given matrix.
+
+    Transition:
+        :math:`T_{ij}` = P(given j | clean i), a (K, K) array, or the path of a npy, npz, csv or json file;
+        no entry negative, every row sums to 1 (to 1e-6, then exactly).
+    Example:
+        >>> Matrix([[0.75, 0.25], [0.0, 1.0]]).transition(2)
+        array([[0.75, 0.25],
+               [0.  , 1.  ]])
+
+    Reference:
+        Patrini et al., CVPR 2017; Northcutt, Jiang & Chuang, Confident Learning, JAIR 2021
+    """
+
+    name = "matrix"
+    source: object
+    key: str | None = None
+    values: Floats = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        from_file = isinstance(self.source, (str, Path))
+        given = read_array(str(self.source), self.key) if from_file else as_numpy(self.source)
+        object.__setattr__(self, "values", as_transition(given))
+        digest = hashlib.sha256(self.values.tobytes()).hexdigest()[:16]
+        object.__setattr__(self, "source", str(self.source) if from_file else f"<array sha256:{digest}>")
+
+    def by_class(self, num_classes: int, groups: Integers | None, seed: int) -> tuple[Floats, Floats]:
+        if len(self.values) != num_classes:
+            raise ValueError(
+                f"{self.name}: a matrix of {len(self.values)} classes does not fit num_classes={num_classes}"
+            )
+        return split_matrix(self.values)
+
+    def __str__(self) -> str:
+        key = "" if self.key is None else f", key={json.dumps(self.key)}"
+        return f"{self.name}({json.dumps(self.source)}{key})"
+
+
+def as_transition(values: object) -> Floats:
+    """A checked transition matrix in float64; the first bad row is named.
+
+    >>> as_transition([[0.5, 0.4], [0.0, 1.0]])
+    Traceback (most recent call last):
+    ValueError: row 0 of the transition matrix sums to 0.9, not to 1: divide each row by its sum
+    """
+    array = as_numpy(values)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
+        raise ValueError(f"a transition matrix is (K, K) with K >= 2, got the shape {array.shape}")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"a transition matrix holds numbers, got {array.dtype}")
+    matrix = array.astype(np.float64)
+    bad = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))
+    if len(bad):
+        row, column = bad[0]
+        raise ValueError(f"transition[{row}, {column}] = {matrix[row, column]} is no probability")
+    sums = matrix.sum(1)
+    off = np.flatnonzero(np.abs(sums - 1) > 1e-6)
+    if off.size:
+        raise ValueError(
+            f"row {off[0]} of the transition matrix sums to {sums[off[0]]:.6g}, not to 1:"
+            " divide each row by its sum"
+        )
+    return np.asarray(matrix / sums[:, None])

@@ -1,0 +1,59 @@
+"""Which samples are touched: each by its own coin, or exactly as many as asked."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from .arrays import Floats, Integers, Mask
+from .draws import TOUCH, random_bits, uniform
+
+Exact: TypeAlias = "bool | str"
+PER_CLASS = "per_class"
+
+
+def touched(rate: Floats, labels: Integers, index: Integers, seed: int, exact: Exact) -> Mask:
+    """A mask of the samples that noise touches.
+
+    ``exact=False``: sample i is touched if its own uniform number is below ``rate[i]``.
+    ``exact=True``: as many samples as the sum of the rates, rounded. ``exact="per_class"``: as many samples
+    of every class as the sum of the rates of that class, rounded. Both are functions of the whole set.
+
+    >>> labels = np.repeat([0, 1], 50)
+    >>> mask = touched(np.full(100, 0.3), labels, np.arange(100), 0, "per_class")
+    >>> np.bincount(labels[mask])
+    array([15, 15])
+    """
+    if exact is False:
+        return uniform(seed, index, TOUCH) < rate
+    if exact is not True and exact != PER_CLASS:
+        raise ValueError(f"exact={exact!r} is unknown, choose False, True or {PER_CLASS!r}")
+    _check_distinct(index)
+    order = np.lexsort((index, random_bits(seed, index, TOUCH)))
+    mask = np.zeros(len(rate), dtype=np.bool_)
+    for part in _parts(labels, order, exact):
+        mask[part] = _systematic(rate[part])
+    return mask
+
+
+def _parts(labels: Integers, order: Integers, exact: Exact) -> list[Integers]:
+    if exact is True:
+        return [order]
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    return np.split(by_class, np.flatnonzero(np.diff(labels[by_class])) + 1)
+
+
+def _systematic(rate: Floats) -> Mask:
+    """Madow's systematic sampling: take an item whenever the running sum passes k + 1/2."""
+    reached = np.floor(np.cumsum(rate) + 0.5)
+    return np.diff(reached, prepend=0.0) > 0
+
+
+def _check_distinct(index: Integers) -> None:
+    values, counts = np.unique(index, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(
+            f"index {values[counts > 1][0]} occurs more than once: exact counts need distinct indices"
+            " (use exact=False, where copies of a sample share its label)"
+        )

@@ -1,0 +1,115 @@
+"""The manifest says what was done and notices when it was not."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noiseproof.noise import Manifest, corrupt
+from noiseproof.noise.atomic import write_text
+
+CLEAN = np.arange(1000) % 10
+
+
+def made(spec="symmetric(0.4)", **options):
+    return corrupt(CLEAN, spec, num_classes=10, seed=7, **options)
+
+
+def test_what_it_says():
+    manifest = made("symmetric(0.4, inclusive=True)", exact="per_class").manifest
+    assert (manifest.spec, manifest.seed, manifest.num_classes) == ("symmetric(0.4, inclusive=True)", 7, 10)
+    assert (manifest.rate, manifest.inclusive, manifest.exact, manifest.count) == (
+        0.4,
+        True,
+        "per_class",
+        1000,
+    )
+    assert manifest.realised_rate == pytest.approx(np.mean(manifest.class_rates))
+    assert manifest.realised_rate < 0.4
+    assert len(manifest.clean_sha256) == 64
+    assert manifest.index_sha256 is None
+
+
+def test_a_class_without_samples_has_no_rate():
+    assert corrupt([0, 0], "symmetric(0.0)", num_classes=3, seed=0).manifest.class_rates == (0.0, None, None)
+
+
+def test_the_manifest_is_enough_to_do_it_again():
+    first = made("pair(0.4)", groups=np.arange(10) // 5, exact=True)
+    m = Manifest.from_json(first.manifest.to_json())
+    again = corrupt(
+        CLEAN.astype("uint8"), m.spec, num_classes=m.num_classes, seed=m.seed, groups=m.groups, exact=m.exact
+    )
+    assert again.manifest == first.manifest
+    m.verify(CLEAN, again.labels)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 999), st.integers(1, 9), st.booleans())
+def test_any_changed_label_is_noticed(where, by, in_clean):
+    noisy = made()
+    labels = {"clean": CLEAN.copy(), "noisy": noisy.labels.numpy().copy()}
+    name = "clean" if in_clean else "noisy"
+    labels[name][where] = (labels[name][where] + by) % 10
+    with pytest.raises(ValueError, match=rf"{name}_sha256 is .* where the manifest says"):
+        noisy.manifest.verify(labels["clean"], labels["noisy"])
+
+
+def test_the_difference_is_told():
+    noisy = made()
+    with pytest.raises(ValueError, match=r"count is 999 where the manifest says 1000.*realised_rate is"):
+        noisy.manifest.verify(CLEAN[1:], noisy.labels[1:])
+    with pytest.raises(ValueError, match=r"realised_rate is 0\.0 where"):
+        noisy.manifest.verify(CLEAN, CLEAN)
+    with pytest.raises(ValueError, match="1000 clean labels do not fit 999"):
+        noisy.manifest.verify(CLEAN, noisy.labels[1:])
+    with pytest.raises(ValueError, match=r"noisy labels\[3\] = 99 is no class"):
+        noisy.manifest.verify(CLEAN, [0, 1, 2, 99])
+
+
+def test_saved_and_loaded(tmp_path):
+    manifest = made(index=np.arange(1000) + 5).manifest
+    manifest.save(tmp_path / "noise.json")
+    manifest.save(tmp_path / "noise.json")
+    assert Manifest.load(tmp_path / "noise.json") == manifest
+    assert manifest.index_sha256 is not None
+    assert [entry.name for entry in tmp_path.iterdir()] == ["noise.json"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, step):
+    path = tmp_path / "noise.json"
+    write_text(path, "old")
+
+    def fail(*arguments):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(OSError, match="disk full"):
+        made().manifest.save(path)
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["noise.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m.update(format_version=2), "format 2: this version reads format 1"),
+        (lambda m: m.pop("seed"), r"missing entries \['seed'\]"),
+        (lambda m: m.update(extra=1), r"unknown entries \['extra'\]"),
+    ],
+)
+def test_other_files_are_refused(change, message):
+    content = json.loads(made().manifest.to_json())
+    change(content)
+    with pytest.raises(ValueError, match=message):
+        Manifest.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "{", '{"format_version": 1}'])
+def test_text_that_is_no_manifest(text):
+    with pytest.raises(ValueError, match="noise manifest"):
+        Manifest.from_json(text)

@@ -1,0 +1,114 @@
+"""Matrices: what the specs mean, and what the estimates find."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noiseproof.noise import corrupt, realised_transition, transition
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.floats(0, 0.5), st.integers(1, 5), st.integers(0, 9), st.sampled_from(["sibling", "pair", "cycle"]))
+def test_rows_sum_to_one_and_stay_in_the_group(rate, groups, seed, name):
+    classes = 4 * groups
+    of = np.arange(classes) % groups
+    matrix = transition(f"{name}({rate!r})", num_classes=classes, groups=of, seed=seed).numpy()
+    assert np.abs(matrix.sum(1) - 1).max() < 1e-12
+    assert (matrix >= 0).all()
+    assert not matrix[of[:, None] != of[None, :]].any()
+    assert np.abs(matrix.sum(0) - 1).max() < 1e-12, "these noises keep the class frequencies"
+
+
+def test_symmetric_matrices():
+    exclusive = transition("symmetric(0.4)", num_classes=10)
+    inclusive = transition("symmetric(0.4, inclusive=True)", num_classes=10)
+    assert exclusive[0, 0] == pytest.approx(0.6)
+    assert exclusive[0, 1] == pytest.approx(0.4 / 9)
+    assert inclusive[0, 0] == pytest.approx(0.64)
+    assert inclusive[0, 1] == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize(
+    ("name", "flips"),
+    [
+        ("cifar10", {9: 1, 2: 0, 3: 5, 5: 3, 4: 7}),
+        ("mnist", {7: 1, 2: 7, 3: 8, 5: 6, 6: 5}),
+    ],
+)
+def test_named_maps(name, flips):
+    wanted = np.eye(10)
+    for source, destination in flips.items():
+        wanted[source, source], wanted[source, destination] = 0.6, 0.4
+    found = transition(f'asymmetric(0.4, map="{name}")', num_classes=10).numpy()
+    assert np.abs(found - wanted).max() < 1e-12
+    assert 1 - np.diag(found).mean() == pytest.approx(0.2)
+
+
+def test_mutated_labels_spare_the_cats():
+    """Public code that flips what it has flipped: cats end 24% wrong, dogs 40%, at a rate of 0.4."""
+    matrix = transition('asymmetric(0.4, map="cifar10", mutated=True)', num_classes=10)
+    assert matrix[3, 5] == pytest.approx(0.24)
+    assert matrix[5, 3] == pytest.approx(0.4)
+    assert matrix[2, 0] == pytest.approx(0.4)
+    chain = transition('asymmetric(0.5, map="0>1,1>2", mutated=True)', num_classes=3)
+    assert chain[0].tolist() == pytest.approx([0.5, 0.25, 0.25])
+
+
+def test_pair_picks_by_the_seed_alone():
+    picked = {}
+    for seed in range(40):
+        matrix = transition('pair(0.4, grouping="index_block")', num_classes=100, seed=seed)
+        changed = np.flatnonzero(matrix.diagonal().numpy() < 1)
+        assert np.bincount(changed // 5).tolist() == [2] * 20
+        picked[seed] = tuple(changed)
+    assert len(set(picked.values())) == 40
+    positions = np.bincount(np.concatenate([np.array(p) % 5 for p in picked.values()]))
+    assert abs(positions - 320).max() < 4 * np.sqrt(800 * 0.4 * 0.6)
+
+
+def test_cycle_goes_round_in_true_superclasses():
+    matrix = transition("cycle(1.0)", num_classes=6, groups=["b", "a", "b", "a", "a", "b"])
+    assert matrix.argmax(1).tolist() == [2, 3, 5, 4, 1, 0]
+
+
+def test_realised_counts():
+    made = realised_transition(torch.tensor([0, 0, 0, 2]), np.array([0, 1, 1, 2]), num_classes=3)
+    assert made.tolist() == [[1 / 3, 2 / 3, 0], [0, 1, 0], [0, 0, 1]]
+    with pytest.raises(ValueError, match="2 clean labels do not fit 1 noisy"):
+        realised_transition([0, 1], [0], num_classes=2)
+
+
+def test_noise_beyond_classes_has_no_matrix():
+    for spec in ("instance(0.4)", 'human("labels.npy")'):
+        with pytest.raises(TypeError, match="depends on more than the class"):
+            transition(spec, num_classes=10)
+    assert torch.equal(transition("open_set(0.3)", num_classes=3), torch.eye(3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "error", "message"),
+    [
+        (np.ones((2, 3)) / 3, ValueError, r"\(K, K\) with K >= 2, got the shape \(2, 3\)"),
+        (np.array([[0.5, 0.5], [0.9, 0.2]]), ValueError, "row 1 of the transition matrix sums to 1.1"),
+        (np.array([[1.5, -0.5], [0.0, 1.0]]), ValueError, r"transition\[0, 1\] = -0.5 is no probability"),
+        (np.array([[np.nan, 1.0], [0.0, 1.0]]), ValueError, r"transition\[0, 0\] = nan"),
+        (np.array([["a", "b"], ["c", "d"]]), TypeError, "holds numbers"),
+        (np.eye(4), ValueError, "a matrix of 4 classes does not fit num_classes=2"),
+    ],
+)
+def test_bad_matrices_are_named(matrix, error, message):
+    with pytest.raises(error, match=message):
+        corrupt([0, 1], matrix, num_classes=2, seed=0)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 6), st.integers(0, 1000))
+def test_a_user_matrix_is_drawn_from_as_it_is(classes, seed):
+    wanted = np.random.default_rng(seed).dirichlet(np.full(classes, 0.5), classes)
+    assert np.abs(transition(wanted, num_classes=classes).numpy() - wanted).max() < 1e-12
+    made = corrupt(np.arange(3000) % classes, wanted, num_classes=classes, seed=seed)
+    error = np.abs(made.transition.numpy() - wanted)
+    tail = 10 * classes / 3000
+    assert (error <= 6 * np.sqrt(wanted * (1 - wanted) * classes / 3000) + tail).all()
