@@ -10,38 +10,40 @@ from .reference import row_blocks
 from .tracing import is_plain_eager
 
 RowFunction: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""(n, C) logits and (n,) targets to (n,) values; each row by itself."""
+"""(n, C) logits and (n,) targets to (n,) values; each row by itself, differentiable."""
+RowGradient: TypeAlias = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""The same in one go: (n,) values and the (n, C) gradient of their sum."""
 
 
-def blockwise_rows(function: RowFunction, logits: Tensor, target: Tensor) -> Tensor:
+def blockwise_rows(function: RowFunction, gradient: RowGradient, logits: Tensor, target: Tensor) -> Tensor:
     """``function(logits, target)``, its gradient formed in the forward pass."""
     if not is_plain_eager():
         return function(logits, target)
-    rows: Tensor = _Blockwise.apply(logits, target, function)  # type: ignore[no-untyped-call]
+    rows: Tensor = _Blockwise.apply(logits, target, function, gradient)  # type: ignore[no-untyped-call]
     return rows
 
 
 class _Blockwise(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, target: Tensor, function: RowFunction) -> Tensor:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+        ctx: Any, logits: Tensor, target: Tensor, function: RowFunction, gradient: RowGradient
+    ) -> Tensor:
         ctx.function = function
-        gradient = torch.empty_like(logits) if ctx.needs_input_grad[0] else None
+        if not ctx.needs_input_grad[0]:
+            return function(logits, target)
+        formed = torch.empty_like(logits, memory_format=torch.contiguous_format)
         values = []
-        for rows in row_blocks(logits, 1 << 17):
-            with torch.enable_grad():
-                block = logits[rows].detach().requires_grad_(gradient is not None)
-                value = function(block, target[rows])
-                if gradient is not None:
-                    (gradient[rows],) = torch.autograd.grad(value.sum(), block)
-            values.append(value.detach())
-        ctx.save_for_backward(logits, target, gradient)
-        return torch.cat(values) if values else function(logits, target).detach()
+        for rows in row_blocks(logits):
+            value, formed[rows] = gradient(logits[rows], target[rows])
+            values.append(value)
+        ctx.save_for_backward(logits, target, formed)
+        return torch.cat(values) if values else function(logits, target)
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
-        logits, target, gradient = ctx.saved_tensors
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+        logits, target, formed = ctx.saved_tensors
         if torch.is_grad_enabled():
             value = ctx.function(logits, target)
-            (gradient,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
-            return gradient, None, None
-        return (gradient * upstream.unsqueeze(1)).to(logits.dtype), None, None
+            (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
+            return grad, None, None, None
+        return (formed * upstream.unsqueeze(1)).to(logits.dtype), None, None, None

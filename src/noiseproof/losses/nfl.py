@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import attach, blockwise_rows, class_margins
+from ..kernels import accumulation_dtype, attach, blockwise_rows, class_margins
 from .base import Outer
 from .finite import check_logits_finite
 from .focal import focal_emphasis, focal_value
@@ -39,7 +39,7 @@ class NFL(RowLoss):
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         check_logits_finite(logits)
-        return blockwise_rows(self._of_label, logits, target)
+        return blockwise_rows(self._of_label, self._gradient, logits, target)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)
@@ -55,3 +55,36 @@ class NFL(RowLoss):
         focal = attach(margins, value, focal_emphasis(margins, gamma=self.gamma))
         focal = focal.masked_fill(masked, 0.0)
         return focal / focal.sum(1, keepdim=True)
+
+    def _gradient(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        r"""With F, E the focal value and emphasis of every class, :math:`R_k = E_k/(1-p_k)` and
+        :math:`a_k = R_k\,\partial\ell/\partial F_k` the gradient is :math:`p_j\sum_k a_k - a_j`."""
+        column = target.unsqueeze(1)
+        log_p, p, rest = probabilities(logits)
+        masked = log_p.isneginf() if may_have_masks(log_p) else None
+        focus = rest.pow(self.gamma)
+        focal = -focus * log_p
+        ratio = focus.addcdiv_(p * focal, rest.clamp_min_(torch.finfo(rest.dtype).tiny), value=self.gamma)
+        if masked is not None:
+            focal, ratio = focal.masked_fill_(masked, 0.0), ratio.masked_fill_(masked, 0.0)
+        total = focal.sum(1, keepdim=True)
+        value = focal.gather(1, column) / total
+        own = ratio.gather(1, column) * (1 - value) / total
+        slope = ratio.mul_(-value / total).scatter_(1, column, own)
+        return value.squeeze(1), p.mul_(slope.sum(1, keepdim=True)).sub_(slope)
+
+
+def may_have_masks(log_p: Tensor) -> bool:
+    """False where it is known that no class is masked, without asking a device."""
+    return log_p.device.type != "cpu" or log_p.numel() == 0 or bool(log_p.amin() == -torch.inf)
+
+
+def probabilities(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """log p, p and 1 - p of every class, the last without cancellation for the likeliest one."""
+    log_p = torch.log_softmax(logits.to(accumulation_dtype(logits.dtype)), 1)
+    p = log_p.exp()
+    rest = 1 - p
+    top = p.argmax(1, keepdim=True)
+    others = p.scatter(1, top, 0.0).sum(1, keepdim=True)
+    log_p.scatter_(1, top, torch.log1p(-others))
+    return log_p, p, rest.scatter_(1, top, others)
