@@ -112,7 +112,7 @@ def test_nothing_that_fits_is_an_error_and_changes_nothing(tmp_path):
     before = {name: tensor.clone() for name, tensor in target.state_dict().items()}
     only_counters = {name: torch.tensor(7) for name in before if name.endswith("num_batches_tracked")}
     path = saved({**only_counters, "conv9.weight": torch.zeros(1)}, tmp_path)
-    with pytest.raises(ValueError, match="no parameter of Classifier fits"):
+    with pytest.raises(ValueError, match="looks like another network: 0 of"):
         models.load_weights(target, path)
     assert same(before, target.state_dict())
 
@@ -140,3 +140,11 @@ def test_meta_models_hold_no_weights(tmp_path):
     path = saved(small(1).state_dict(), tmp_path)
     with torch.device("meta"), pytest.raises(ValueError, match="meta device"):
         models.load_weights(small(2), path)
+
+
+@pytest.mark.parametrize(("of", "into"), [("cnn4", "resnet20"), ("resnet18", "cnn8"), ("resnet18", "resnet20")])
+def test_weights_of_another_network_are_refused(of, into, tmp_path):
+    channels = 1 if of == "cnn4" else 3
+    path = saved(models.get(of, num_classes=10, in_channels=channels, seed=0).state_dict(), tmp_path)
+    with pytest.raises(ValueError, match="looks like another network"):
+        models.load_weights(models.get(into, num_classes=10, seed=0), path)

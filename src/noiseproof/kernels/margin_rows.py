@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from . import differentiable, reference
-from .reference import Exponentials
+from .reference import Coefficients, Exponentials
 from .tracing import is_plain_eager
 
 Evaluate: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -65,8 +65,11 @@ class _MarginRows(torch.autograd.Function):
             grad = _differentiable_gradient(logits, target, keep, ctx.evaluate, upstream)
             return grad, None, None, None, None
         step = (upstream * emphasis).unsqueeze(1)
-        first = Exponentials(peak, mass, None, None, None, None, kept)
-        grad = reference.descend(logits, target.unsqueeze(1), first, step)
+        if kept is not None:
+            grad = (kept * (step / mass)).to(logits.dtype)
+        else:
+            first = Exponentials(peak, mass, None, None, None, None, None)
+            grad = reference.gradient(logits, target.unsqueeze(1), first, Coefficients(-step, step))
         if keep is not None:
             grad.masked_fill_(~keep.unsqueeze(1), 0.0)
         return grad, None, None, None, None

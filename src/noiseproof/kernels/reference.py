@@ -134,13 +134,6 @@ def margin_from(logits: Tensor, column: Tensor, first: Exponentials) -> Tensor:
     return label - first.peak - first.mass.log()
 
 
-def descend(logits: Tensor, column: Tensor, first: Exponentials, step: Tensor) -> Tensor:
-    """Second pass of a loss of the margin: ``step`` (N, 1) times (softmax over the others - one-hot)."""
-    if first.kept is not None:
-        return (first.kept * (step / first.mass)).to(logits.dtype)
-    return gradient(logits, column, first, Coefficients(label=-step, others=step))
-
-
 def gradient(logits: Tensor, column: Tensor, first: Exponentials, coefficients: Coefficients) -> Tensor:
     """Second pass in general: the gradient with respect to the logits, of their dtype."""
     dtype = first.mass.dtype

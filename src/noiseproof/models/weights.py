@@ -23,7 +23,8 @@ PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".tar")
 def load_weights(model: nn.Module, path: str | Path) -> Report:
     """Copy the tensors of a safetensors file into ``model`` wherever name and shape agree.
 
-    A head for another number of classes is reported, not an error; a file of which no parameter fits is.
+    A head for another number of classes is reported, not an error; a file that fits less than half of the
+    other parameters is.
     Names of the common ResNet and VGG code are understood (``fc``, ``linear``, ``classifier`` for the head).
     Pickles are never read: they can run code.
 
@@ -41,10 +42,12 @@ def load_weights(model: nn.Module, path: str | Path) -> Report:
     wrong = {name for name, tensor in found.items() if tensor.shape != own[name].shape}
     fits = {name: tensor for name, tensor in found.items() if name not in wrong}
     parameters = dict(model.named_parameters(remove_duplicate=False))
-    if not parameters.keys() & fits.keys():
+    body = [name for name in parameters if not name.startswith("head.")] or list(parameters)
+    if not fits or 2 * sum(name in fits for name in body) < len(body):
         raise ValueError(
-            f"no parameter of {type(model).__name__} fits {path}: the file has"
-            f" {few([*found, *unexpected])}; the model has {few(list(own))}"
+            f"{path} looks like another network: {sum(name in fits for name in body)} of {len(body)}"
+            f" parameters of {type(model).__name__} fit; the file has {few([*found, *unexpected])};"
+            f" the model has {few(list(own))}"
         )
     if any(tensor.is_meta for tensor in own.values()):
         raise ValueError("the model is on the meta device and cannot hold weights: use model.to_empty first")
