@@ -265,6 +265,42 @@ def test_repeated_steps_draw_anew():
     assert not torch.equal(twice, once)
 
 
+def test_a_repeated_step_names_the_seed_it_was_given_and_keeps_its_own_repeat():
+    flip = Flip()
+    twice = augmentation([flip, flip])
+    assert [step.repeat for step in twice.steps] == [0, 1]
+    assert flip.repeat == 0
+    images, index = photos(64), torch.arange(64)
+    alone = augmentation([twice.steps[1]])(images, index=index)
+    assert torch.equal(alone, augmentation("flip")(images, index=index))
+    with pytest.raises(ValueError, match=f"seed={2**62} is out of range"):
+        twice.steps[1](images, seed=2**62, index=index)
+    twice(images, seed=2**62 - 1, index=index)
+
+
+def test_an_own_step_that_occurs_again_gets_another_seed():
+    seeds = []
+
+    def step(images, *, seed, epoch, index):
+        seeds.append(seed)
+        return images
+
+    augmentation([step, step])(photos(), seed=5)
+    assert seeds[0] == 5
+    assert seeds[1] != 5
+
+
+def test_a_crop_larger_than_the_image_is_centred_in_the_padding():
+    images = photos()
+    step = augmentation("crop(padding=2, size=10)").evaluation()
+    assert str(step) == "center_crop(size=10, padding=2)"
+    assert torch.equal(step(images), torch.nn.functional.pad(images, [1] * 4).float() / 255)
+    smaller = Crop(padding=2, size=5).evaluation()(images)
+    assert torch.equal(smaller, CenterCrop(size=5)(images))
+    odd = CenterCrop(size=9, padding=1)(images)
+    assert torch.equal(odd, torch.nn.functional.pad(images, [1, 0, 1, 0]))
+
+
 def test_adding_a_fixed_step_leaves_the_views_as_they_were():
     images, index = photos(), torch.arange(16)
     plain = augmentation("crop | flip")(images, seed=1, index=index)
@@ -428,6 +464,27 @@ def test_bad_specs_say_what_is_wrong(spec, words):
             "epoch must be one whole number",
         ),
         (lambda: augmentation([3]), "a step must be callable, got 3"),
+        (lambda: Flip()(photos(), seed=1.5, index=torch.arange(16)), "seed=1.5 must be a whole number"),
+        (lambda: Flip()(photos(), seed=True, index=torch.arange(16)), "seed=True must be a whole number"),
+        (lambda: Flip()(photos(), epoch=0.7, index=torch.arange(16)), "epoch=0.7 must be a whole number"),
+        (
+            lambda: Flip()(photos(), epoch=torch.tensor(True), index=torch.arange(16)),
+            "epoch must be one whole number, got .* of torch.bool",
+        ),
+        (lambda: augmentation("flip")(photos().numpy(), index=torch.arange(16)), "tensor .* got a ndarray"),
+        (lambda: Flip()([1, 2], index=torch.arange(2)), "images must be a tensor .* got a list"),
+        (lambda: Flip()(photos(), index=[1, 2]), "index must be a tensor"),
+        (lambda: SubtractMean(mean=torch.zeros(8))(photos()), "shape of the images, .3, 8, 8."),
+        (lambda: SubtractMean(mean=torch.zeros(16, 3, 8, 8))(photos()), "shape of the images, .3, 8, 8."),
+        (lambda: CenterCrop(size=11, padding=1)(photos()), "does not fit into images of 8 x 8"),
+        (
+            lambda: augmentation("flip | flip")(photos(), seed=-(2**41), index=torch.arange(16)),
+            f"seed=-{2**41} is out of range",
+        ),
+        (
+            lambda: augmentation("rotate | flip | flip")(photos(), seed=2**62, index=torch.arange(16)),
+            f"seed={2**62} is out of range",
+        ),
     ],
 )
 def test_bad_input_says_what_is_wrong(call, words):

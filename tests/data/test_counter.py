@@ -1,5 +1,6 @@
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
@@ -79,3 +80,16 @@ def test_extremes_stay_below():
     for count in (1, 2, 9, 2**31 - 1):
         for half in (upper_below, lower_below):
             assert 0 <= half(numbers, count).min() <= half(numbers, count).max() < count
+
+
+@pytest.mark.parametrize("value", [1.5, True, "1", None, 2.0])
+@pytest.mark.parametrize("name", ["seed", "epoch"])
+def test_what_is_no_whole_number_is_refused(name, value):
+    with pytest.raises(TypeError, match=f"{name}={value!r} must be a whole number"):
+        draw(**{"seed": 0, "epoch": 0, name: value}, index=torch.arange(2), stream=1)
+
+
+def test_integers_of_other_kinds_count():
+    expected = draw(seed=3, epoch=4, index=torch.arange(5), stream=1)
+    for epoch in (np.int64(4), torch.tensor(4), torch.tensor(4, dtype=torch.uint8)):
+        assert torch.equal(draw(seed=np.uint8(3), epoch=epoch, index=torch.arange(5), stream=1), expected)

@@ -15,7 +15,7 @@ def test_against_a_quadratic_search(rows):
     inputs = np.array([[value, value + 1] for value, _ in rows])
     labels = [label for _, label in rows]
     index = [3 * number + 1 for number in range(len(rows))]
-    data = LabelledData(inputs, labels, index=index, clean_label=[2] * len(rows), class_names="abc")
+    data = LabelledData(inputs, labels, index=index, clean_label=[2] * len(rows), class_names=list("abc"))
     expected = []
     for second in range(len(rows)):
         first = next(i for i in range(second + 1) if rows[i][0] == rows[second][0])

@@ -95,10 +95,13 @@ def test_layout_changes_nothing(change):
     ("options", "message"),
     [
         ({"label": [0, 1, 3]}, r"3 inputs|4 inputs and 3 labels"),
-        ({"label": [0, 1, 2, 5], "class_names": "abc"}, r"label\[3\] = 5 is no class: with 3 classes"),
+        ({"label": [0, 1, 2, 5], "class_names": list("abc")}, r"label\[3\] = 5 is no class: with 3 classes"),
         ({"label": [0, -1, 2, 1]}, r"label\[1\] = -1 is no class"),
         ({"label": [0, 1, 2, 1], "clean_label": [0, 1]}, "clean_label has 2 entries for 4"),
-        ({"label": [0, 1, 2, 1], "clean_label": [0, 9, 1, 1], "class_names": "abc"}, r"clean_label\[1\] = 9"),
+        (
+            {"label": [0, 1, 2, 1], "clean_label": [0, 9, 1, 1], "class_names": list("abc")},
+            r"clean_label\[1\] = 9",
+        ),
         ({"label": [0, 1, 2, 1], "groups": [0, 1]}, "groups has 2 entries for 3 classes"),
         ({"label": [0, 1, 2, 1], "index": [0, 1]}, "index has 2 entries for 4"),
         ({"label": [0, 1, 2, 1], "index": [5, 1, 5, 2]}, "index contains 5"),
@@ -125,7 +128,7 @@ def test_the_first_input_that_is_not_finite_is_named(bad, make, monkeypatch):
 
 def test_empty_classes_are_listed_and_only_warned_of():
     with pytest.warns(UserWarning, match=r"no sample has the label 1 \(b\), 3 \(d\)$") as caught:
-        data = LabelledData(torch.zeros(2, 1), [0, 2], class_names="abcd")
+        data = LabelledData(torch.zeros(2, 1), [0, 2], class_names=list("abcd"))
     assert data.num_classes == 4
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match="and 88 more"):
@@ -183,3 +186,44 @@ def test_global_random_state_is_untouched():
     assert torch.equal(states[0], torch.get_rng_state())
     assert (states[1] == np.random.get_state()[1]).all()
     assert states[2] == random.getstate()
+
+
+def test_messages_name_the_permanent_index_too():
+    index = [10, 11, 12, 13]
+    with pytest.raises(ValueError, match=r"label\[2\] = 5 is no class.*\(position 2 is sample 12\)"):
+        LabelledData(torch.zeros(4, 1), [0, 1, 5, 1], class_names=["a", "b"], index=index)
+    inputs = torch.zeros(4, 1)
+    inputs[3] = float("nan")
+    with pytest.raises(ValueError, match=r"input of sample 13 \(at position 3\) contains nan"):
+        LabelledData(inputs, [0, 1, 1, 1], index=index)
+    with pytest.raises(ValueError, match=r"\(position 1 is sample 3\)"):
+        small().subset([2, 3]).with_labels([0, 9])
+
+
+def test_a_subset_has_every_sample_once_but_a_batch_may_repeat_them():
+    with pytest.raises(ValueError, match="position 2 is asked for 3 times"):
+        small().subset([0, 2, 1, 2, 2])
+    assert small().batch([0, 0]).index.tolist() == [0, 0]
+    assert len(small().subset([])) == 0
+
+
+@pytest.mark.parametrize("what", ["label", "clean_label"])
+def test_a_stray_id_among_the_labels_is_named_instead_of_filling_memory(what):
+    labels = {"label": [0, 1], "clean_label": [0, 1]} | {what: [0, 10**12]}
+    with pytest.raises(ValueError, match=rf"^{what}\[1\] = 1000000000000 .*an id\?.*pass class_names"):
+        LabelledData(torch.zeros(2, 1), **labels)
+    with pytest.raises(ValueError, match="position 1 is sample 8"):
+        LabelledData(torch.zeros(2, 1), **labels, index=[3, 8])
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "message"),
+    [
+        ("cat", TypeError, "class_names is the text 'cat'"),
+        (["cat", 3], TypeError, r"class_names\[1\] = 3 is a int"),
+        (["cat", "dog", "cat"], ValueError, r"class_names\[0\] and class_names\[2\] are both 'cat'"),
+    ],
+)
+def test_class_names_are_different_strings(names, kind, message):
+    with pytest.raises(kind, match=message):
+        LabelledData(torch.zeros(2, 1), [0, 1], class_names=names)

@@ -142,7 +142,9 @@ def test_meta_models_hold_no_weights(tmp_path):
         models.load_weights(small(2), path)
 
 
-@pytest.mark.parametrize(("of", "into"), [("cnn4", "resnet20"), ("resnet18", "cnn8"), ("resnet18", "resnet20")])
+@pytest.mark.parametrize(
+    ("of", "into"), [("cnn4", "resnet20"), ("resnet18", "cnn8"), ("resnet18", "resnet20")]
+)
 def test_weights_of_another_network_are_refused(of, into, tmp_path):
     channels = 1 if of == "cnn4" else 3
     path = saved(models.get(of, num_classes=10, in_channels=channels, seed=0).state_dict(), tmp_path)

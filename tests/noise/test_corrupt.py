@@ -6,7 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noiseproof.data import load
 from noiseproof.noise import corrupt, transition
+from noiseproof.noise.arrays import rows_by_class
 
 label_arrays = st.integers(2, 12).flatmap(
     lambda k: st.tuples(st.just(k), st.lists(st.integers(0, k - 1), max_size=60))
@@ -120,6 +122,26 @@ def test_hard_noise_warns_and_only_hard_noise():
     corrupt([0, 1], "symmetric(0.95, inclusive=True)", num_classes=10, seed=0)
 
 
+def test_bools_of_numpy_are_bools():
+    for flag in (True, False):
+        made = [
+            corrupt([0, 1] * 20, "symmetric(0.3)", num_classes=2, seed=0, exact=kind(flag))
+            for kind in (bool, np.bool_)
+        ]
+        assert made[0].manifest == made[1].manifest
+        assert made[1].manifest.exact is flag
+        assert made[1].manifest.to_json()
+
+
+def test_one_sort_serves_all_classes():
+    """The rows that a loop over the classes finds, in the same order."""
+    labels = np.random.default_rng(0).integers(0, 50, 2000)
+    found = rows_by_class(labels)
+    wanted = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    assert [rows.tolist() for rows in found] == [rows.tolist() for rows in wanted]
+    assert rows_by_class(labels[:0]) == []
+
+
 def test_nothing_in_nothing_out():
     made = corrupt([], "symmetric(0.4)", num_classes=3, seed=0, exact="per_class")
     assert len(made) == 0
@@ -131,9 +153,14 @@ def test_nothing_in_nothing_out():
     [
         ({"labels": [0, 1, 7]}, ValueError, r"labels\[2\] = 7 is no class: with 3 classes"),
         ({"labels": [0, -1, 0]}, ValueError, r"labels\[1\] = -1"),
-        ({"labels": [0.0, 1.0]}, TypeError, "whole numbers, got float64.*astype"),
-        ({"labels": ["cat"]}, TypeError, "whole numbers"),
-        ({"labels": [[0, 1]]}, ValueError, "one-dimensional"),
+        ({"labels": [0.0, 1.0]}, TypeError, r"labels\[0\] = 0.0 is a float64.*whole numbers.*astype"),
+        ({"labels": ["cat"]}, TypeError, r"labels\[0\] = cat is a str"),
+        ({"labels": [[0, 1]]}, ValueError, r"labels has shape \(1, 2\)"),
+        ({"labels": [0.0, 1.5, 2.0]}, TypeError, r"labels\[1\] = 1\.5 .*not even a whole number$"),
+        ({"labels": torch.zeros(3, dtype=torch.bfloat16)}, TypeError, "labels is bfloat16, which rounds"),
+        ({"labels": load("digits")}, TypeError, r"got a LabelledData: pass data\.label"),
+        ({"spec": 0.4}, TypeError, r'a spec string such as "symmetric\(0\.4\)".*got 0\.4'),
+        ({"spec": None}, TypeError, r'a spec string such as "symmetric\(0\.4\)".*got None'),
         ({"num_classes": 1}, ValueError, "num_classes=1"),
         ({"num_classes": 3.0}, TypeError, "num_classes"),
         ({"seed": -1}, ValueError, "seed=-1"),

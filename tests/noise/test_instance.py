@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from noiseproof.data import load
 from noiseproof.noise import Instance, corrupt
+from noiseproof.noise import features as features_module
 from noiseproof.noise.corrupt import as_case
 from noiseproof.noise.draws import DESTINATION, TOUCH, uniform
 from noiseproof.noise.instance import truncated_normal
@@ -93,3 +95,50 @@ def test_any_layout_of_inputs():
 def test_bad_inputs_are_named(inputs, message):
     with pytest.raises(ValueError, match=message):
         corrupt([0, 1, 2], "instance(1.0)", num_classes=3, seed=0, inputs=inputs)
+
+
+class Counted:
+    """Lazy inputs that remember what was read."""
+
+    def __init__(self, rows):
+        self.rows, self.seen = torch.as_tensor(rows), []
+
+    def __len__(self):
+        return len(self.rows)
+
+    def read(self, positions):
+        self.seen.append(positions.tolist())
+        return self.rows[torch.from_numpy(positions)]
+
+
+def test_a_subset_of_a_dataset():
+    data = load("digits").subset(range(100))
+    made = corrupt(data.label, "instance(0.4)", num_classes=10, seed=0, inputs=data.inputs)
+    rows = torch.as_tensor(load("digits").inputs)[:100]
+    assert torch.equal(
+        made.labels, corrupt(data.label, "instance(0.4)", num_classes=10, seed=0, inputs=rows).labels
+    )
+    assert made.flipped.any()
+
+
+def test_lazy_inputs_are_read_in_parts_and_only_where_needed(monkeypatch):
+    labels, inputs = problem()
+    wanted = corrupt(labels, "instance(0.4)", num_classes=5, seed=0, inputs=inputs)
+    monkeypatch.setattr(features_module, "CHUNK", 6 * 7)
+    lazy = Counted(inputs)
+    made = corrupt(labels, "instance(0.4)", num_classes=5, seed=0, inputs=lazy)
+    assert torch.equal(made.labels, wanted.labels)
+    shape, *parts = lazy.seen
+    assert shape == [0]
+    assert max(map(len, parts)) == 7
+    assert sorted(row for part in parts for row in part) == made.flipped.nonzero().flatten().tolist()
+
+
+def test_bad_lazy_inputs_are_named():
+    rows = torch.zeros(3, 2)
+    with pytest.raises(ValueError, match="3 inputs do not fit 2 labels"):
+        corrupt([0, 1], "instance(1.0)", num_classes=2, seed=0, inputs=Counted(rows))
+    rows[2] = torch.nan
+    with pytest.raises(ValueError, match=r"inputs\[2\] is not finite"):
+        corrupt([0, 1, 1], "instance(1.0)", num_classes=2, seed=0, inputs=Counted(rows))
+    assert len(corrupt([], "instance(1.0)", num_classes=2, seed=0, inputs=Counted(rows[:0]))) == 0

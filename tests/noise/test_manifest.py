@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiseproof.noise import Manifest, corrupt
+from noiseproof.noise import Manifest, corrupt, get
 from noiseproof.noise.atomic import write_text
 
 CLEAN = np.arange(1000) % 10
@@ -45,6 +45,31 @@ def test_the_manifest_is_enough_to_do_it_again():
     )
     assert again.manifest == first.manifest
     m.verify(CLEAN, again.labels)
+
+
+def test_a_matrix_in_memory_is_in_the_manifest(tmp_path):
+    matrix = np.random.default_rng(0).random((10, 10)) + np.eye(10)
+    matrix = (matrix / matrix.sum(1, keepdims=True)).astype("float32")
+    first = made(matrix)
+    first.manifest.save(tmp_path / "noise.json")
+    manifest = Manifest.load(tmp_path / "noise.json")
+    again = corrupt(CLEAN, manifest, num_classes=10, seed=manifest.seed)
+    assert again.manifest == first.manifest
+    assert np.array_equal(get(manifest).values, get(matrix).values)
+    assert made().manifest.matrix is None
+    assert get(made().manifest) == get("symmetric(0.4)")
+    with pytest.raises(ValueError, match=r"stands for an array that was in memory: pass .* get\(manifest\)"):
+        get(manifest.spec)
+
+
+def test_the_first_format_is_still_read():
+    content = json.loads(made().manifest.to_json())
+    del content["matrix"]
+    manifest = Manifest.from_json(json.dumps({**content, "format_version": 1}))
+    manifest.verify(CLEAN, made().labels)
+    assert (manifest.matrix, manifest.format_version) == (None, 1)
+    with pytest.raises(ValueError, match=r"missing entries \['matrix'\]"):
+        Manifest.from_json(json.dumps(content))
 
 
 @settings(deadline=None, max_examples=50)
@@ -97,7 +122,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: m.update(format_version=2), "format 2: this version reads format 1"),
+        (lambda m: m.update(format_version=3), "format 3: this version reads formats 1 to 2"),
         (lambda m: m.pop("seed"), r"missing entries \['seed'\]"),
         (lambda m: m.update(extra=1), r"unknown entries \['extra'\]"),
     ],

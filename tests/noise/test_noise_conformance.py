@@ -10,7 +10,8 @@ import torch
 
 from noiseproof.noise import NOISES, Asymmetric, Cycle, Matrix, OpenSet, Symmetric, corrupt, get
 from noiseproof.noise.base import Noise
-from noiseproof.testing.noise import check_noise
+from noiseproof.testing.noise import UnlikelyError, check_destinations, check_noise
+from noiseproof.testing.noise_trial import Trial
 
 SPECS = {
     "symmetric": ["symmetric(0.4)", "symmetric(0.4, inclusive=True)", "symmetric(0.05)", "symmetric(0.0)"],
@@ -54,6 +55,28 @@ def test_other_sizes_and_seeds(num_classes, seed):
     groups = np.arange(num_classes) % max(1, num_classes // 2) if num_classes > 3 else np.zeros(num_classes)
     for spec in ("symmetric(0.3)", "sibling(0.3)", "pair(0.3)", "cycle(0.3)"):
         check_noise(spec, num_classes=num_classes, seed=seed, groups=groups.astype(int))
+
+
+def test_bad_luck_is_forgiven_once():
+    """At seed 6 the chi-square of correct noise is off; noise that is wrong is off at every seed."""
+    trial = Trial(get("symmetric(0.4)"), *problem(), {"seed": 6, "groups": None, "inputs": None})
+    with pytest.raises(UnlikelyError, match="chi-square"):
+        check_destinations(trial)
+    check_noise("symmetric(0.4)", seed=6)
+    for seed in range(5):
+        with pytest.raises(AssertionError, match="destinations follow the matrix"):
+            check_noise(Biased(0.4), seed=seed)
+
+
+def problem():
+    draws = np.random.Generator(np.random.PCG64(0)).random(5000)
+    return (10 * draws**1.2).astype(np.int64), 10
+
+
+def test_the_last_seed_and_few_classes():
+    check_noise("symmetric(0.4)", seed=2**64 - 1)
+    for num_classes in (2, 3):
+        check_noise("cycle(0.3)", num_classes=num_classes)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,10 @@ def as_class_numbers(values: object, what: str = "label") -> Tensor:
         Traceback (most recent call last):
         TypeError: label[0] = 0.0 is a float64: class labels are integers; these are whole ...
     """
+    if isinstance(values, Tensor) and values.dtype == torch.bfloat16:
+        raise TypeError(
+            f"{what} is bfloat16, which rounds class numbers above 256: pass the integers it was made from"
+        )
     array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
     if array.ndim != 1:
         raise ValueError(
@@ -34,8 +38,10 @@ def as_class_numbers(values: object, what: str = "label") -> Tensor:
     return torch.from_numpy(np.array(array, dtype=np.int64))
 
 
-def check_class_range(labels: Tensor, num_classes: int, what: str = "label") -> None:
-    """Every label is in 0 ... num_classes - 1.
+def check_class_range(
+    labels: Tensor, num_classes: int, what: str = "label", index: Tensor | None = None
+) -> None:
+    """Every label is in 0 ... num_classes - 1; ``index`` holds the permanent numbers of the samples.
 
     Example:
         >>> check_class_range(torch.tensor([0, 3]), 3)
@@ -47,8 +53,19 @@ def check_class_range(labels: Tensor, num_classes: int, what: str = "label") -> 
         where = int(stray.nonzero()[0])
         raise ValueError(
             f"{what}[{where}] = {int(labels[where])} is no class: with {num_classes} classes labels run"
-            f" from 0 to {num_classes - 1}"
+            f" from 0 to {num_classes - 1}{sample_at(where, index)}"
         )
+
+
+def sample_at(position: int, index: Tensor | None) -> str:
+    """The end of a message about a position, where the sample there has another permanent number.
+
+    Example:
+        >>> sample_at(1, torch.tensor([7, 9]))
+        ' (position 1 is sample 9)'
+    """
+    number = position if index is None or position >= len(index) else int(index[position])
+    return "" if number == position else f" (position {position} is sample {number})"
 
 
 def _why_no_class_numbers(array: NDArray[Any], what: str) -> str:

@@ -8,6 +8,8 @@ runs inside ``torch.compile`` and CUDA graphs.
 
 from __future__ import annotations
 
+import operator
+
 import torch
 from torch import Tensor
 
@@ -15,6 +17,7 @@ SAMPLE = -7046029254386353131
 """2**64 divided by the golden ratio, as splitmix64 steps; negative because int64 has a sign."""
 EPOCH = -4417276706812531889
 SEED = 6364136223846793005
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 ROUNDS = ((30, -4658895280553007687), (27, -7723592293110705685))
 
 
@@ -64,10 +67,20 @@ def lower_below(bits: Tensor, count: int) -> Tensor:
 def _scalar(name: str, value: int | Tensor, index: Tensor) -> Tensor:
     """A 0-dimensional int64 tensor; on the CPU unless compiled, so that eager kernels get a plain number."""
     if isinstance(value, Tensor):
-        if value.dim() or value.is_floating_point():
+        if value.dim() or value.dtype not in WHOLE:
             raise ValueError(f"{name} must be one whole number, got {tuple(value.shape)} of {value.dtype}")
         return value.long()
+    value = _whole(name, value)
     if not 0 <= value < 1 << 62:
         raise ValueError(f"{name}={value!r} is out of range, it must satisfy 0 <= {name} < 2**62")
     device = index.device if torch.compiler.is_compiling() else "cpu"
     return torch.full((), value, dtype=torch.int64, device=device)
+
+
+def _whole(name: str, value: object) -> int:
+    """Anything that Python takes for an integer, except a bool."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}={value!r} must be a whole number")
+    return operator.index(value)

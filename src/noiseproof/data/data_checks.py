@@ -6,13 +6,8 @@ import warnings
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-
-
-def largest_label(given: Tensor, clean: Tensor | None) -> int:
-    """0 where there is none."""
-    found = [int(labels.max()) for labels in (given, clean) if labels is not None and len(labels)]
-    return max(found, default=0)
 
 
 def check_index(index: Tensor, count: int) -> None:
@@ -23,6 +18,17 @@ def check_index(index: Tensor, count: int) -> None:
     if numbers[0] < 0 or counts.max() > 1:
         number = numbers[0] if numbers[0] < 0 else numbers[counts.argmax()]
         raise ValueError(f"index contains {number}, but each sample needs a number >= 0 of its own")
+
+
+def check_no_repeats(rows: NDArray[np.int64]) -> None:
+    """No position twice."""
+    positions, counts = np.unique(rows, return_counts=True)
+    if len(positions) < len(rows):
+        where = int((counts > 1).argmax())
+        raise ValueError(
+            f"position {positions[where]} is asked for {counts[where]} times, but a subset has every sample"
+            " once because its permanent index names one sample; batch may repeat samples"
+        )
 
 
 def warn_of_empty_classes(label: Tensor, class_names: tuple[str, ...]) -> None:

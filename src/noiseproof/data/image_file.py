@@ -49,9 +49,12 @@ def _content(path: Path) -> bytes:
 
 
 def _decoded(content: bytes) -> Image:
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
-    image = Image.open(io.BytesIO(content), formats=FORMATS)
+    try:
+        image = Image.open(io.BytesIO(content), formats=FORMATS)
+    except UnidentifiedImageError:  # its message shows an address in memory
+        raise ValueError("no JPEG, PNG, WebP or BMP image") from None
     width, height = image.size
     if width * height > MOST_PIXELS:
         raise ValueError(f"{width} x {height} pixels are more than {MOST_PIXELS}")

@@ -65,7 +65,7 @@ def streams(inputs: Inputs) -> bool:
 
 
 def check_inputs(inputs: object) -> None:
-    """Kind, dtype and, for values in memory, finiteness."""
+    """Kind and dtype."""
     if isinstance(inputs, np.ndarray) and inputs.dtype.kind not in "iubf":
         raise TypeError(f"inputs have dtype {inputs.dtype}: expected numbers or bools")
     if not isinstance(inputs, (Tensor, np.ndarray, LazyInputs)):
@@ -75,21 +75,25 @@ def check_inputs(inputs: object) -> None:
         )
     if isinstance(inputs, (Tensor, np.ndarray)) and inputs.ndim == 0:
         raise ValueError("inputs are a scalar: expected one row per sample")
-    if isinstance(inputs, (Tensor, np.ndarray)) and not streams(inputs):
-        _check_in_chunks(inputs)
 
 
-def _check_in_chunks(inputs: Tensor | NDArray[Any]) -> None:
+def check_values(inputs: Inputs, index: Tensor) -> None:
+    """Finiteness of values in memory, some rows at a time; messages name the permanent number."""
+    if not isinstance(inputs, (Tensor, np.ndarray)) or streams(inputs):
+        return
     if not (inputs.is_floating_point() if isinstance(inputs, Tensor) else inputs.dtype.kind == "f"):
         return
     step = max(1, CHUNK // max(1, int(np.prod(inputs.shape[1:]))))
     for start in range(0, len(inputs), step):
         positions = np.arange(start, min(start + step, len(inputs)))
-        check_finite(read_rows(inputs, positions), torch.from_numpy(positions))
+        check_finite(read_rows(inputs, positions), index[start : start + step], start)
 
 
-def check_finite(rows: Tensor, index: Tensor) -> None:
-    """No NaN and no infinity; otherwise the index of the first sample that has one is named."""
+def check_finite(rows: Tensor, index: Tensor, start: int | None = None) -> None:
+    """No NaN and no infinity; otherwise the index of the first sample that has one is named.
+
+    ``start`` is the position of the first row in all of the data, where it is known.
+    """
     if not rows.is_floating_point() or rows.numel() == 0:
         return
     finite = rows.isfinite().reshape(len(rows), -1).all(1)
@@ -97,7 +101,9 @@ def check_finite(rows: Tensor, index: Tensor) -> None:
         where = int((~finite).nonzero()[0])
         row = rows[where].reshape(-1)
         value = float(row[~row.isfinite()][0])
+        number, position = int(index[where]), None if start is None else start + where
+        at = "" if position in (None, number) else f" (at position {position})"
         raise ValueError(
-            f"the input of sample {int(index[where])} contains {value}: inputs must be finite;"
+            f"the input of sample {number}{at} contains {value}: inputs must be finite;"
             " repair the sample or leave it out with subset"
         )

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from .batch import Batch
 from .broken import BrokenFile
+from .class_names import checked_names, numbered_classes
 from .class_numbers import as_class_numbers, check_class_range
-from .data_checks import check_index, largest_label, warn_of_empty_classes
-from .inputs import Inputs, check_finite, check_inputs, read_rows, select, streams
+from .data_checks import check_index, check_no_repeats, warn_of_empty_classes
+from .inputs import Inputs, check_finite, check_inputs, check_values, read_rows, select, streams
 from .positions import Positions, as_positions
 
 
@@ -65,15 +66,16 @@ class LabelledData:
     ) -> None:
         given = as_class_numbers(label)
         clean = None if clean_label is None else as_class_numbers(clean_label, "clean_label")
+        numbers = torch.arange(len(given)) if index is None else as_class_numbers(index, "index")
         if class_names is None:
-            class_names = [str(number) for number in range(largest_label(given, clean) + 1)]
+            class_names = numbered_classes(given, clean, numbers)
         self._set(
             inputs=inputs,
             label=given,
             clean_label=clean,
-            class_names=tuple(class_names),
+            class_names=checked_names(class_names),
             groups=None if groups is None else as_class_numbers(groups, "groups"),
-            index=torch.arange(len(given)) if index is None else as_class_numbers(index, "index"),
+            index=numbers,
             name=name,
             skipped=tuple(skipped),
         )
@@ -96,18 +98,19 @@ class LabelledData:
             raise ValueError("there are no samples: label is empty")
         if len(self.inputs) != len(self.label):
             raise ValueError(f"{len(self.inputs)} inputs and {len(self.label)} labels: one label per input")
+        check_index(self.index, len(self))
+        check_values(self.inputs, self.index)
         self._check_labels(self.label, "label")
         if self.clean_label is not None:
             self._check_labels(self.clean_label, "clean_label")
         if self.groups is not None and len(self.groups) != self.num_classes:
             raise ValueError(f"groups has {len(self.groups)} entries for {self.num_classes} classes")
-        check_index(self.index, len(self))
         warn_of_empty_classes(self.label, self.class_names)
 
     def _check_labels(self, labels: Tensor, what: str) -> None:
         if len(labels) != len(self):
             raise ValueError(f"{what} has {len(labels)} entries for {len(self)} samples")
-        check_class_range(labels, self.num_classes, what)
+        check_class_range(labels, self.num_classes, what, self.index)
 
     def __len__(self) -> int:
         return len(self.label)
@@ -135,8 +138,12 @@ class LabelledData:
         return self._changed(**changes)
 
     def subset(self, indices: Positions) -> LabelledData:
-        """The samples at these positions, with the permanent indices they had; inputs are not copied."""
+        """The samples at these positions, with the permanent indices they had; inputs are not copied.
+
+        No position may occur twice: a permanent index names one sample.
+        """
         rows = as_positions(indices, len(self))
+        check_no_repeats(rows)
         at = torch.from_numpy(rows).to(self.label.device)
         clean = None if self.clean_label is None else self.clean_label[at]
         return self._changed(

@@ -10,6 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..data.class_numbers import as_class_numbers, check_class_range
+from ..data.labelled import LabelledData
+
 Integers: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -30,17 +33,9 @@ def as_integers(values: object, what: str = "labels") -> Integers:
     >>> as_integers(np.array([3, 1], dtype="uint8"))
     array([3, 1])
     """
-    array = as_numpy(values)
-    if array.ndim != 1:
-        raise ValueError(f"{what} must be one-dimensional, got the shape {array.shape}")
-    if array.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if array.dtype.kind not in "iub":
-        hint = ": convert with .astype('int64')" if array.dtype.kind == "f" else ""
-        raise TypeError(f"{what} must be whole numbers, got {array.dtype}{hint}")
-    if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{what}[{int(array.argmax())}] = {array.max()} does not fit int64")
-    return array.astype(np.int64)
+    if isinstance(values, LabelledData):
+        raise TypeError(f"{what} must be an array, got a LabelledData: pass data.label (or data.clean_label)")
+    return np.asarray(as_class_numbers(values, what).numpy())
 
 
 def as_labels(values: object, num_classes: int, what: str = "labels") -> Integers:
@@ -51,13 +46,19 @@ def as_labels(values: object, num_classes: int, what: str = "labels") -> Integer
     ValueError: labels[1] = 4 is no class: with 3 classes labels run from 0 to 2
     """
     labels = as_integers(values, what)
-    stray = np.flatnonzero((labels < 0) | (labels >= num_classes))
-    if stray.size:
-        raise ValueError(
-            f"{what}[{stray[0]}] = {labels[stray[0]]} is no class: with {num_classes} classes labels run"
-            f" from 0 to {num_classes - 1}"
-        )
+    check_class_range(torch.from_numpy(labels), num_classes, what)
     return labels
+
+
+def rows_by_class(labels: Integers) -> list[Integers]:
+    """Positions of the labels of every class that occurs, ascending, with one sort for all classes.
+
+    >>> [rows.tolist() for rows in rows_by_class(np.array([5, 0, 5, 0]))]
+    [[1, 3], [0, 2]]
+    """
+    order = np.argsort(labels, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    return [part for part in parts if part.size]
 
 
 def as_class_count(num_classes: object) -> int:

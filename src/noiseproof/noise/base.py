@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .arrays import Floats, Integers, Mask
+from .arrays import Floats, Integers, Mask, rows_by_class
 from .draws import DESTINATION, uniform
 from .sampling import Exact, touched
 
@@ -101,9 +101,8 @@ class ClassNoise(Noise):
         chance = uniform(case.seed, case.index[rows], DESTINATION)
         labels = case.labels[rows]
         found = np.empty_like(labels)
-        for label in np.unique(labels):
-            own = labels == label
-            found[own] = pick(table[label], chance[own])
+        for own in rows_by_class(labels):
+            found[own] = pick(table[labels[own[0]]], chance[own])
         return found
 
 

@@ -13,8 +13,9 @@ from .base import Case, Drawn, Noise
 from .draws import as_seed
 from .groups import GroupsLike, as_groups
 from .manifest import Manifest, describe, sha256
+from .matrix import Matrix
 from .registry import NoiseLike, get
-from .sampling import Exact
+from .sampling import Exact, as_exact
 from .transition import realised_transition
 
 
@@ -55,7 +56,8 @@ def corrupt(
 
     Args:
         labels: (N,) clean labels, whole numbers of any type, numpy or torch or a list.
-        spec: a string such as ``"symmetric(0.4)"``, a Noise, or a (K, K) transition matrix.
+        spec: a string such as ``"symmetric(0.4)"``, a Noise, a (K, K) transition matrix, or the
+            Manifest of noise to be done again.
         num_classes: K; labels run from 0 to K - 1.
         seed: 0 <= seed < 2**64.
         groups: (K,) group of every class, for noise inside superclasses.
@@ -71,7 +73,7 @@ def corrupt(
         >>> noisy.labels[:8]
         tensor([0, 1, 0, 0, 1, 1, 3, 0])
     """
-    noise = get(spec)
+    noise, exact = get(spec), as_exact(exact)
     case = as_case(labels, num_classes, seed, groups, inputs, index)
     if caution := noise.caution(case.num_classes):
         warnings.warn(caution, stacklevel=2)
@@ -117,6 +119,7 @@ def _manifest(noise: Noise, case: Case, drawn: Drawn, exact: Exact) -> Manifest:
         inclusive=noise.inclusive,
         open_set_count=int(drawn.touched.sum()) if noise.replaces_inputs else 0,
         groups=None if groups is None else tuple(groups.tolist()),
+        matrix=noise.given if isinstance(noise, Matrix) else None,
         index_sha256=None if usual else sha256(case.index),
         **describe(case.labels, drawn.labels, case.num_classes),
     )

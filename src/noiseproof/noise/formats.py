@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.npz import read_npz
+
 LARGEST = 4 * 2**30
-"""Most bytes an npz member may unpack to, and most bytes of a text file."""
+"""Most bytes of a text file."""
 
 
 def _read_npy(path: Path, key: str | None) -> NDArray[np.generic]:
@@ -26,15 +28,8 @@ def _read_npy(path: Path, key: str | None) -> NDArray[np.generic]:
 
 def _read_npz(path: Path, key: str | None) -> NDArray[np.generic]:
     with zipfile.ZipFile(path) as archive:
-        sizes = {Path(entry.filename).stem: entry.file_size for entry in archive.infolist()}
-    name = _only(path, key, list(sizes))
-    if sizes[name] > LARGEST:
-        raise ValueError(f"{path}:{name} unpacks to {sizes[name]} bytes, more than {LARGEST}")
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return np.asarray(arrays[name])
-    except ValueError as problem:
-        raise ValueError(f"cannot read {path}:{name}: {problem}") from None
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+    return read_npz(path, [_only(path, key, names)])[0]
 
 
 def _read_json(path: Path, key: str | None) -> NDArray[np.generic]:

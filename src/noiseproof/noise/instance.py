@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .arrays import Floats, Integers, as_numpy
+from .arrays import Floats, Integers, rows_by_class
 from .base import Case, Noise, as_rate, pick
 from .draws import DESTINATION, INSTANCE_RATE, PROJECTION, normal, uniform
+from .features import Features, as_features, in_chunks
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Instance(Noise):
         :math:`0\le r\le 1`, std >= 0. At r = 0 and r = 1 every rate is r exactly; near them the
         truncation pulls the mean rate inwards (r = 0.1, std = 0.1: 0.129).
     Inputs:
-        (N, ...), flattened to (N, D) in float64. Their scale matters: public code uses normalised images,
+        (N, ...), flattened to (N, D) in float64; of lazily read inputs only the rows that flip are read.
+        Their scale matters: public code uses normalised images,
         where the softmax is nearly a choice of the largest.
     Example:
         >>> from noiseproof import noise
@@ -60,15 +62,17 @@ class Instance(Noise):
         chance = uniform(case.seed, case.index[rows], DESTINATION)
         labels = case.labels[rows]
         found = np.empty_like(labels)
-        for label in np.unique(labels):
-            own = np.flatnonzero(labels == label)
-            scores = features[rows[own]].astype(np.float64) @ self.projection(case, int(label), features)
-            scores[:, label] = -np.inf
-            shares = np.exp(scores - scores.max(1, keepdims=True))
-            found[own] = pick(shares, chance[own])
+        for own in rows_by_class(labels):
+            label = int(labels[own[0]])
+            projection = self.projection(case, label, features)
+            for part in in_chunks(own, features):
+                scores = features[rows[part]].astype(np.float64) @ projection
+                scores[:, label] = -np.inf
+                shares = np.exp(scores - scores.max(1, keepdims=True))
+                found[part] = pick(shares, chance[part])
         return found
 
-    def projection(self, case: Case, label: int, features: Floats) -> Floats:
+    def projection(self, case: Case, label: int, features: Features) -> Floats:
         """W of one class: (D, K) standard normal numbers, a function of the seed and the class."""
         size = features.shape[1] * case.num_classes
         counter = label * size + np.arange(size)
@@ -84,20 +88,3 @@ def truncated_normal(mean: float, std: float, chance: Floats) -> Floats:
     low, high = torch.special.ndtr(torch.tensor([-mean / std, (1 - mean) / std], dtype=torch.float64))
     quantile = torch.special.ndtri(low + torch.from_numpy(chance) * (high - low))
     return np.asarray((mean + std * quantile).clamp(0, 1).numpy())
-
-
-def as_features(case: Case) -> Floats:
-    """Inputs as rows (N, D), checked."""
-    if case.inputs is None:
-        raise ValueError("instance: the inputs are missing: pass inputs= with one row for every label")
-    array = as_numpy(case.inputs)
-    if array.ndim < 2 or len(array) != len(case.labels) or array.dtype.kind not in "fiub":
-        raise ValueError(
-            f"instance: inputs of shape {array.shape} and type {array.dtype} do not fit {len(case.labels)}"
-            " labels: numbers of shape (N, ...) are needed"
-        )
-    features = array.reshape(len(array), -1)
-    if features.dtype.kind == "f" and not np.isfinite(features).all():
-        bad = np.flatnonzero(~np.isfinite(features).all(1))
-        raise ValueError(f"instance: inputs[{bad[0]}] is not finite")
-    return features  # type: ignore[return-value]

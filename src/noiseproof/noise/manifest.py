@@ -14,7 +14,9 @@ import numpy as np
 from .arrays import Integers, as_labels
 from .atomic import write_text
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+ADDED = {2: {"matrix"}}
+"""Entries that a format brought: older ones lack them."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Manifest:
 
     ``rate`` is what was asked for (None where the noise has no rate), ``realised_rate`` and ``class_rates``
     what came out (None for a class without samples). The hashes are sha256 of the labels as little-endian
-    int64.
+    int64. ``matrix`` is the transition matrix where one was given as an array: ``get(manifest)`` makes the
+    same noise again.
 
     Example:
         >>> from noiseproof import noise
@@ -49,6 +52,7 @@ class Manifest:
     """None where the indices are 0, 1, 2, ..."""
     clean_sha256: str
     noisy_sha256: str
+    matrix: tuple[tuple[float, ...], ...] | None = None
     format_version: int = FORMAT_VERSION
 
     def to_json(self) -> str:
@@ -114,11 +118,17 @@ def _checked(kind: type[Manifest], content: object) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"a noise manifest is a json object, got {type(content).__name__}")
     version = content.get("format_version")
-    if version != FORMAT_VERSION:
-        raise ValueError(f"noise manifest of format {version!r}: this version reads format {FORMAT_VERSION}")
-    names = {field.name for field in dataclasses.fields(kind)}
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+        raise ValueError(
+            f"noise manifest of format {version!r}: this version reads formats 1 to {FORMAT_VERSION}"
+        )
+    later = {name for number, added in ADDED.items() if number > version for name in added}
+    names = {field.name for field in dataclasses.fields(kind)} - later
     if set(content) != names:
         missing, extra = sorted(names - set(content)), sorted(set(content) - names)
         raise ValueError(f"noise manifest with missing entries {missing} and unknown entries {extra}")
-    lists = {k: tuple(v) for k, v in content.items() if isinstance(v, list)}
-    return {**content, **lists}
+    return {name: _frozen(value) for name, value in content.items()}
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(entry) for entry in value) if isinstance(value, list) else value

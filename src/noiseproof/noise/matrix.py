@@ -14,6 +14,8 @@ from .asymmetric import split_matrix
 from .base import ClassNoise
 from .read import read_array
 
+IN_MEMORY = "<array sha256:"
+
 
 @dataclass(frozen=True)
 class Matrix(ClassNoise):
@@ -35,13 +37,22 @@ class Matrix(ClassNoise):
     source: object
     key: str | None = None
     values: Floats = field(init=False, repr=False, compare=False)
+    given: tuple[tuple[float, ...], ...] | None = field(init=False, repr=False, compare=False)
+    """The array as it was given, which makes the same noise again; None for a file."""
 
     def __post_init__(self) -> None:
         from_file = isinstance(self.source, (str, Path))
-        given = read_array(str(self.source), self.key) if from_file else as_numpy(self.source)
-        object.__setattr__(self, "values", as_transition(given))
+        if str(self.source).startswith(IN_MEMORY) and from_file:
+            raise ValueError(
+                f"{self.name}: {str(self.source)!r} stands for an array that was in memory: pass the (K, K)"
+                " array itself, or the manifest that holds it, as in get(manifest)"
+            )
+        array = read_array(str(self.source), self.key) if from_file else as_numpy(self.source)
+        object.__setattr__(self, "values", as_transition(array))
+        exact = None if from_file else tuple(map(tuple, array.astype(np.float64).tolist()))
+        object.__setattr__(self, "given", exact)
         digest = hashlib.sha256(self.values.tobytes()).hexdigest()[:16]
-        object.__setattr__(self, "source", str(self.source) if from_file else f"<array sha256:{digest}>")
+        object.__setattr__(self, "source", str(self.source) if from_file else f"{IN_MEMORY}{digest}>")
 
     def by_class(self, num_classes: int, groups: Integers | None, seed: int) -> tuple[Floats, Floats]:
         if len(self.values) != num_classes:

@@ -14,6 +14,7 @@ from .base import Noise
 from .grouped import Cycle, Pair, Sibling
 from .human import Human
 from .instance import Instance
+from .manifest import Manifest
 from .matrix import Matrix
 from .open_set import OpenSet
 from .spec import parse
@@ -32,11 +33,13 @@ NOISES: dict[str, Callable[..., Noise]] = {
 }
 """A noise of your own: subclass ``Noise`` or ``ClassNoise`` as a frozen dataclass and add it here."""
 
-NoiseLike: TypeAlias = "str | Noise | NDArray[np.generic] | Tensor | list[list[float]]"
+NoiseLike: TypeAlias = "str | Noise | Manifest | NDArray[np.generic] | Tensor | list[list[float]]"
 
 
 def get(spec: NoiseLike) -> Noise:
     """The noise of a spec string or of a (K, K) matrix; a Noise comes back as it is.
+
+    A manifest gives the noise it describes, also where that was a matrix in memory.
 
     Example:
         >>> print(get("asymmetric(0.4, map='cifar10')"))
@@ -47,4 +50,8 @@ def get(spec: NoiseLike) -> Noise:
     """
     if isinstance(spec, Noise):
         return spec
+    if isinstance(spec, Manifest):
+        return parse(spec.spec, NOISES) if spec.matrix is None else Matrix(spec.matrix)
+    if spec is None or (np.isscalar(spec) and not isinstance(spec, str)):
+        raise TypeError(f'a noise is a spec string such as "symmetric(0.4)" or a (K, K) matrix, got {spec!r}')
     return parse(spec, NOISES) if isinstance(spec, str) else Matrix(spec)

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .arrays import Floats, Integers, Mask
+from .arrays import Floats, Integers, Mask, rows_by_class
 from .draws import TOUCH, random_bits, uniform
 
 Exact: TypeAlias = "bool | str"
@@ -25,10 +25,9 @@ def touched(rate: Floats, labels: Integers, index: Integers, seed: int, exact: E
     >>> np.bincount(labels[mask])
     array([15, 15])
     """
+    exact = as_exact(exact)
     if exact is False:
         return uniform(seed, index, TOUCH) < rate
-    if exact is not True and exact != PER_CLASS:
-        raise ValueError(f"exact={exact!r} is unknown, choose False, True or {PER_CLASS!r}")
     _check_distinct(index)
     order = np.lexsort((index, random_bits(seed, index, TOUCH)))
     mask = np.zeros(len(rate), dtype=np.bool_)
@@ -37,11 +36,23 @@ def touched(rate: Floats, labels: Integers, index: Integers, seed: int, exact: E
     return mask
 
 
+def as_exact(exact: object) -> Exact:
+    """``exact`` as False, True or "per_class"; bools of numpy are bools.
+
+    >>> as_exact(np.True_)
+    True
+    """
+    if isinstance(exact, (bool, np.bool_)):
+        return bool(exact)
+    if isinstance(exact, str) and exact == PER_CLASS:
+        return PER_CLASS
+    raise ValueError(f"exact={exact!r} is unknown, choose False, True or {PER_CLASS!r}")
+
+
 def _parts(labels: Integers, order: Integers, exact: Exact) -> list[Integers]:
     if exact is True:
         return [order]
-    by_class = order[np.argsort(labels[order], kind="stable")]
-    return np.split(by_class, np.flatnonzero(np.diff(labels[by_class])) + 1)
+    return [order[part] for part in rows_by_class(labels[order])]
 
 
 def _systematic(rate: Floats) -> Mask:

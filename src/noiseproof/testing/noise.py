@@ -4,58 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 
-from ..noise import ClassNoise, Human, Manifest, Noise, NoisyLabels, corrupt, get
-from ..noise.arrays import Floats, Integers, Mask
+from ..noise import Human, Manifest, get
 from ..noise.corrupt import as_case
 from ..noise.registry import NoiseLike
+from .noise_trial import Trial, hits
+
+AGAIN = 0x5851F42D4C957F2D
+"""Flips these bits of the seed for a second try."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """A noise and the problem it is tried on."""
-
-    noise: Noise
-    clean: Integers
-    classes: int
-    options: dict[str, Any]
-
-    def run(self, noise: Noise | None = None, *, labels: object = None, **options: Any) -> NoisyLabels:
-        given: Any = self.clean if labels is None else labels
-        settings = {"num_classes": self.classes, **self.options, **options}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            return corrupt(given, noise or self.noise, **settings)
-
-    def matrix(self, noise: Noise) -> Floats | None:
-        """The matrix of the labels, where the class alone decides."""
-        if not isinstance(noise, ClassNoise):
-            return None
-        case = as_case(self.clean, self.classes, **self.options)
-        return noise.transition(case.num_classes, case.groups, case.seed)
-
-    def leaving(self, noise: Noise) -> Floats:
-        """Probability of every sample to be hit, by its class; 1 where the class does not decide."""
-        matrix = None if noise.replaces_inputs else self.matrix(noise)
-        return (np.ones(self.classes) if matrix is None else 1 - np.diag(matrix))[self.clean]
-
-    def with_rate(self, rate: float) -> Noise | None:
-        """The same noise at another rate; None where it has none or flips back what it has flipped."""
-        if not hasattr(self.noise, "rate") or getattr(self.noise, "mutated", False):
-            return None
-        return dataclasses.replace(self.noise, rate=rate)  # type: ignore[type-var]
-
-
-def hits(made: NoisyLabels) -> Mask:
-    """Samples that went wrong: the label, or the input."""
-    return np.asarray((made.flipped if made.open_set is None else made.open_set).numpy())
+class UnlikelyError(AssertionError):
+    """A draw that correct noise gives too, but hardly ever."""
 
 
 def check_rate(trial: Trial) -> None:
@@ -67,7 +31,8 @@ def check_rate(trial: Trial) -> None:
     found = hits(trial.run()).sum()
     allowed = 4 * np.sqrt((wanted * (1 - wanted)).sum()) + 1e-9
     off = abs(found - wanted.sum()) > allowed and not isinstance(trial.noise, Human)
-    assert not off, f"{found} samples hit, {wanted.sum():.1f} expected"
+    if off:
+        raise UnlikelyError(f"{found} samples hit, {wanted.sum():.1f} expected")
 
 
 def check_exact(trial: Trial) -> None:
@@ -105,7 +70,8 @@ def check_destinations(trial: Trial) -> None:
     freedom = max(int(used.sum()) - int(used.any(1).sum()), 1)
     half = torch.tensor([freedom / 2, statistic / 2], dtype=torch.float64)
     p = float(torch.special.gammaincc(half[0], half[1]))
-    assert p > 1e-4, f"chi-square {statistic:.1f} at {freedom} degrees of freedom, p = {p:.2g}"
+    if not p > 1e-4:
+        raise UnlikelyError(f"chi-square {statistic:.1f} at {freedom} degrees of freedom, p = {p:.2g}")
 
 
 def check_groups(trial: Trial) -> None:
@@ -118,7 +84,7 @@ def check_groups(trial: Trial) -> None:
 
 
 def check_seed(trial: Trial) -> None:
-    first, again, other = trial.run(), trial.run(), trial.run(seed=trial.options["seed"] + 1)
+    first, again, other = trial.run(), trial.run(), trial.run(seed=trial.options["seed"] ^ 1)
     assert torch.equal(first.labels, again.labels), "the same seed gives other labels"
     assert np.array_equal(hits(first), hits(again)), "the same seed hits other samples"
     by_chance = not isinstance(trial.noise, Human) and 0 < hits(first).mean() < 1
@@ -180,7 +146,8 @@ def check_noise(
     """Run every check of :data:`NOISE_CHECKS`; the first that fails raises AssertionError naming it.
 
     The problem has ``count`` labels of unequal classes; inputs are normal numbers, and without ``groups``
-    even and odd classes are the two groups.
+    even and odd classes are the two groups (one group below 4 classes). A rate or a chi-square that is off
+    is drawn once more with another seed and counts only if it is off again.
 
     Example:
         >>> check_noise("symmetric(0.4)")
@@ -189,10 +156,19 @@ def check_noise(
     noise = get(spec)
     generator = np.random.Generator(np.random.PCG64(0))
     clean = (num_classes * generator.random(count) ** 1.2).astype(np.int64)
-    used = np.arange(num_classes) % 2 if groups is None else np.asarray(groups)
+    parity = np.arange(num_classes) % (2 if num_classes >= 4 else 1)
+    used = parity if groups is None else np.asarray(groups)
     options = {"seed": seed, "groups": used, "inputs": generator.standard_normal((count, 6))}
     for name, check in NOISE_CHECKS.items():
         try:
-            check(Trial(noise, clean, num_classes, options))
+            _run(check, Trial(noise, clean, num_classes, options))
         except Exception as problem:
             raise AssertionError(f"{noise}: {name}: {problem}") from problem
+
+
+def _run(check: Callable[[Trial], None], trial: Trial) -> None:
+    try:
+        check(trial)
+    except UnlikelyError:
+        seed = trial.options["seed"] ^ AGAIN
+        check(dataclasses.replace(trial, options={**trial.options, "seed": seed}))

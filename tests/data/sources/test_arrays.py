@@ -45,3 +45,22 @@ def test_damaged_and_hostile_files(content, tmp_path):
 def test_other_files():
     with pytest.raises(ValueError, match=r"path='a\.npy' with labels=None: expected an \.npz file"):
         load("arrays(path='a.npy')")
+
+
+def test_the_number_of_classes_is_that_of_training(tmp_path):
+    folder = tmp_path.as_posix()
+    for test_labels, stray in ((np.array([0, 0]), None), (np.array([0, 2]), r"label\[1\] = 2 is no class")):
+        named = {"x_train": X, "y_train": Y, "x_test": X[:2], "y_test": test_labels}
+        np.savez(tmp_path / "a.npz", **named)
+        for name, array in named.items():
+            np.save(tmp_path / f"{name}.npy", array)
+        for spec in (
+            f"arrays(path='{folder}/a.npz')",
+            f"arrays(path='{folder}/x_{{split}}.npy', labels='{folder}/y_{{split}}.npy')",
+        ):
+            if stray:
+                with pytest.raises(ValueError, match=stray):
+                    load(spec, split="test")
+            else:
+                with pytest.warns(UserWarning, match="no sample has the label 1"):
+                    assert load(spec, split="test").num_classes == load(spec).num_classes == 2

@@ -95,3 +95,39 @@ def test_labels_as_an_array():
     rows = pictures()
     rows.columns["label"] = np.array([1, 0, 1, 0])
     assert from_huggingface(rows).label.tolist() == [1, 0, 1, 0]
+
+
+def test_a_missing_split_is_named(monkeypatch):
+    fake = types.ModuleType("datasets")
+    monkeypatch.setitem(sys.modules, "datasets", fake)
+    fake.load_from_disk = lambda path: pictures(3)
+    with pytest.raises(ValueError, match="somewhere holds one dataset and no test split"):
+        load("huggingface(path='somewhere')", split="test")
+    fake.load_from_disk = lambda path: {"train": pictures(4), "tests": pictures(2)}
+    with pytest.raises(ValueError, match=r"no split 'test', did you mean 'tests'\? \(known: train, tests\)"):
+        load("huggingface(path='somewhere')", split="test")
+
+
+@pytest.mark.parametrize("value", ["a text of words", None, ["a", "b"]])
+def test_a_row_that_is_no_input_is_named(value):
+    rows = pictures()
+    rows.columns["image"][2] = value
+    with pytest.raises(ValueError, match="row 2: cannot use the value of column 'image'"):
+        from_huggingface(rows).batch([0, 2, 3])
+
+
+def test_a_row_that_cannot_be_decoded_is_named():
+    class Undecodable(FakeDataset):
+        def select_columns(self, names):
+            return self
+
+        def __getitem__(self, key):
+            if not isinstance(key, str) and 3 in key:
+                raise OSError("broken data stream")
+            return super().__getitem__(key)
+
+    whole = pictures()
+    rows = Undecodable(whole.columns, whole.features)
+    with pytest.raises(ValueError, match=r"row 3: .*OSError: broken data stream"):
+        from_huggingface(rows).batch([1, 3])
+    assert len(from_huggingface(rows).batch([1, 2]).input) == 2

@@ -1,6 +1,9 @@
 """CSV and Parquet tables."""
 
 import builtins
+import gzip
+import sys
+import types
 
 import numpy as np
 import pandas as pd
@@ -40,7 +43,7 @@ def test_test_rows_use_the_classes_of_training(tmp_path):
     assert load(spec, split="test").label.tolist() == [2, 0, 1]
     (tmp_path / "test.csv").write_text("a,label\n1,eel\n2,fox\n")
     with pytest.raises(
-        ValueError, match=r"test\.csv: row 1 has the label 'fox', no class of the training table"
+        ValueError, match=r"test\.csv: row 1 has the label 'fox' in 'label', no class of the training table"
     ):
         load(spec, split="test")
 
@@ -73,6 +76,24 @@ def test_paths_of_images(tmp_path):
         ("a,label\n1,-1\n", {}, ValueError, r"label\[0\] = -1"),
         ("a,label\ninf,0\n", {}, ValueError, "sample 0 contains inf"),
         ("a,label\n1,0\n", {"features": "c"}, ValueError, "unknown column 'c'"),
+        ("a,label\n1,0\n", {"features": "a, label"}, ValueError, "holds the column of labels 'label'"),
+        (
+            "a,label,truth\n1,0,0\n",
+            {"features": "truth", "clean_label": "truth"},
+            ValueError,
+            "holds the column of labels 'truth'",
+        ),
+        ("a,label\n1,0\nNA,1\n", {}, TypeError, "column 'a' is not numeric, row 1 holds 'NA'"),
+        ("a,label\n1,0\n2,1,3,4\n", {}, ValueError, r"cannot read the table .*a\.csv: .*line 3"),
+        ("", {}, ValueError, r"cannot read the table .*a\.csv: No columns"),
+        ("a,label\n1,0\n2,1000000000000\n", {}, ValueError, "row 1 has the label 10{12} .* is this an id"),
+        (
+            "a,label,truth\n1,0,0\n2,1,1000000000000\n",
+            {"clean_label": "truth"},
+            ValueError,
+            "row 1 has the label 10{12} in 'truth', .* is this an id",
+        ),
+        ("a,label\n1,0\n", {"image": "a", "clean_label": "truht"}, ValueError, "unknown column 'truht'"),
     ],
 )
 def test_mistakes_are_named(text, options, kind, message, tmp_path):
@@ -112,3 +133,79 @@ def test_parquet_without_its_engine(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match="needs pyarrow: pip install pyarrow"):
         load(f"parquet(path={path.as_posix()!r})")
+
+
+def test_garbage_parquet_is_not_blamed_on_the_engine(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"garbage")
+    monkeypatch.setitem(sys.modules, "pyarrow", types.ModuleType("pyarrow"))
+    for problem in (ImportError("no usable engine"), ValueError("magic bytes\nnot found"), OSError("cut")):
+
+        def broken(place, problem=problem):
+            raise problem
+
+        monkeypatch.setattr(pd, "read_parquet", broken)
+        with pytest.raises(ValueError, match=r"cannot read the table .*a\.parquet: (no|magic|cut)"):
+            load(f"parquet(path={path.as_posix()!r})")
+
+
+def test_text_of_another_encoding_and_damaged_compression(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a,label\n1,caf\xe9\n")
+    (tmp_path / "b.csv.gz").write_bytes(b"a,label\n1,0\n")
+    (tmp_path / "c.csv.gz").write_bytes(gzip.compress(b"a,label\n" + b"1,0\n" * 99)[:-12])
+    for name in ("a.csv", "b.csv.gz", "c.csv.gz"):
+        with pytest.raises(ValueError, match=rf"cannot read the table .*{name}"):
+            load(f"csv(path={(tmp_path / name).as_posix()!r})")
+
+
+def test_na_is_a_label(tmp_path):
+    data = load(csv(tmp_path / "a.csv", "a,label\n1,NA\n2,EU\n3,null\n"))
+    assert data.class_names == ("EU", "NA", "null")
+    assert data.label.tolist() == [1, 0, 2]
+
+
+def test_images_keep_their_clean_labels(tmp_path):
+    for number in range(3):
+        (tmp_path / f"{number}.png").write_bytes(encoded(number, "png") if number != 1 else b"broken")
+    text = "file,label,truth\n0.png,a,b\n1.png,c,a\n2.png,b,c\n"
+    options = {"image": "file", "clean_label": "truth"}
+    data = load(csv(tmp_path / "a.csv", text.replace("1.png", "0.png"), **options))
+    assert data.class_names == ("a", "b", "c")
+    assert data.clean_label.tolist() == [1, 0, 2]
+    text = text + "2.png,c,c\n"
+    with pytest.warns(UserWarning, match=r"left out sample 1, .*1\.png"):
+        data = load(csv(tmp_path / "a.csv", text, on_error="skip", **options))
+    assert data.label.tolist() == [0, 1, 2]
+    assert data.clean_label.tolist() == [1, 2, 2]
+
+
+def split_tables(folder, train, test):
+    (folder / "train.csv").write_text(train)
+    (folder / "test.csv").write_text(test)
+    return f"csv(path={(folder / '{split}.csv').as_posix()!r}, clean_label='truth')"
+
+
+def test_the_number_of_classes_is_that_of_training(tmp_path):
+    train = "a,label,truth\n1,0,0\n2,1,1\n3,0,2\n"
+    spec = split_tables(tmp_path, train, "a,label,truth\n1,0,0\n2,1,1\n3,2,2\n")
+    assert load(spec, split="test").num_classes == 3
+    with pytest.warns(UserWarning, match="no sample has the label 2"):
+        assert load(spec).num_classes == 3
+    spec = split_tables(tmp_path, train, "a,label,truth\n1,0,0\n2,1,5\n")
+    with pytest.raises(ValueError, match=r"test\.csv: row 1 has the label 5 in 'truth', no class of the"):
+        load(spec, split="test")
+
+
+def test_text_classes_are_those_of_label_and_clean_label(tmp_path):
+    spec = split_tables(tmp_path, "a,label,truth\n1,b,a\n2,c,c\n3,a,10\n4,10,a\n", "a,label,truth\n1,10,10\n")
+    assert load(spec).class_names == ("10", "a", "b", "c")
+    with pytest.warns(UserWarning, match="no sample"):
+        data = load(spec, split="test")
+    assert data.class_names == ("10", "a", "b", "c")
+    assert data.label.tolist() == data.clean_label.tolist() == [0]
+
+
+def test_a_missing_column_is_looked_for_in_the_table_that_lacks_it(tmp_path):
+    spec = split_tables(tmp_path, "a,label\n1,0\n", "a,label,truth\n1,0,0\n")
+    with pytest.raises(ValueError, match=r"train\.csv: unknown column 'truth'"):
+        load(spec, split="test")

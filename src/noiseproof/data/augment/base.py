@@ -10,6 +10,9 @@ from torch import Tensor
 
 from ..counter import draw
 
+REPEAT = 1 << 32
+"""Distance between the streams of a step and of its next occurrence, so that flip | flip flips twice."""
+
 
 class Step(ABC):
     """A map of whole batches of images.
@@ -65,6 +68,8 @@ class RandomStep(Step):
 
     stream: int
     """Number of its own random numbers."""
+    repeat: int = 0
+    """How many steps of the same kind come before it in an augmentation."""
 
     @abstractmethod
     def apply(self, images: Tensor, bits: Tensor) -> Tensor:
@@ -76,18 +81,23 @@ class RandomStep(Step):
         check_images(images)
         if index is None:
             raise ValueError(f"{self} is random: say which samples these are with index=")
+        if not isinstance(index, Tensor):
+            raise TypeError(f"index must be a tensor of one whole number per image, got {index!r}")
         if index.shape != images.shape[:1] or index.is_floating_point():
             raise ValueError(
                 f"index must hold one whole number per image, ({len(images)},), got {tuple(index.shape)}"
                 f" of {index.dtype}"
             )
-        return self.apply(images, draw(seed=seed, epoch=epoch, index=index.long(), stream=self.stream))
+        stream = self.stream + self.repeat * REPEAT
+        return self.apply(images, draw(seed=seed, epoch=epoch, index=index.long(), stream=stream))
 
     def evaluation(self) -> Step | None:
         return None
 
 
-def check_images(images: Tensor) -> None:
+def check_images(images: object) -> None:
+    if not isinstance(images, Tensor):
+        raise TypeError(f"images must be a tensor of shape (N, C, H, W), got a {type(images).__name__}")
     if images.dim() != 4:
         raise ValueError(f"images must have shape (N, C, H, W), got {tuple(images.shape)}")
     if not (images.is_floating_point() or images.dtype == torch.uint8):

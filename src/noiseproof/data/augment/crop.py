@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ..counter import lower_below, upper_below
 from .base import FixedStep, RandomStep, Step, whole
@@ -14,7 +15,7 @@ class Crop(RandomStep):
 
     Every offset is equally likely. ``crop(padding=4)`` on 32x32 images is the augmentation of the CIFAR
     experiments, with 81 offsets; ``crop(size=224)`` after ``resize(size=256)`` that of Clothing1M. On test
-    images a crop with a ``size`` becomes ``center_crop``, one without falls away.
+    images a crop with a ``size`` becomes ``center_crop`` with the same padding, one without falls away.
 
     Shape:
         (N, C, H, W) to the same, or to (N, C, size, size)
@@ -50,11 +51,11 @@ class Crop(RandomStep):
         return window(images, top, left, self.size or images.shape[-2], self.size or images.shape[-1])
 
     def evaluation(self) -> Step | None:
-        return None if self.size is None else CenterCrop(size=self.size)
+        return None if self.size is None else CenterCrop(size=self.size, padding=self.padding or None)
 
 
 class CenterCrop(FixedStep):
-    """The middle of every image; of two middles the upper left one.
+    """The middle of every image, padded with zeros if asked to; of two middles the upper left one.
 
     Shape:
         (N, C, H, W) to (N, C, size, size)
@@ -66,12 +67,15 @@ class CenterCrop(FixedStep):
 
     name = "center_crop"
 
-    def __init__(self, *, size: int) -> None:
+    def __init__(self, *, size: int, padding: int | None = None) -> None:
         self.size = whole(self.name, "size", size, least=1)
+        self.padding = None if padding is None else whole(self.name, "padding", padding, least=0)
 
     def apply(self, images: Tensor) -> Tensor:
         high, wide = images.shape[-2:]
-        if min(high, wide) < self.size:
+        border = self.padding or 0
+        if min(high, wide) + 2 * border < self.size:
             raise ValueError(f"{self} does not fit into images of {high} x {wide}")
-        top, left = (high - self.size) // 2, (wide - self.size) // 2
-        return images[..., top : top + self.size, left : left + self.size]
+        top, left = (high - self.size) // 2 + border, (wide - self.size) // 2 + border
+        padded = pad(images, [border] * 4) if border else images
+        return padded[..., top : top + self.size, left : left + self.size]

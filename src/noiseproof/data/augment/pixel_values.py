@@ -74,6 +74,10 @@ class SubtractMean(FixedStep):
     def apply(self, images: Tensor) -> Tensor:
         images = as_float(images)
         if isinstance(self._mean, Tensor):
+            if self._mean.shape != images.shape[1:]:
+                raise ValueError(
+                    f"{self}: the mean image must have the shape of the images, {tuple(images.shape[1:])}"
+                )
             return images - self._mean.to(images.dtype)
         return images - per_channel(self, self._mean, images)
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..class_names import numbered_classes
+from ..class_numbers import as_class_numbers
 from ..labelled import LabelledData
 from ..npz import read_npz
 from .split import check_split, split_path
@@ -19,22 +21,25 @@ def arrays(
     """``arrays(path="all.npz")`` with x_train, y_train, x_test, y_test, or
     ``arrays(path="x_{split}.npy", labels="y_{split}.npy")``, which may be larger than memory.
 
-    Inputs keep their shape and dtype; arrays of Python objects are refused.
+    Inputs keep their shape and dtype; arrays of Python objects are refused. The largest training label says
+    how many classes there are, for test data too.
     """
     check_split("arrays", split)
     if path.endswith(".npz"):
         if labels is not None:
             raise ValueError("arrays: labels=... goes with .npy files; an .npz file has its labels inside")
-        inputs, label = read_npz(Path(path).expanduser(), [f"x_{split}", f"y_{split}"])
+        inputs, label, training = read_npz(Path(path).expanduser(), [f"x_{split}", f"y_{split}", "y_train"])
     elif path.endswith(".npy") and labels is not None:
         inputs = _mapped(split_path("arrays", path, split))
         label = np.array(_mapped(split_path("arrays", labels, split)))
+        training = label if split == "train" else np.array(_mapped(split_path("arrays", labels, "train")))
     else:
         raise ValueError(
             f"arrays: path={path!r} with labels={labels!r}: expected an .npz file, or an .npy file of inputs"
             " and labels=... with another of labels"
         )
-    return LabelledData(inputs, label, name="arrays")
+    names = numbered_classes(as_class_numbers(training, "label" if split == "train" else "y_train"))
+    return LabelledData(inputs, label, class_names=names, name="arrays")
 
 
 def _mapped(path: Path) -> NDArray[Any]:

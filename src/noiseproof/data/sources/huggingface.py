@@ -61,8 +61,10 @@ class DatasetColumn:
         return len(self.rows)
 
     def read(self, positions: NDArray[np.int64]) -> Tensor:
-        found = self.rows[positions.tolist()][self.column]
-        tensors = [self._tensor(value) for value in found]
+        tensors = [
+            self._tensor(value, int(position))
+            for value, position in zip(self._values(positions.tolist()), positions, strict=True)
+        ]
         for position, tensor in zip(positions, tensors, strict=True):
             if tensor.shape != tensors[0].shape:
                 raise ValueError(
@@ -71,7 +73,33 @@ class DatasetColumn:
                 )
         return torch.stack(tensors) if tensors else torch.empty(0)
 
-    def _tensor(self, value: Any) -> Tensor:
+    def _values(self, positions: list[int]) -> list[Any]:
+        """The library decodes images here, all rows at once; if that fails, the bad row is looked for."""
+        try:
+            return list(self.rows[positions][self.column])
+        except Exception:  # decoders raise anything
+            for position in positions:
+                try:
+                    self.rows[[position]]
+                except Exception as problem:
+                    raise self._unusable(position, problem) from problem
+            raise
+
+    def _tensor(self, value: Any, position: int) -> Tensor:
+        try:
+            return self._converted(value)
+        except Exception as problem:  # decoders raise anything
+            raise self._unusable(position, problem) from problem
+
+    def _unusable(self, position: int, problem: Exception) -> ValueError:
+        return ValueError(
+            f"row {position}: cannot use the value of column {self.column!r} as an image or numbers:"
+            f" {type(problem).__name__}: {problem}"
+        )
+
+    def _converted(self, value: Any) -> Tensor:
+        if isinstance(value, str):
+            raise TypeError(f"it is the text {value[:40]!r}")
         if not hasattr(value, "convert"):
             tensor = torch.as_tensor(value)
             return tensor.float() if tensor.dtype == torch.float64 else tensor
@@ -91,4 +119,19 @@ def _from_disk(path: str | None, split: str) -> Any:
     except ImportError as problem:
         raise ImportError("huggingface needs the extra hf: pip install 'noiseproof[hf]'") from problem
     found = load_from_disk(str(Path(path).expanduser()))
-    return found[split] if hasattr(found, "keys") else found
+    return _split_of(found, split, path)
+
+
+def _split_of(found: Any, split: str, path: str) -> Any:
+    if hasattr(found, "keys"):
+        if split not in found:
+            raise ValueError(
+                f"huggingface: {path} has no split {split!r}{nearest(split, list(found.keys()))}"
+            )
+        return found[split]
+    if split != "train":
+        raise ValueError(
+            f"huggingface: {path} holds one dataset and no {split} split: save a DatasetDict with train and"
+            " test"
+        )
+    return found

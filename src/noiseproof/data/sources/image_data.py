@@ -20,6 +20,7 @@ def image_data(
     mode: str,
     size: int | tuple[int, int] | None,
     on_error: str,
+    clean_labels: Sequence[int] | None = None,
 ) -> LabelledData:
     """Images read when asked for. ``on_error="skip"`` reads all once now and leaves the broken ones out;
 
@@ -39,6 +40,7 @@ def image_data(
     return LabelledData(
         ImageFiles([paths[number] for number in kept], mode=mode, size=size, index=kept),
         [labels[number] for number in kept],
+        clean_label=None if clean_labels is None else [clean_labels[number] for number in kept],
         class_names=class_names,
         index=kept,
         name=name,

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from ...grammar import nearest
 from ..labelled import LabelledData
 from .image_data import image_data
 from .split import split_path
 from .table_file import read_table
+from .table_labels import TableClasses, column_of
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -35,74 +34,63 @@ def table(
 ) -> LabelledData:
     """Rows of a .csv or .parquet file.
 
-    ``label`` names the column of labels: whole numbers are class numbers, text is numbered alphabetically
-    by the labels of the training table. Inputs are the ``features`` ("a, b, c"; by default every other
-    column) as float32, or the files named in the column ``image``, relative to the table. With a test
-    set: ``csv(path="rows_{split}.csv")``.
+    ``label`` names the column of labels: whole numbers are class numbers, text is numbered alphabetically.
+    The classes are those of the training table, in ``label`` or ``clean_label``. Inputs are the ``features``
+    ("a, b, c"; by default every other column) as float32, or the files named in the column ``image``,
+    relative to the table. Only an empty field is no value. With a test set:
+    ``csv(path="rows_{split}.csv")``.
     """
     place = split_path("csv", path, split)
     rows = read_table(place)
-    reference = rows if split == "train" else read_table(split_path("csv", path, "train"))
-    names = _class_names(_column(reference, label, place), _column(rows, label, place))
-    numbers = _numbers(rows, label, names, place)
+    training_place = split_path("csv", path, "train")
+    training = rows if split == "train" else read_table(training_place)
+    columns = [label] if clean_label is None else [label, clean_label]
+    classes = TableClasses(training, columns, training_place)
+    numbers = classes.numbers(rows, label, place)
+    clean = None if clean_label is None else classes.numbers(rows, clean_label, place)
     if image is not None:
-        files = [str(place.parent / str(file)) for file in _column(rows, image, place)]
-        return image_data(files, numbers.tolist(), names, name="csv", mode=mode, size=size, on_error=on_error)
-    clean = None if clean_label is None else _numbers(rows, clean_label, names, place)
-    wanted = _wanted(rows, features, [label, clean_label])
-    return LabelledData(
-        _numeric(rows, wanted, place), numbers, clean_label=clean, class_names=names, name="csv"
-    )
-
-
-def _column(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
-    if name not in rows.columns:
-        raise ValueError(f"{place}: unknown column {name!r}{nearest(name, [str(c) for c in rows.columns])}")
-    column = rows[name]
-    if column.isna().any():
-        raise ValueError(f"{place}: row {int(column.isna().to_numpy().argmax())} has no value for {name!r}")
-    return column
-
-
-def _class_names(reference: pd.Series[Any], labels: pd.Series[Any]) -> list[str]:
-    """Names in the order of their numbers."""
-    if reference.dtype.kind in "iub":
-        largest = max(int(reference.max()), int(labels.max()) if labels.dtype.kind in "iub" else 0)
-        return [str(number) for number in range(largest + 1)]
-    return sorted({str(value) for value in reference})
-
-
-def _numbers(rows: pd.DataFrame, name: str, names: list[str], place: Path) -> NDArray[np.int64]:
-    column = _column(rows, name, place)
-    if column.dtype.kind == "f":
-        raise TypeError(
-            f"{place}: the labels in {name!r} are floats, such as {column.iloc[0]}: use integers or text"
+        files = [str(place.parent / str(file)) for file in column_of(rows, image, place)]
+        return image_data(
+            files,
+            numbers.tolist(),
+            classes.names,
+            name="csv",
+            mode=mode,
+            size=size,
+            on_error=on_error,
+            clean_labels=None if clean is None else clean.tolist(),
         )
-    if column.dtype.kind in "iub":
-        return np.asarray(column, dtype=np.int64)
-    number = {text: position for position, text in enumerate(names)}
-    found = np.array([number.get(str(value), -1) for value in column], np.int64)
-    if (found < 0).any():
-        where = int((found < 0).argmax())
-        raise ValueError(
-            f"{place}: row {where} has the label {column.iloc[where]!r}, no class of the training table"
-        )
-    return found
+    inputs = _numeric(rows, _wanted(rows, features, columns, place), place)
+    return LabelledData(inputs, numbers, clean_label=clean, class_names=classes.names, name="csv")
 
 
-def _wanted(rows: pd.DataFrame, features: str | None, labels: list[str | None]) -> list[str]:
+def _wanted(rows: pd.DataFrame, features: str | None, labels: list[str], place: Path) -> list[str]:
     if features is None:
         return [str(name) for name in rows.columns if name not in labels]
-    return [name.strip() for name in features.split(",")]
+    wanted = [name.strip() for name in features.split(",")]
+    for name in wanted:
+        if name in labels:
+            raise ValueError(
+                f"{place}: features={features!r} holds the column of labels {name!r}: leave it out"
+            )
+    return wanted
 
 
 def _numeric(rows: pd.DataFrame, wanted: list[str], place: Path) -> Tensor:
     if not wanted:
         raise ValueError(f"{place}: there is no column beside the labels")
     for name in wanted:
-        if _column(rows, name, place).dtype.kind not in "iubf":
+        column = column_of(rows, name, place)
+        if column.dtype.kind not in "iubf":
+            where = _first_no_number(column)
             raise TypeError(
-                f"{place}: column {name!r} is not numeric: name the numeric columns with features=..., or"
-                " the column of image files with image=..."
+                f"{place}: column {name!r} is not numeric, row {where} holds {column.iloc[where]!r}: name the"
+                " numeric columns with features=..., or the column of image files with image=..."
             )
     return torch.from_numpy(rows[wanted].to_numpy(dtype=np.float32, copy=True))
+
+
+def _first_no_number(column: pd.Series[Any]) -> int:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    return int(pd.to_numeric(column, errors="coerce").isna().to_numpy().argmax())

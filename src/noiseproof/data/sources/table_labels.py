@@ -1,0 +1,81 @@
+"""Columns of labels to class numbers; the training table alone says which classes there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ...grammar import nearest
+from ..class_names import MOST_CLASSES, numbered_classes
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+
+def column_of(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
+    """A column without gaps."""
+    if name not in rows.columns:
+        raise ValueError(f"{place}: unknown column {name!r}{nearest(name, [str(c) for c in rows.columns])}")
+    column = rows[name]
+    if column.isna().any():
+        raise ValueError(f"{place}: row {int(column.isna().to_numpy().argmax())} has no value for {name!r}")
+    return column
+
+
+class TableClasses:
+    """Classes of a training table, from its labels and, where there are some, its clean labels.
+
+    Whole numbers are class numbers; text is numbered alphabetically.
+    """
+
+    def __init__(self, training: pd.DataFrame, columns: list[str], place: Path) -> None:
+        labels = [_labels(training, name, place) for name in columns]
+        self.numeric = all(column.dtype.kind in "iub" for column in labels)
+        if self.numeric:
+            for name, column in zip(columns, labels, strict=True):
+                _check_no_ids(column, name, place)
+            together = np.concatenate([np.asarray(column, dtype=np.int64) for column in labels])
+            self.names = numbered_classes(torch.from_numpy(together))
+        else:
+            self.names = sorted({str(value) for column in labels for value in column})
+
+    def numbers(self, rows: pd.DataFrame, name: str, place: Path) -> NDArray[np.int64]:
+        """Class numbers of a column; a label that is no class of the training table is named."""
+        column = _labels(rows, name, place)
+        if self.numeric and column.dtype.kind in "iub":
+            found = np.asarray(column, dtype=np.int64)
+            stray = found >= len(self.names)
+        else:
+            number = {text: position for position, text in enumerate(self.names)}
+            found = np.array([number.get(str(value), -1) for value in column], np.int64)
+            stray = found < 0
+        if stray.any():
+            where = int(stray.argmax())
+            label = column.iloc[where] if column.dtype.kind in "iub" else repr(column.iloc[where])
+            raise ValueError(
+                f"{place}: row {where} has the label {label} in {name!r}, no class of the training table"
+            )
+        return found
+
+
+def _labels(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
+    column = column_of(rows, name, place)
+    if column.dtype.kind == "f":
+        raise TypeError(
+            f"{place}: the labels in {name!r} are floats, such as {column.iloc[0]}: use integers or text"
+        )
+    return column
+
+
+def _check_no_ids(column: pd.Series[Any], name: str, place: Path) -> None:
+    values = np.asarray(column)
+    where = int(values.argmax())
+    if values[where] >= MOST_CLASSES:
+        raise ValueError(
+            f"{place}: row {where} has the label {values[where]} in {name!r}, above {MOST_CLASSES - 1}: is"
+            " this an id? number the classes, or use text"
+        )
