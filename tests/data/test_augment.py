@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.stats import chisquare
 
+from noiseproof.counter import draw
 from noiseproof.data.augment import (
     AUGMENTATIONS,
     CONSTANTS,
@@ -26,7 +27,6 @@ from noiseproof.data.augment import (
     window,
 )
 from noiseproof.data.augment.base import RandomStep
-from noiseproof.data.counter import draw
 
 CIFAR = "crop(padding=4) | flip | normalize(cifar10)"
 EVERYTHING = "shift | rotate(degrees=20) | crop(padding=2) | flip | resize(size=10) | normalize(cifar10)"

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
+from ..counter import draw
 from .base import Loss, Outer
 from .limits import number, whole
 from .rows import Rows
@@ -70,15 +71,7 @@ class Peer(RowLoss):
         rank = number_of_row if keep is None else (keep.long().cumsum(0) - 1).clamp_min(0)
         orders = []
         for side in (1, 2):
-            key = mix(mix(mix(number_of_row) + step) + 2 * self.seed + side)
+            key = draw(seed=self.seed, epoch=step, index=number_of_row, stream=side)
             key = key if keep is None else torch.where(keep, key, torch.iinfo(torch.int64).max)
             orders.append(key.argsort(stable=True)[rank])
         return orders[0], orders[1]
-
-
-def mix(number: Tensor) -> Tensor:
-    """A bijective scrambling of 64-bit integers (the finaliser of splitmix64, on signed integers)."""
-    for multiplier, bits in ((-4658895280553007687, 30), (-7723592293110705685, 27), (1, 31)):
-        shifted = (number >> bits) & ((1 << (64 - bits)) - 1)
-        number = (number ^ shifted) * multiplier
-    return number + 0x1E3779B97F4A7C15

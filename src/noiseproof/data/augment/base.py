@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from ..counter import draw
+from ...counter import draw
 
 REPEAT = 1 << 32
 """Distance between the streams of a step and of its next occurrence, so that flip | flip flips twice."""

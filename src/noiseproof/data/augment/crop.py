@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..counter import lower_below, upper_below
+from ...counter import lower_below, upper_below
 from .base import FixedStep, RandomStep, Step, whole
 from .window import window
 

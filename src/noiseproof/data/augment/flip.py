@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..counter import shifted_right
+from ...counter import shifted_right
 from .base import RandomStep
 
 

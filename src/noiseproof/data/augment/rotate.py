@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from ..counter import upper_below
+from ...counter import upper_below
 from .base import RandomStep
 from .window import pixels
 

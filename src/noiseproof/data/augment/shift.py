@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..counter import lower_below, upper_below
+from ...counter import lower_below, upper_below
 from .base import RandomStep
 from .window import FILLS, window
 

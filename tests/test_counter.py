@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from noiseproof.data.counter import EPOCH, SAMPLE, SEED, draw, lower_below, mix, upper_below
+from noiseproof.counter import EPOCH, SAMPLE, SEED, draw, lower_below, mix, upper_below
 
 MASK = (1 << 64) - 1
 
