@@ -287,7 +287,9 @@ def saved(content: object) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "body", [saved({"clean_label": Evil()}), saved({"clean_label": torch.zeros(3)}), saved({}), b"x", b""]
+    "body",
+    [saved({"clean_label": Evil()}), saved({"clean_label": torch.zeros(3)}), saved({}), b"x", b""],
+    ids=["code", "other tensors", "nothing inside", "no archive", "empty"],
 )
 def test_hostile_label_files_run_nothing_and_leave_nothing(body, offer, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
