@@ -14,6 +14,7 @@ import typer
 EXTRAS = {
     "lightning": ["lightning"],
     "hf": ["transformers", "datasets"],
+    "parquet": ["pyarrow"],
     "ray": ["ray"],
     "tune": ["optuna"],
     "track": ["tensorboard"],
