@@ -6,11 +6,9 @@ import torch
 from noiseproof.kernels import differentiable, margin_rows, reference, statistics_rows
 
 
-@pytest.fixture(params=[(1 << 19, 1 << 17), (40, 0), (40, 1 << 17)], ids=["usual", "blocks", "kept"])
+@pytest.fixture(params=[1 << 19, 40], ids=["one block", "many blocks"])
 def block_sizes(request, monkeypatch):
-    monkeypatch.setattr(reference, "BLOCK_ELEMENTS", request.param[0])
-    monkeypatch.setattr(reference, "KEPT_ELEMENTS", request.param[1])
-    monkeypatch.setattr(reference.row_blocks, "__defaults__", (request.param[0],))
+    monkeypatch.setattr(reference.row_blocks, "__defaults__", (request.param,))
 
 
 def batch(dtype=torch.float64, masked=False):

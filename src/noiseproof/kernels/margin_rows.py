@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from . import differentiable, reference
-from .reference import Coefficients, Exponentials
+from .reference import Exponentials
 from .tracing import is_plain_eager
 
 Evaluate: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -45,31 +45,29 @@ class _MarginRows(torch.autograd.Function):
         ctx: Any, logits: Tensor, target: Tensor, evaluate: Evaluate, keep: Tensor | None, mean: bool
     ) -> Tensor:
         column = target.unsqueeze(1)
-        first = reference.exponentials(logits, column)
+        first = reference.exponentials(logits, column, keep=ctx.needs_input_grad[0])
         margin = reference.margin_from(logits, column, first).squeeze(1)
         if keep is None:
             value, emphasis = evaluate(margin)
         else:
             value, emphasis = evaluate(torch.where(keep, margin, 0.0))
             value, emphasis = torch.where(keep, value, 0.0), torch.where(keep, emphasis, 0.0)
-        ctx.save_for_backward(logits, target, keep, emphasis, first.peak, first.mass, first.kept)
-        ctx.evaluate, ctx.mean = evaluate, mean
+        ctx.save_for_backward(logits, target, keep, emphasis, first.peak, first.mass)
+        ctx.evaluate, ctx.mean, ctx.kept = evaluate, mean, first.kept
         return value.mean() if mean else value
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        logits, target, keep, emphasis, peak, mass, kept = ctx.saved_tensors
+        logits, target, keep, emphasis, peak, mass = ctx.saved_tensors
         if ctx.mean:
             upstream = upstream / logits.shape[0]
         if torch.is_grad_enabled():
             grad = _differentiable_gradient(logits, target, keep, ctx.evaluate, upstream)
             return grad, None, None, None, None
         step = (upstream * emphasis).unsqueeze(1)
-        if kept is not None:
-            grad = (kept * (step / mass)).to(logits.dtype)
-        else:
-            first = Exponentials(peak, mass, None, None, None, None, None)
-            grad = reference.gradient(logits, target.unsqueeze(1), first, Coefficients(-step, step))
+        first = Exponentials(peak, mass, None, None, None, None, ctx.kept)
+        ctx.kept = None  # it leaves as the gradient; another backward forms it anew
+        grad = reference.descend(logits, target.unsqueeze(1), first, step)
         if keep is not None:
             grad.masked_fill_(~keep.unsqueeze(1), 0.0)
         return grad, None, None, None, None

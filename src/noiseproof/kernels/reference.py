@@ -14,7 +14,6 @@ from torch import Tensor
 from .differentiable import NEGATIVE_INFINITY, accumulation_dtype
 
 BLOCK_ELEMENTS = 1 << 19
-KEPT_ELEMENTS = 1 << 17
 
 
 class Statistics(NamedTuple):
@@ -49,8 +48,7 @@ class Exponentials(NamedTuple):
     squares: Tensor | None
     products: Tensor | None
     kept: Tensor | None
-    """exp(z - peak), -mass at the label: the direction times mass. Only for inputs so small that
-    keeping it costs nothing."""
+    """exp(z - peak), -mass at the label: the direction times mass. It becomes the gradient in place."""
 
     def may_be_masked(self, classes: int) -> bool:
         """False where it is known that no class is masked, without asking a device."""
@@ -79,21 +77,32 @@ def row_blocks(logits: Tensor, elements: int = BLOCK_ELEMENTS) -> Iterator[slice
         yield slice(start, start + step)
 
 
-def exponentials(logits: Tensor, column: Tensor, wanted: Wanted = Wanted()) -> Exponentials:
-    """First pass. ``column`` is the target of shape (N, 1)."""
-    if logits.numel() <= KEPT_ELEMENTS:
-        return _exponentials_of_block(logits, column, wanted, keep=not any(wanted))
+def exponentials(
+    logits: Tensor, column: Tensor, wanted: Wanted = Wanted(), keep: bool = False
+) -> Exponentials:
+    """First pass. ``column`` is the target of shape (N, 1); ``keep`` asks for ``kept``."""
+    keep = keep and logits.dtype == accumulation_dtype(logits.dtype)
+    blocks = list(row_blocks(logits))
+    if len(blocks) <= 1:
+        return _exponentials_of_block(logits, column, wanted, keep)
+    kept = torch.empty_like(logits, memory_format=torch.contiguous_format) if keep else None
     parts = [
-        _exponentials_of_block(logits[rows], column[rows], wanted, keep=False) for rows in row_blocks(logits)
+        _exponentials_of_block(
+            logits[rows], column[rows], wanted, keep, None if kept is None else kept[rows]
+        )._replace(kept=None)
+        for rows in blocks
     ]
-    if len(parts) == 1:
-        return parts[0]
     columns = [c[0] if c[0] is None else torch.cat(c) for c in zip(*parts, strict=True)]
-    return Exponentials(*columns)  # type: ignore[arg-type]
+    return Exponentials(*columns)._replace(kept=kept)  # type: ignore[arg-type]
 
 
-def _exponentials_of_block(logits: Tensor, column: Tensor, wanted: Wanted, keep: bool) -> Exponentials:
-    wide = logits.to(accumulation_dtype(logits.dtype)).scatter(1, column, NEGATIVE_INFINITY)
+def _exponentials_of_block(
+    logits: Tensor, column: Tensor, wanted: Wanted, keep: bool, space: Tensor | None = None
+) -> Exponentials:
+    if space is None:
+        wide = logits.to(accumulation_dtype(logits.dtype)).scatter(1, column, NEGATIVE_INFINITY)
+    else:
+        wide = space.copy_(logits).scatter_(1, column, NEGATIVE_INFINITY)
     peak = wide.amax(1, keepdim=True)
     raised = wide.sub_(peak).exp_()
     mass = raised.sum(1, keepdim=True)
@@ -132,6 +141,24 @@ def margin_from(logits: Tensor, column: Tensor, first: Exponentials) -> Tensor:
     """The margin as a column of shape (N, 1)."""
     label = logits.gather(1, column).to(first.peak.dtype)
     return label - first.peak - first.mass.log()
+
+
+def descend(logits: Tensor, column: Tensor, first: Exponentials, step: Tensor) -> Tensor:
+    """Second pass of a loss of the margin: ``step`` (N, 1) times (softmax over the others - one-hot).
+
+    Overwrites and returns ``first.kept`` where there is one, and forms it anew otherwise.
+    """
+    share = step / first.mass
+    if first.kept is not None:
+        return first.kept.mul_(share)
+    out = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    for rows in row_blocks(logits):
+        space = out[rows] if out.dtype == share.dtype else None
+        raised = torch.sub(logits[rows].to(share.dtype), first.peak[rows], out=space).exp_()
+        block = raised.scatter_(1, column[rows], -first.mass[rows]).mul_(share[rows])
+        if space is None:
+            out[rows] = block
+    return out
 
 
 def gradient(logits: Tensor, column: Tensor, first: Exponentials, coefficients: Coefficients) -> Tensor:
