@@ -1,6 +1,7 @@
 """The public conformance suite over the whole registry, and over compositions of it."""
 
 import pytest
+from torch.nn.functional import logsigmoid
 
 from noiseproof import losses
 from noiseproof.losses import MarginLoss
@@ -50,11 +51,9 @@ def test_keeps_its_promises(spec, check):
         MarginLoss.from_emphasis(lambda p, rest: p * rest),
         MarginLoss.from_emphasis(lambda m: 1 / (1 + m**2), of="margin"),
         MarginLoss.from_value(lambda p, rest: rest**3),
-        MarginLoss.from_value(lambda m: (-m).exp().log1p(), of="margin"),
+        MarginLoss.from_value(lambda m: -logsigmoid(m), of="margin"),
     ],
     ids=["emphasis of p", "emphasis of the margin", "value of p", "value of the margin"],
 )
 def test_so_do_losses_users_write(loss, check):
-    if check.__name__ == "check_finite" and loss.variable == "margin" and "Value" in type(loss).__name__:
-        pytest.skip("exp overflows in the user's own formula")
     check(loss)
