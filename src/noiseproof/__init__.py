@@ -7,7 +7,20 @@ from types import ModuleType
 
 __version__ = "0.1.0"
 
-_LAZY = ("data", "noise", "models", "kernels", "losses", "papers", "testing")
+_LAZY = (
+    "data",
+    "noise",
+    "models",
+    "kernels",
+    "losses",
+    "dynamics",
+    "methods",
+    "train",
+    "labels",
+    "report",
+    "papers",
+    "testing",
+)
 """Imported on first use, so that the command line answers without loading torch."""
 
 __all__ = ["__version__", *_LAZY]

@@ -8,7 +8,7 @@ import ast
 import difflib
 import io
 import tokenize
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 Literal: TypeAlias = int | float | str | bool | None
@@ -60,6 +60,31 @@ def options(keywords: Iterable[ast.keyword], text: str) -> dict[str, ast.expr]:
             raise ValueError(f"{keyword.arg!r} is given twice in {text!r}")
         found[keyword.arg] = keyword.value
     return found
+
+
+def call(text: str, what: str, known: Mapping[str, Collection[str]]) -> tuple[str, dict[str, Literal]]:
+    """Name and options of ``name`` or ``name(option=literal)``, both among the known ones.
+
+    >>> call("step(at=3)", "schedule", {"step": ["at"], "constant": []})
+    ('step', {'at': 3})
+    >>> call("stop", "schedule", {"step": ["at"], "constant": []})
+    Traceback (most recent call last):
+    ValueError: unknown schedule 'stop', did you mean 'step'? (known: step, constant)
+    """
+    tree = read(text, what)
+    node = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
+    if not isinstance(node.func, ast.Name):
+        raise ValueError(f"{shown(tree, text)} is no {what}: write a name, or a name with options")
+    if node.args:
+        raise ValueError(f"{shown(node.args[0], text)} has no name in {text!r}: write options as name=value")
+    name = node.func.id
+    if name not in known:
+        raise ValueError(unknown(what, name, known))
+    found = {word: literal(value, text) for word, value in options(node.keywords, text).items()}
+    for word in found:
+        if word not in known[name]:
+            raise ValueError(f"{name} has no option {word!r}{nearest(word, list(known[name]))}")
+    return name, found
 
 
 def chain(node: ast.expr, operator: type[ast.operator]) -> list[ast.expr]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noiseproof.atomic import write_text
 from noiseproof.noise import Manifest, corrupt, get
-from noiseproof.noise.atomic import write_text
 
 CLEAN = np.arange(1000) % 10
 

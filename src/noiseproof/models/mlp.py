@@ -14,8 +14,8 @@ from .input_shape import Values
 from .task import Task, image_size, in_channels, widths
 
 
-def mlp(*, hidden: str | int = "256,256", **task: Unpack[Task]) -> Classifier:
-    """Hidden layers of the widths given; ``hidden=""`` is softmax regression.
+def mlp(*, hidden: str | int = "256,256", norm: bool = False, **task: Unpack[Task]) -> Classifier:
+    """Hidden layers of the widths given; ``hidden=""`` is softmax regression; ``norm`` adds batch norm.
 
     A sample has in_channels * height * width values; for vectors leave image_size out.
 
@@ -29,5 +29,9 @@ def mlp(*, hidden: str | int = "256,256", **task: Unpack[Task]) -> Classifier:
     sizes = [values, *widths("hidden", hidden)]
     layers: list[nn.Module] = [nn.Flatten()]
     for inputs, outputs in pairwise(sizes):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
+        layers += [
+            nn.Linear(inputs, outputs),
+            *([nn.BatchNorm1d(outputs)] if norm else []),
+            nn.ReLU(inplace=True),
+        ]
     return Classifier(nn.Sequential(*layers), sizes[-1], Values(values), **task)

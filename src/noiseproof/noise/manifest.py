@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import write_text
 from .arrays import Integers, as_labels
-from .atomic import write_text
 
 FORMAT_VERSION = 2
 ADDED = {2: {"matrix"}}

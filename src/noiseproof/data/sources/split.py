@@ -7,6 +7,10 @@ from pathlib import Path
 SPLITS = ("train", "test")
 
 
+class NoSplitError(ValueError):
+    """The source has training data only."""
+
+
 def check_split(source: str, split: str) -> None:
     if split not in SPLITS:
         raise ValueError(f"{source}: split={split!r} is unknown, choose 'train' or 'test'")
@@ -20,11 +24,11 @@ def split_path(source: str, path: str, split: str) -> Path:
         'photos/test'
         >>> split_path("folder", "photos", "test")
         Traceback (most recent call last):
-        ValueError: folder: path='photos' has no test split: write {split} where the names differ, as in ...
+        noiseproof.data.sources.split.NoSplitError: folder: path='photos' has no test split: write {split} where the names differ, as in ...
     """
     check_split(source, split)
     if "{split}" not in path and split != "train":
-        raise ValueError(
+        raise NoSplitError(
             f"{source}: path={path!r} has no {split} split: write {{split}} where the names differ, as in"
             f' path="somewhere/{{split}}"'
         )

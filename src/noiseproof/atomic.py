@@ -1,0 +1,175 @@
+"""Files that are either the old one or the new one, never half of it.
+
+A write goes to a temporary file of the same folder, is flushed to the disk and renamed over the old file;
+then the folder is flushed, because the new name is an entry of the folder. A process killed in between leaves
+the old file and perhaps a temporary one, which ``sweep`` removes.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PREFIX, SUFFIX = ".noiseproof-", ".unfinished"
+"""Of temporary files: short, so that the file itself may have the longest name the disk allows."""
+INTACT = "what was there before is intact"
+IN_PLACE = "the new file is in place but might not outlive a power cut"
+CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
+FULL = "free space and run the same command again"
+CLOSED = "make the folder writable or choose another one"
+ADVICE = {
+    errno.ENOSPC: FULL,
+    errno.EDQUOT: FULL,
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f) or choose another disk",
+    errno.EROFS: CLOSED,
+    errno.EACCES: CLOSED,
+    errno.EPERM: CLOSED,
+    errno.ENOENT: "create the folder first",
+    errno.ENOTDIR: "a part of the path is a file, choose another folder",
+    errno.EEXIST: "a part of the path is a file, choose another folder",
+    errno.EISDIR: "it is a folder, choose another name",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace the content of ``path``, or create it; after any error the old content is still there.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_bytes(f"{folder}/a", b"new")
+        ...     print(os.listdir(folder), Path(folder, "a").read_bytes())
+        ['a'] b'new'
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.parent / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
+    with explained(path, len(data)):
+        try:
+            _write_new(temporary, data)
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    with explained(path, len(data), state=IN_PLACE):
+        _sync_folder(target.parent)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """The same for text, in UTF-8 and with line ends as they are."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_tensors(
+    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
+) -> None:
+    """The same for tensors, as a safetensors file; see ``tensor_bytes``."""
+    write_bytes(path, tensor_bytes(tensors, metadata))
+
+
+def tensor_bytes(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
+    """The content of a safetensors file: the same bytes for the same tensors and metadata, always.
+
+    Tensors may lie on any device, share memory and have any strides: each is stored whole.
+
+    Example:
+        >>> import torch
+        >>> from safetensors.torch import load
+        >>> load(tensor_bytes({"step": torch.tensor(3.0)}))
+        {'step': tensor(3.)}
+    """
+    from safetensors.torch import save
+
+    if "__metadata__" in tensors:
+        raise ValueError("a tensor cannot be called '__metadata__': safetensors keeps that name for itself")
+    data: bytes = save({name: _packed(name, tensor) for name, tensor in tensors.items()})
+    if not metadata:
+        return data
+    # safetensors itself writes several entries of metadata in a random order
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = {"__metadata__": dict(sorted(metadata.items())), **json.loads(data[8:start])}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data[start:]
+
+
+def sweep(folder: str | os.PathLike[str]) -> list[str]:
+    """Remove what killed processes left unfinished in a folder and the folders in it; return the names.
+
+    Only for a folder in which nobody else is writing now: hold its lock.
+    """
+    found = [path for path in Path(folder).rglob(f"{PREFIX}*{SUFFIX}") if path.is_file()]
+    for path in found:
+        path.unlink(missing_ok=True)
+    return sorted(path.name for path in found)
+
+
+@contextmanager
+def explained(
+    path: str | os.PathLike[str], size: int | None = None, *, state: str = INTACT
+) -> Iterator[None]:
+    """An OSError inside becomes one of the same kind and errno that names path, size and what to do."""
+    try:
+        yield
+    except OSError as problem:
+        amount = "" if size is None else f"{size:,} bytes to "
+        reason = problem.strerror or str(problem)
+        advice = ADVICE.get(problem.errno or 0, "mend that and run the same command again")
+        told = type(problem)(f"cannot write {amount}{os.fspath(path)}: {reason}; {advice}; {state}")
+        told.errno = problem.errno
+        raise told from problem
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        _sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows, or a folder one may write to but not read
+        return
+    try:
+        _sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync(descriptor: int) -> None:
+    """Flush to the disk; file systems that know no such thing are let be."""
+    try:
+        os.fsync(descriptor)
+    except OSError as problem:
+        if problem.errno not in CANNOT_SYNC:
+            raise
+
+
+def _packed(name: str, tensor: Tensor) -> Tensor:
+    """A dense copy in main memory: safetensors refuses shared memory and forgets lazy conjugation."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.is_meta or tensor.dtype == torch.complex128:
+        kind = ", ".join(map(str, (tensor.dtype, tensor.layout, tensor.device)))
+        raise ValueError(
+            f"tensor {name!r} ({kind}) cannot be stored: make it dense, on a device, not complex128"
+        )
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    return torch.empty(plain.shape, dtype=plain.dtype).copy_(plain)

@@ -1,0 +1,94 @@
+"""How hard the loss pulls: running sums over steps of the emphasis, on the device."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .rows import Rows
+
+TOTALS = ("pull", "rate", "clean_pull", "clean_rate", "noisy_pull", "noisy_rate")
+EPOCH = ("loss", "samples", "spread", "steps")
+
+
+class EmphasisMeter:
+    r"""Average update scale, signal to noise ratio and emphasis spread.
+
+    With learning rate :math:`\eta_i` of step i, batch :math:`B_i` and
+    :math:`g_s = \|\partial\ell_s/\partial z_s\|_1 = 2\cdot\mathrm{emphasis}`:
+
+    .. math:: \alpha_t = \frac{\sum_{i\le t}\eta_i\sum_{s\in B_i} g_s}{\sum_{i\le t}\eta_i|B_i|}, \qquad
+              \mathrm{snr} = \frac{\bar g_{\mathrm{clean}}}{\bar g_{\mathrm{noisy}}}
+
+    where each :math:`\bar g` is the same mean over samples labelled right, and wrong, since the first step.
+    The spread is the variance of g inside a batch, averaged over the batches of the epoch.
+
+    Example:
+        >>> meter = EmphasisMeter(torch.tensor([5, 6]), noisy=torch.tensor([False, True]))
+        >>> one = torch.tensor(1.0)
+        >>> meter.add(torch.tensor([5, 6]), emphasis=torch.tensor([0.5, 0.25]), loss=one, lr=0.1)
+        >>> found = meter.read()
+        >>> found["alpha"], found["snr"], found["emphasis_spread"], found["loss"]
+        (0.75, 2.0, 0.0625, 1.0)
+
+    Reference:
+        A Curriculum View of Robust Loss Functions, section 3.2, with the weight its formula leaves out;
+        Gradient Rescaling, definition 2
+    """
+
+    def __init__(self, index: Tensor, noisy: Tensor | None = None) -> None:
+        self.rows = Rows(index)
+        self.noisy = None if noisy is None else noisy.to(index.device)
+        self.total = torch.zeros(len(TOTALS), dtype=torch.float64, device=index.device)
+        self.epoch = torch.zeros(len(EPOCH), dtype=torch.float64, device=index.device)
+
+    def add(self, index: Tensor, *, emphasis: Tensor, loss: Tensor, lr: float | Tensor) -> None:
+        """One step: the emphasis (B,) of its samples, the mean loss, the learning rate."""
+        pull = 2 * emphasis.detach().double()
+        count = torch.full_like(pull[:1], len(pull)).sum()
+        if self.noisy is None:
+            noisy = torch.full_like(pull, torch.nan)
+        else:
+            noisy = self.noisy[self.rows.of(index)].double()
+        sums = [
+            pull.sum(),
+            count,
+            (pull * (1 - noisy)).sum(),
+            (1 - noisy).sum(),
+            (pull * noisy).sum(),
+            noisy.sum(),
+        ]
+        self.total += lr * torch.stack(sums)
+        spread = pull.var(correction=0)
+        self.epoch += torch.stack([loss.detach().double() * count, count, spread, torch.ones_like(count)])
+
+    def read(self) -> dict[str, float | None]:
+        """The numbers so far; None where there is nothing to divide by."""
+        total = dict(zip(TOTALS, self.total.tolist(), strict=True))
+        epoch = dict(zip(EPOCH, self.epoch.tolist(), strict=True))
+        clean = _ratio(total["clean_pull"], total["clean_rate"])
+        noisy = _ratio(total["noisy_pull"], total["noisy_rate"])
+        return {
+            "loss": _ratio(epoch["loss"], epoch["samples"]),
+            "alpha": _ratio(total["pull"], total["rate"]),
+            "clean_alpha": clean,
+            "noisy_alpha": noisy,
+            "snr": None if clean is None or noisy is None else _ratio(clean, noisy),
+            "emphasis_spread": _ratio(epoch["spread"], epoch["steps"]),
+        }
+
+    def forget(self) -> None:
+        """Begin the next epoch; alpha and snr go on."""
+        self.epoch.zero_()
+
+    def state(self) -> dict[str, Tensor]:
+        return {"total": self.total, "epoch": self.epoch}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.total.copy_(state["total"])
+        self.epoch.copy_(state["epoch"])
+
+
+def _ratio(above: float, below: float) -> float | None:
+    """None where the ratio is not a number."""
+    return above / below if below and below == below and above == above else None

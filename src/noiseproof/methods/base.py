@@ -1,0 +1,99 @@
+"""The interface between the one loop and everything that is more than a loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from torch import Tensor, nn
+
+from ..data import Batch
+from .printing import spec_of
+
+if TYPE_CHECKING:
+    from ..dynamics import Record
+
+
+class Outputs(NamedTuple):
+    """What one network said about a batch.
+
+    Shape:
+        logits (B, C) float32; features (B, D), None unless the method ``needs_features``; extra: whatever
+        a network of the user returns beside its logits
+    """
+
+    logits: Tensor
+    features: Tensor | None = None
+    extra: object = None
+
+
+class Situation(NamedTuple):
+    """What a method may know before training: given labels, never clean ones.
+
+    Shape:
+        label, index (N,) int64 on the device of the training
+    """
+
+    label: Tensor
+    index: Tensor  # type: ignore[assignment]
+    num_classes: int
+    num_features: int | None
+    """Width of the features; None unless the method ``needs_features``."""
+    epochs: int
+    seed: int
+
+
+class Method(nn.Module):
+    """What is minimised, when that is more than a loss.
+
+    Parameters of a method are trained with the network, its buffers are its memory: both are in its
+    ``state_dict`` and hence in every checkpoint. Per-sample memory is keyed by the permanent index.
+
+    The loop calls ``prepare`` once, ``loss`` for every batch, ``epoch_end`` after each epoch. For a
+    loop of your own, methods with one network and no need of features also have ``step``.
+    """
+
+    name: ClassVar[str]
+    networks: ClassVar[int] = 1
+    needs_features: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ()
+    """Names of what ``observed`` returns: columns of the record beside margin and prediction."""
+
+    def prepare(self, situation: Situation) -> None:
+        """Make room for memory and heads; called once, also before a checkpoint is restored."""
+
+    def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
+        """The mean loss of a batch; ``epoch`` counts from 1."""
+        raise NotImplementedError
+
+    def observed(self) -> dict[str, Tensor]:
+        """``columns`` for the samples of the last batch, (B,) each."""
+        return {}
+
+    def epoch_end(self, record: Record) -> None:
+        """After each epoch, with the record of that epoch alone."""
+
+    def step(self, logits: Tensor, target: Tensor, index: Tensor, epoch: int) -> Tensor:
+        """The mean loss, in a user's own loop."""
+        if self.networks != 1 or self.needs_features:
+            raise TypeError(
+                f"{self.name} needs more than logits: call loss((Outputs(logits, features),), batch, epoch)"
+            )
+        return self.loss((Outputs(logits),), Batch(logits, target, index), epoch)
+
+    @property
+    def emphasis_follows_margin(self) -> bool:
+        """Whether the emphasis of a sample is a function of its margin, so that it need not be recorded."""
+        return False
+
+    def __str__(self) -> str:
+        return spec_of(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def unprepared(method: Method) -> RuntimeError:
+    """What to raise where memory is used that ``prepare`` would have made."""
+    return RuntimeError(
+        f"{method.name} knows no training data yet: call prepare(Situation(...)) before the first batch"
+    )

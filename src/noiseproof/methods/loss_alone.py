@@ -1,0 +1,49 @@
+"""The simplest method: a loss."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..data import Batch
+from ..losses import CR, GR, Loss, MarginLoss
+from .base import Method, Outputs, Situation
+
+
+class LossAlone(Method):
+    """A loss as a method; ``cr`` without a prior gets the label frequencies of the training data.
+
+    Example:
+        >>> from noiseproof import losses
+        >>> method = LossAlone(losses.get("mae"))
+        >>> method.step(torch.zeros(2, 4), torch.tensor([0, 1]), torch.tensor([5, 6]), epoch=1)
+        tensor(1.5000)
+    """
+
+    name = "loss"
+
+    def __init__(self, criterion: Loss) -> None:
+        super().__init__()
+        self.criterion = criterion
+
+    def prepare(self, situation: Situation) -> None:
+        counts = torch.bincount(situation.label, minlength=situation.num_classes)
+        for part in self.criterion.modules():
+            if isinstance(part, CR) and part.prior is None:
+                part.prior = counts / counts.sum()
+
+    def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
+        found: Tensor = self.criterion(outputs[0].logits, batch.label, index=batch.index)
+        return found
+
+    @property
+    def emphasis_follows_margin(self) -> bool:
+        alone = isinstance(self.criterion, MarginLoss)
+        return alone and not any(_looks_at_batch(part) for part in self.criterion.modules())
+
+    def __str__(self) -> str:
+        return str(self.criterion)
+
+
+def _looks_at_batch(part: object) -> bool:
+    return isinstance(part, GR) and part.normalize == "batch"

@@ -1,0 +1,79 @@
+"""Every method by name: a plain dict you can read."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable
+
+from ..losses import LOSSES, Loss
+from ..losses import get as get_loss
+from .backward import Backward
+from .base import Method
+from .bootstrap import BootstrapHard, BootstrapSoft
+from .elr import ELR
+from .forward import Forward
+from .gls_sl import GLSSL
+from .joint import Joint
+from .loss_alone import LossAlone
+from .nal import NAL
+from .s_adaptation import SAdaptation
+from .selc import SELC
+from .spec import parse
+from .truncated_gce import PrunedGCE
+
+METHODS: dict[str, Callable[..., Method]] = {
+    "nal": NAL,
+    "elr": ELR,
+    "selc": SELC,
+    "bootstrap_soft": BootstrapSoft,
+    "bootstrap_hard": BootstrapHard,
+    "joint": Joint,
+    "forward": Forward,
+    "backward": Backward,
+    "s_adaptation": SAdaptation,
+    "gls_sl": GLSSL,
+    "truncated_gce": PrunedGCE,
+}
+_BUILT_IN = frozenset(METHODS)
+
+
+def get(spec: str | Method | Loss | None, *, loss: str | Loss = "ce") -> Method:
+    """A method from its spec, or the plain loss where there is none.
+
+    Args:
+        loss: the loss a method trains with, for those that take one as ``loss=``; the others have a loss
+            of their own and allow no other beside it.
+
+    Example:
+        >>> print(get(None, loss="gce(q=0.4)"))
+        gce(q=0.4)
+        >>> get("elr")
+        elr(beta=0.7, lam=3.0)
+        >>> get("gce")
+        Traceback (most recent call last):
+        ValueError: 'gce' is a loss, not a method: give it as loss
+    """
+    if isinstance(spec, Method):
+        return spec
+    if spec is None or isinstance(spec, Loss):
+        return LossAlone(get_loss(loss) if spec is None else spec)
+    if not isinstance(spec, str):
+        raise TypeError(f"a method is a spec string, a Method or a Loss, got {type(spec).__name__}")
+    name = spec.partition("(")[0].strip()
+    if name in LOSSES and name not in METHODS:
+        raise ValueError(f"{name!r} is a loss, not a method: give it as loss")
+    return parse(spec, METHODS, get_loss(loss))
+
+
+def register(name: str, factory: Callable[..., Method]) -> None:
+    """Make ``factory`` available under ``name`` in spec strings, where its parameters are options.
+
+    The names of the library cannot be taken; registering one's own name again replaces it.
+    """
+    if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
+        raise ValueError(f"{name!r} cannot name a method: use letters, digits and underscores")
+    if name in _BUILT_IN:
+        raise ValueError(f"{name!r} is a method of this library: choose another name")
+    if not callable(factory):
+        raise TypeError(f"the factory of {name!r} must be callable, got {factory!r}")
+    METHODS[name] = factory

@@ -1,0 +1,22 @@
+"""Reading method specs such as ``elr(beta=0.7, lam=3.0)``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+
+from ..grammar import call
+from ..losses import Loss
+from .base import Method
+
+
+def parse(text: str, known: Mapping[str, Callable[..., Method]], loss: Loss) -> Method:
+    """The method a spec names; one with a parameter ``loss`` gets the loss of the run."""
+    parameters = {name: list(inspect.signature(factory).parameters) for name, factory in known.items()}
+    allowed = {name: [word for word in words if word != "loss"] for name, words in parameters.items()}
+    name, found = call(text, "method", allowed)
+    if "loss" in parameters[name]:
+        return known[name](**found, loss=loss)
+    if str(loss) != "ce":
+        raise ValueError(f"{name} has a loss of its own: leave out loss={str(loss)!r}")
+    return known[name](**found)

@@ -1,0 +1,133 @@
+"""Several runs, side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..dynamics.run_folder import CONFIG, RESULT
+from .compare_table import Comparison, Outcome
+from .compare_workers import train_all, train_one
+from .config import Config
+from .device import pick_device
+from .interrupt import Interrupted, Interruption
+from .keeper import RunExistsError
+from .out import run_folder
+from .run import Run
+
+
+class ComparisonStopped(Interrupted):
+    """A comparison that was asked to stop: finished runs stay, the others have saved where they were."""
+
+    def __init__(self, number: int, finished: int, runs: int) -> None:
+        super().__init__(number, Path(), epoch=0, step=0)
+        name = str(self).partition(" after ")[0]
+        self.args = (f"{name} with {finished} of {runs} runs finished; run the same command to go on",)
+
+
+class ComparisonWatcher:
+    """Does nothing; subclasses show how a comparison gets on."""
+
+    def begin(self, configs: Sequence[Config], kept: int) -> None:
+        """So many of the runs were finished before."""
+
+    def news(self, config: Config, what: str, details: Any) -> None:
+        """Of a run: ``begin`` (steps done, steps), ``share`` done, ``epoch`` metrics, ``finished``, ``failed``."""
+
+    def end(self) -> None:
+        """No run is left, or the comparison was stopped."""
+
+
+def compare(
+    configs: Sequence[Config], *, jobs: int | None = None, watcher: ComparisonWatcher | None = None
+) -> Comparison:
+    """Train every config and set the results side by side, mean and deviation over seeds.
+
+    Runs that are finished are kept and not run again, interrupted ones go on. A run that fails, or whose
+    process is killed, is in ``failed`` of the result and does not stop the others.
+
+    Args:
+        configs: as ``grid`` makes them; runs that differ in their seed alone make one row.
+        jobs: runs at the same time, each in its own process; by default as many as there are cores, or 1
+            where runs use a GPU. 1 trains in this process. More need the usual
+            ``if __name__ == "__main__":`` in scripts.
+        watcher: is told of the progress.
+
+    Example:
+        >>> import tempfile
+        >>> from noiseproof.train.compare_grid import grid
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     runs = grid(Config(noise="pair(0.2)", epochs=1), losses=["ce", "mae"], seeds=1, out=folder)
+        ...     [(row.name, row.seeds) for row in compare(runs, jobs=1).rows]
+        [('ce', [0]), ('mae', [0])]
+    """
+    watcher, folders = watcher or ComparisonWatcher(), [run_folder(config) for config in configs]
+    if not configs:
+        raise ValueError("there is nothing to compare: give at least one config")
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise ValueError("two runs of a comparison have the same folder: give each its own out, as grid does")
+    left = [number for number, config in enumerate(configs) if not _is_finished(config, folders[number])]
+    problems: dict[int, str] = {}
+
+    def tell(number: int, what: str, details: Any) -> None:
+        if what == "failed":
+            problems[number] = str(details)
+        watcher.news(configs[number], what, details)
+
+    watcher.begin(configs, len(configs) - len(left))
+    try:
+        with Interruption() as interruption:
+            _train([(number, configs[number]) for number in left], jobs, tell, interruption)
+    finally:
+        watcher.end()
+    if interruption.received is not None:
+        raise ComparisonStopped(interruption.received, sum(map(_has_result, folders)), len(folders))
+    return Comparison(
+        [
+            Outcome(config, folder, None if number in problems else Run(folder).result, problems.get(number))
+            for number, (config, folder) in enumerate(zip(configs, folders, strict=True))
+        ]
+    )
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def usual_jobs(configs: Sequence[Config]) -> int:
+    """One where a GPU is used, else one for each core."""
+    return 1 if any(pick_device(config.device).type != "cpu" for config in configs[:1]) else cores()
+
+
+def _train(runs: list[tuple[int, Config]], jobs: int | None, tell: Any, interruption: Interruption) -> None:
+    if not runs:
+        return
+    jobs = usual_jobs([config for _, config in runs]) if jobs is None else jobs
+    if jobs < 1:
+        raise ValueError(f"jobs={jobs} must be at least 1")
+    if jobs > 1:
+        train_all(runs, jobs, tell, interruption, max(1, cores() // jobs))
+        return
+    for number, config in runs:
+        try:
+            train_one(config, lambda what, details, number=number: tell(number, what, details))  # type: ignore[misc]
+        except Interrupted as stop:
+            interruption.received = stop.number
+        if interruption.received is not None:
+            return
+
+
+def _has_result(folder: Path) -> bool:
+    return (folder / RESULT).is_file()
+
+
+def _is_finished(config: Config, folder: Path) -> bool:
+    if not (folder / CONFIG).is_file():
+        return False
+    if found := Config.load(folder / CONFIG).differences(config):
+        raise RunExistsError(f"{folder} is a run of another config ({'; '.join(found)}): choose another out")
+    return _has_result(folder)

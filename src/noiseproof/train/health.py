@@ -1,0 +1,51 @@
+"""A run that has become infinite stops and says where; its last checkpoint stays."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..data import Batch
+from .order import epoch_order
+from .session import Session
+
+SHOWN = 8
+
+
+class NonFiniteError(ArithmeticError):
+    """The network or the loss returned NaN or infinity."""
+
+
+def note_health(session: Session, values: Tensor, batch: Batch, what: str) -> None:
+    """On the CPU raise at once; on a GPU keep the first bad step on the device, without waiting for it."""
+    finite = values.detach().isfinite().all()
+    if session.device.type == "cpu":
+        if not bool(finite):
+            rows = values.detach().isfinite().reshape(len(values), -1).all(1) if values.dim() else None
+            index = batch.index if rows is None else batch.index[~rows]
+            raise _error(session, what, session.epoch, session.batch, index)
+        return
+    is_first = ~finite & (session.first_bad < 0)
+    session.first_bad.copy_(torch.where(is_first, session.batch, session.first_bad))
+
+
+def check_health(session: Session) -> None:
+    """Read the flag of the device: once per epoch, and before anything is saved."""
+    if session.device.type == "cpu":
+        return
+    place = int(session.first_bad)
+    if place >= 0:
+        order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)
+        start, stop = session.bounds[place]
+        raise _error(session, "logits or loss", session.epoch, place, session.train.index[order[start:stop]])
+
+
+def _error(session: Session, what: str, epoch: int, batch: int, index: Tensor) -> NonFiniteError:
+    numbers = index.tolist()
+    shown = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
+    step = (epoch - 1) * len(session.bounds) + batch + 1
+    return NonFiniteError(
+        f"the {what} became infinite or NaN in epoch {epoch}, step {step}, with samples {shown}: lower lr"
+        f" ({session.config.lr:g}), set clip (5 is common) or look at these samples; the last checkpoint is"
+        " intact"
+    )

@@ -1,0 +1,89 @@
+"""Stopping politely: the first SIGTERM or ctrl-C is a wish that the loop grants, the second an order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from typing_extensions import Self
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Interruption:
+    """Context manager in which the first SIGTERM or SIGINT only sets ``received``.
+
+    The loop looks at ``received`` after each step, saves, and ends with ``exit_code`` (143 or 130, as shells
+    count: 128 + number of the signal). A second signal of either kind ends the process at once. Signals that
+    the process was started to ignore (``nohup``, a shell's background jobs) stay ignored; outside the main
+    thread, where Python has no signals, nothing is done.
+
+    Example:
+        >>> with Interruption() as interruption:
+        ...     signal.raise_signal(signal.SIGTERM)
+        ...     interruption.received, interruption.exit_code
+        (15, 143)
+    """
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self._before: dict[int, Any] = {}
+
+    @property
+    def exit_code(self) -> int:
+        """0 while no signal came."""
+        return 0 if self.received is None else 128 + self.received
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                before = signal.getsignal(number)
+                if before not in (signal.SIG_IGN, None):
+                    self._before[number] = before
+                    signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.received is None:
+            self.received = number
+            return
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+        os._exit(128 + number)
+
+
+class Interrupted(Exception):  # noqa: N818 - it is no error
+    """A run that was asked to stop, has saved where it was, and can go on.
+
+    Example:
+        >>> stop = Interrupted(15, "runs/a", epoch=3, step=120)
+        >>> print(stop, stop.exit_code)
+        stopped by SIGTERM after epoch 3, step 120; run the same command to go on 143
+    """
+
+    def __init__(self, number: int, folder: str | os.PathLike[str], *, epoch: int, step: int) -> None:
+        name = signal.Signals(number).name
+        super().__init__(f"stopped by {name} after epoch {epoch}, step {step}; run the same command to go on")
+        self.number, self.folder, self.epoch, self.step = number, Path(folder), epoch, step
+
+    @property
+    def exit_code(self) -> int:
+        return 128 + self.number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _interrupted, (self.number, self.folder, self.epoch, self.step)
+
+
+def _interrupted(number: int, folder: Path, epoch: int, step: int) -> Interrupted:
+    return Interrupted(number, folder, epoch=epoch, step=step)

@@ -1,0 +1,114 @@
+"""Append-only JSON lines: a line is there as a whole or, after a kill, cut and then dropped on reading.
+
+A cut line cannot be taken for a whole one: no part of a JSON object but the whole of it is a JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from .. import atomic
+
+
+def append(path: str | os.PathLike[str], entry: Mapping[str, object], *, sync: bool = False) -> None:
+    """Add one line; NaN and infinities become null; ``sync`` also flushes it to the disk.
+
+    A line that a killed process left cut is removed first, and so is this one if the disk gets full.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     append(f"{folder}/metrics.jsonl", {"epoch": 1, "loss": float("nan")})
+        ...     read(f"{folder}/metrics.jsonl")
+        [{'epoch': 1, 'loss': None}]
+    """
+    line = (json.dumps(_plain(entry, "entry"), allow_nan=False) + "\n").encode()
+    with atomic.explained(path, len(line)):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            end = _mended(descriptor)
+            try:
+                while line:
+                    line = line[os.write(descriptor, line) :]
+                if sync:
+                    os.fsync(descriptor)
+            except BaseException:
+                with suppress(OSError):
+                    os.ftruncate(descriptor, end)
+                raise
+        finally:
+            os.close(descriptor)
+
+
+def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """All whole lines; none if there is no file. A damaged line before the end is a ValueError."""
+    return [entry for line, entry in _parsed(Path(path))]
+
+
+def keep(path: str | os.PathLike[str], wanted: Callable[[dict[str, Any]], bool]) -> None:
+    """Write the file anew, atomically, with the ``wanted`` lines only, byte for byte as they were."""
+    if not Path(path).exists():
+        return
+    content = b"".join(line + b"\n" for line, entry in _parsed(Path(path)) if wanted(entry))
+    if content != Path(path).read_bytes():
+        atomic.write_bytes(path, content)
+
+
+def _parsed(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
+    *lines, last = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    found = []
+    for number, line in enumerate(lines, 1):
+        entry = _entry(line)
+        if entry is None and line.strip():
+            raise ValueError(f"{path}, line {number} is damaged: {line[:60]!r}; mend or remove that line")
+        if entry is not None:
+            found.append((line, entry))
+    entry = _entry(last)
+    return found if entry is None else [*found, (last, entry)]
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _mended(descriptor: int) -> int:
+    """Bring the file to the end of a line, return its size: a whole last line is ended, a cut one removed."""
+    size = os.fstat(descriptor).st_size
+    start, tail = size, b""
+    while start > 0 and b"\n" not in tail:
+        start = max(0, start - 65536)
+        os.lseek(descriptor, start, os.SEEK_SET)
+        tail = os.read(descriptor, size - start)
+    last = tail.rpartition(b"\n")[2]
+    if not last:
+        return size
+    if _entry(last) is not None:
+        os.write(descriptor, b"\n")
+        return size + 1
+    os.ftruncate(descriptor, size - len(last))
+    return size - len(last)
+
+
+def _plain(value: object, path: str) -> object:
+    if isinstance(value, Mapping):
+        wrong = [key for key in value if not isinstance(key, str)]
+        if wrong:
+            raise TypeError(f"{path} has the key {wrong[0]!r}: keys of JSON are strings")
+        return {key: _plain(part, f"{path}[{key!r}]") for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part, f"{path}[{place}]") for place, part in enumerate(value)]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
+    raise TypeError(f"{path} is a {type(value).__name__}: give plain numbers, for example with .item()")

@@ -1,0 +1,139 @@
+"""One writer per run folder, by a lock that the system itself takes back when the process dies."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import sys
+import warnings
+from datetime import datetime, timezone
+from pathlib import Path
+
+from typing_extensions import Self
+
+from .. import atomic
+
+CANNOT_LOCK = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK}
+WINDOWS_PLACE = 1 << 30
+"""Windows keeps others from reading locked bytes, so one far behind the text is locked."""
+
+
+class RunLockedError(RuntimeError):
+    """Somebody else is writing to the run folder."""
+
+
+class RunLock:
+    """Context manager that only one process, and only once, can be inside of per folder.
+
+    The file ``lock`` stays in the folder, empty when nobody is inside: removing it would let a third process
+    lock a new file while a second one waits for the old.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, RunLock(folder), RunLock(folder):
+        ...     pass
+        Traceback (most recent call last):
+        noiseproof.train.lock.RunLockedError: ... is being written by process ... on host ... since ...
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> Self:
+        with atomic.explained(self.folder / "lock"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if not _try_lock(descriptor, self.folder):
+                raise RunLockedError(
+                    f"{self.folder} is being written by {_owner(descriptor)};"
+                    " wait for it or choose another --out"
+                )
+            _write_owner(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        _HELD.add(self)
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        _HELD.discard(self)
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            try:
+                os.ftruncate(descriptor, 0)
+                _unlock(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+_HELD: set[RunLock] = set()
+
+
+def _let_go_in_child() -> None:
+    """A forked child shares the lock and would keep it after the death of its parent."""
+    for lock in _HELD:
+        if lock._descriptor is not None:
+            os.close(lock._descriptor)
+            lock._descriptor = None
+    _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+def _owner(descriptor: int) -> str:
+    try:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        told = json.loads(os.read(descriptor, 10_000))
+        return f"process {told['pid']} on host {told['host']} since {told['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"  # which has the lock but has not written its name yet
+
+
+def _write_owner(descriptor: int) -> None:
+    since = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    owner = {"host": socket.gethostname(), "pid": os.getpid(), "since": since}
+    os.ftruncate(descriptor, 0)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, (json.dumps(owner) + "\n").encode())
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int, folder: Path) -> bool:
+        os.lseek(descriptor, WINDOWS_PLACE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, WINDOWS_PLACE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int, folder: Path) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            return False
+        except OSError as problem:
+            if problem.errno not in CANNOT_LOCK:
+                raise
+            warnings.warn(
+                f"{folder} is on a disk without locks: let only one process write to it", stacklevel=3
+            )
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,0 +1,52 @@
+"""Optimisers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from ..grammar import call
+
+if TYPE_CHECKING:
+    from .config import Config
+
+OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, type]]] = {
+    "sgd": (torch.optim.SGD, {"nesterov": bool, "dampening": float}),
+    "adam": (torch.optim.Adam, {"beta1": float, "beta2": float, "eps": float, "amsgrad": bool}),
+    "adamw": (torch.optim.AdamW, {"beta1": float, "beta2": float, "eps": float, "amsgrad": bool}),
+}
+"""Name to class and the options its spec may have."""
+
+
+def make_optimizer(config: Config, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """The optimiser a config asks for; lr, momentum and weight decay are settings of their own."""
+    name, chosen = parse_optimizer(config.optimizer)
+    chosen |= {"lr": config.lr, "weight_decay": config.weight_decay}
+    if name == "sgd":
+        chosen["momentum"] = config.momentum
+    else:
+        chosen["betas"] = (chosen.pop("beta1", 0.9), chosen.pop("beta2", 0.999))
+    try:
+        return OPTIMIZERS[name][0](list(parameters), **chosen)
+    except ValueError as problem:
+        raise ValueError(f"optimizer={config.optimizer!r}: {problem}") from None
+
+
+def parse_optimizer(spec: str) -> tuple[str, dict[str, Any]]:
+    """Name and options.
+
+    Example:
+        >>> parse_optimizer("sgd(nesterov=True)")
+        ('sgd', {'nesterov': True})
+    """
+    name, found = call(spec, "optimizer", {name: kinds for name, (_, kinds) in OPTIMIZERS.items()})
+    for word, value in found.items():
+        kind = OPTIMIZERS[name][1][word]
+        if not isinstance(value, bool if kind is bool else (int, float)) or isinstance(value, bool) != (
+            kind is bool
+        ):
+            raise TypeError(f"{name}: {word}={value!r} must be a {kind.__name__}")
+    return name, found

@@ -1,0 +1,54 @@
+"""In which order samples are visited: a function of seed, epoch and sample numbers alone."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ..counter import draw
+
+ORDER, SPLIT = 1 << 20, (1 << 20) + 1
+"""Streams of random numbers, apart from those of augmentation."""
+
+
+def epoch_order(index: Tensor, *, seed: int, epoch: int) -> Tensor:
+    """Positions in the order of this epoch (counted from 1): a random permutation without a generator.
+
+    Shape:
+        index (N,) permanent numbers; result (N,) int64 on the same device
+    Example:
+        >>> import torch
+        >>> epoch_order(torch.arange(5), seed=0, epoch=1)
+        tensor([...])
+    """
+    return draw(seed=seed, epoch=epoch, index=index, stream=ORDER).argsort(stable=True)
+
+
+def batch_bounds(samples: int, batch_size: int) -> list[tuple[int, int]]:
+    """Where the batches of an epoch begin and end; all samples, none twice.
+
+    A last batch of one sample joins the one before: batch norm cannot train on a single sample.
+
+    Example:
+        >>> batch_bounds(9, 4), batch_bounds(10, 4)
+        ([(0, 4), (4, 9)], [(0, 4), (4, 8), (8, 10)])
+    """
+    starts = list(range(0, samples, batch_size))
+    if len(starts) > 1 and batch_size > 1 and samples - starts[-1] == 1:
+        starts.pop()
+    return list(zip(starts, [*starts[1:], samples], strict=True))
+
+
+def split_positions(index: Tensor, share: float, *, seed: int) -> tuple[Tensor, Tensor]:
+    """Positions that are kept and positions put aside, both in ascending order.
+
+    Example:
+        >>> import torch
+        >>> kept, aside = split_positions(torch.arange(10), 0.3, seed=0)
+        >>> len(kept), len(aside)
+        (7, 3)
+    """
+    order = draw(seed=seed, epoch=0, index=index, stream=SPLIT).argsort(stable=True)
+    count = round(share * len(index))
+    if not 0 < count < len(index):
+        raise ValueError(f"validation={share} of {len(index)} samples leaves one side empty")
+    return order[count:].sort().values, order[:count].sort().values

@@ -1,0 +1,26 @@
+"""Where a run goes when nobody says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from .config import NEUTRAL, Config
+
+
+def run_folder(config: Config) -> Path:
+    """``out``, or a folder under runs/ whose name tells the run and ends in a hash of all its settings.
+
+    Example:
+        >>> run_folder(Config(noise="symmetric(0.4)", loss="gce(q=0.7)", seed=3)).as_posix()
+        'runs/digits-symmetric-0.4-gce-q-0.7-seed3-...'
+    """
+    if config.out is not None:
+        return Path(config.out).expanduser()
+    parts = [config.data, config.noise, config.method or config.loss]
+    words = [re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.") for part in parts if part]
+    settings = {name: value for name, value in config.to_dict().items() if name not in NEUTRAL}
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+    return Path("runs", f"{'-'.join(words)[:100]}-seed{config.seed}-{digest}")

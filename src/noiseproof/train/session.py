@@ -1,0 +1,162 @@
+"""Everything that changes while a run trains, and how to save and restore it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import methods, models
+from ..data import Batch
+from ..data.inputs import streams
+from ..dynamics import EmphasisMeter, Record, Recorder
+from ..losses import margin
+from ..methods import Outputs, Situation
+from ..models import forward_with_features
+from .config import Config
+from .optimizer import make_optimizer
+from .order import batch_bounds
+from .schedule import Moment, get_schedule
+from .task import Task
+from .views import Views
+
+
+class Session:
+    """Network, method, optimiser, record and the place in time.
+
+    ``epoch`` counts from 1 and is the one under way, ``batch`` the batches of it that are done, ``step``
+    all steps done.
+    """
+
+    def __init__(
+        self, config: Config, task: Task, device: torch.device, model: nn.Module | None = None
+    ) -> None:
+        self.config, self.device = config, device
+        self.views = Views(config, task.train.sample_shape)
+        self.train = task.train if streams(task.train.inputs) else task.train.to(device)
+        self.bounds = batch_bounds(len(self.train), config.batch_size)
+        self.model = self._network(task, model).to(device)
+        self.method = methods.get(config.method, loss=config.loss)
+        self._prepare_method(task)
+        self.parameters = [*self.model.parameters(), *self.method.parameters()]
+        self.optimizer = make_optimizer(config, self.parameters)
+        index, clean = self.train.index.to(device), task.train.clean_label
+        emphasis = () if self.method.emphasis_follows_margin else ("emphasis",)
+        self.recorder = Recorder(index, (*emphasis, *self.method.columns))
+        self.meter = EmphasisMeter(index, None if clean is None else task.train.label != clean)
+        self.first_bad = torch.full((), -1, dtype=torch.int64, device=device)
+        self.schedule = get_schedule(config.schedule)
+        self.epoch, self.batch, self.step = 1, 0, 0
+        self.best: dict[str, Any] | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole run."""
+        return self.config.iterations or (self.config.epochs or 0) * len(self.bounds)
+
+    @property
+    def epochs(self) -> int:
+        return -(-self.steps // len(self.bounds))
+
+    def _network(self, task: Task, model: nn.Module | None) -> nn.Module:
+        shape, config = self.views.model_shape(task.train), self.config
+        if model is not None:
+            return models.get(model, num_classes=shape["num_classes"])
+        return models.get(
+            config.model, dropout=config.dropout, weights=config.weights, seed=config.seed, **shape
+        )
+
+    def _prepare_method(self, task: Task) -> None:
+        width = None
+        if self.method.needs_features:
+            probe = self.views.evaluation(task.train.batch([0, 0][: len(task.train)]).input.to(self.device))
+            with torch.inference_mode():
+                self.model.eval()
+                width = forward_with_features(self.model, probe)[1].shape[1]
+        self.method.prepare(
+            Situation(
+                label=task.train.label.to(self.device),
+                index=task.train.index.to(self.device),
+                num_classes=task.train.num_classes,
+                num_features=width,
+                epochs=self.epochs,
+                seed=self.config.seed,
+            )
+        )
+        self.method.to(self.device)
+
+    def set_learning_rate(self) -> float:
+        """The rate of the step to come, put into the optimiser."""
+        now = Moment(step=self.step, steps=self.steps, epoch=self.epoch - 1, epochs=self.epochs)
+        rate = self.schedule(now, self.config.lr)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        return rate
+
+    def outputs(self, inputs: Tensor) -> Outputs:
+        """What the network says; logits always in fp32, so that the loss is."""
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+            if self.method.needs_features:
+                logits, features = forward_with_features(self.model, inputs)
+                return Outputs(logits.float(), features.float())
+            return Outputs(self.model(inputs).float())
+
+    def observe(self, batch: Batch, logits: Tensor, loss: Tensor, lr: float) -> None:
+        """Record the batch after its backward pass, by tensor operations on the device alone."""
+        gradient = logits.new_zeros(logits.shape) if logits.grad is None else logits.grad
+        emphasis = gradient.abs().sum(1) * (len(batch.label) / 2)
+        logits = logits.detach()
+        self.meter.add(batch.index, emphasis=emphasis, loss=loss, lr=lr)
+        self.recorder.write(
+            batch.index,
+            margin(logits, batch.label),
+            logits.argmax(1),
+            {"emphasis": emphasis, **self.method.observed()},
+        )
+
+    def end_epoch(self) -> None:
+        """Tell the method, and begin the next epoch."""
+        columns = {name: values.unsqueeze(0) for name, values in self.recorder.state().items()}
+        self.method.epoch_end(
+            Record(
+                index=self.train.index,
+                label=self.train.label,
+                clean_label=None,
+                class_names=self.train.class_names,
+                margin=columns.pop("margin"),
+                prediction=columns.pop("prediction"),
+                extra=columns,
+            )
+        )
+        self.recorder.forget()
+        self.meter.forget()
+        self.epoch, self.batch = self.epoch + 1, 0
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as nested dicts of tensors and plain values."""
+        random = {"cpu": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            random["cuda"] = torch.cuda.get_rng_state(self.device)
+        return {
+            "model": self.model.state_dict(),
+            "method": self.method.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "recorder": self.recorder.state(),
+            "meter": self.meter.state(),
+            "random": random,
+            "place": {"epoch": self.epoch, "batch": self.batch, "step": self.step},
+            "best": self.best,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.method.load_state_dict(state["method"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.recorder.restore(state["recorder"])
+        self.meter.restore(state["meter"])
+        torch.set_rng_state(state["random"]["cpu"])
+        if "cuda" in state["random"] and self.device.type == "cuda":
+            torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
+        self.epoch, self.batch, self.step = (state["place"][name] for name in ("epoch", "batch", "step"))
+        self.best = state["best"]

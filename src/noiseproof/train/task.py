@@ -1,0 +1,95 @@
+"""From a config to the data of a run: load, make labels wrong if asked, put validation data aside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import noise
+from ..data import LabelledData, load
+from ..data.sources.split import NoSplitError
+from .config import Config
+from .fingerprint import fingerprint
+from .order import split_positions
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is learned from, what chooses, what is only measured."""
+
+    train: LabelledData
+    validation: LabelledData | None
+    test: LabelledData | None
+    noise: dict[str, Any] | None = field(default=None)
+    """Manifest of the noise added, None where labels are as they came."""
+
+    def facts(self) -> dict[str, Any]:
+        """What the manifest of the run says of the data."""
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {
+            "name": self.train.name,
+            "class_names": list(self.train.class_names),
+            "sample_shape": list(self.train.sample_shape),
+            **{part: None if data is None else fingerprint(data) for part, data in parts.items()},
+        }
+
+
+def make_task(config: Config, data: LabelledData | None = None, test: LabelledData | None = None) -> Task:
+    """The data of a run; what is given takes the place of what the config names."""
+    whole = load(config.data) if data is None else data
+    tested = _test_data(config, data) if test is None else test
+    if tested is not None and tested.class_names != whole.class_names:
+        raise ValueError(
+            f"the test data has classes {_few(tested.class_names)},"
+            f" the training data {_few(whole.class_names)}"
+        )
+    noisy, manifest = _with_noise(whole, config)
+    if not config.validation:
+        return Task(noisy, None, tested, manifest)
+    kept, aside = split_positions(noisy.index, config.validation, seed=config.seed)
+    return Task(noisy.subset(kept), _validation(noisy.subset(aside), config), tested, manifest)
+
+
+def _with_noise(data: LabelledData, config: Config) -> tuple[LabelledData, dict[str, Any] | None]:
+    if config.noise is None:
+        return data, None
+    truth = data.label if data.clean_label is None else data.clean_label
+    found = noise.corrupt(
+        truth,
+        config.noise,
+        num_classes=data.num_classes,
+        seed=config.seed if config.noise_seed is None else config.noise_seed,
+        groups=data.groups,
+        inputs=data.inputs,
+        exact=config.exact_noise,
+        index=data.index,
+    )
+    if found.open_set is not None:
+        raise ValueError(
+            f"noise={config.noise!r} replaces inputs, which needs foreign ones: use noise.replace_inputs and"
+            " give the result as data=..."
+        )
+    return data.with_labels(found.labels, clean_label=truth), dict(vars(found.manifest))
+
+
+def _validation(data: LabelledData, config: Config) -> LabelledData:
+    if config.validation_labels == "given":
+        return data
+    if data.clean_label is None:
+        raise ValueError("validation_labels='clean' needs data with clean labels; this one has none")
+    return data.with_labels(data.clean_label)
+
+
+def _test_data(config: Config, data: LabelledData | None) -> LabelledData | None:
+    if config.test is not None:
+        return None if config.test == "none" else load(config.test, split="test")
+    if data is not None:
+        return None
+    try:
+        return load(config.data, split="test")
+    except NoSplitError:
+        return None
+
+
+def _few(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (f", ... ({len(names)})" if len(names) > 5 else "")

@@ -1,0 +1,75 @@
+"""Average update scale, signal to noise ratio and spread against the sums written out."""
+
+import pytest
+import torch
+
+from noiseproof.dynamics import EmphasisMeter
+
+NOISY = torch.tensor([True, False, False, True, False])
+STEPS = [([0, 1, 2], 0.1), ([3, 4], 0.1), ([4, 0], 0.02), ([1], 0.5)]
+
+
+def run(meter, steps=STEPS, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    seen = []
+    for rows, lr in steps:
+        emphasis = torch.rand(len(rows), generator=generator, dtype=torch.float64)
+        meter.add(10 + torch.tensor(rows), emphasis=emphasis, loss=emphasis.mean(), lr=lr)
+        seen += [(row, lr, 2 * e) for row, e in zip(rows, emphasis.tolist(), strict=True)]
+    return seen
+
+
+def mean(seen):
+    return sum(lr * pull for _, lr, pull in seen) / sum(lr for _, lr, _ in seen)
+
+
+def test_alpha_and_snr_are_means_weighted_by_the_learning_rate():
+    meter = EmphasisMeter(10 + torch.arange(5), NOISY)
+    seen = run(meter)
+    found = meter.read()
+    clean, noisy = [s for s in seen if not NOISY[s[0]]], [s for s in seen if NOISY[s[0]]]
+    assert found["alpha"] == pytest.approx(mean(seen))
+    assert found["clean_alpha"] == pytest.approx(mean(clean))
+    assert found["noisy_alpha"] == pytest.approx(mean(noisy))
+    assert found["snr"] == pytest.approx(mean(clean) / mean(noisy))
+
+
+def test_loss_and_spread_are_those_of_the_epoch():
+    meter = EmphasisMeter(torch.arange(4))
+    meter.add(torch.arange(2), emphasis=torch.tensor([9.0, 5.0]), loss=torch.tensor(100.0), lr=1.0)
+    meter.forget()
+    meter.add(torch.arange(3), emphasis=torch.tensor([0.0, 0.5, 1.0]), loss=torch.tensor(4.0), lr=1.0)
+    meter.add(torch.arange(1), emphasis=torch.tensor([3.0]), loss=torch.tensor(8.0), lr=1.0)
+    found = meter.read()
+    assert found["loss"] == pytest.approx((3 * 4 + 8) / 4)
+    assert found["emphasis_spread"] == pytest.approx((2 / 3 + 0) / 2)
+    assert found["alpha"] == pytest.approx(2 * (9 + 5 + 1.5 + 3) / 6)
+
+
+def test_without_clean_labels_there_is_no_ratio():
+    meter = EmphasisMeter(10 + torch.arange(5))
+    run(meter)
+    found = meter.read()
+    assert found["alpha"] is not None
+    assert [found[name] for name in ("snr", "clean_alpha", "noisy_alpha")] == [None] * 3
+
+
+@pytest.mark.parametrize("noisy", [torch.zeros(5, dtype=torch.bool), torch.ones(5, dtype=torch.bool)])
+def test_one_kind_of_samples_gives_no_ratio(noisy):
+    meter = EmphasisMeter(10 + torch.arange(5), noisy)
+    run(meter)
+    assert meter.read()["snr"] is None
+
+
+def test_saved_in_the_middle_it_goes_on_with_the_same_bits():
+    whole, first, second = (EmphasisMeter(10 + torch.arange(5), NOISY) for _ in range(3))
+    run(whole)
+    run(whole, seed=1)
+    run(first)
+    second.restore({name: value.clone() for name, value in first.state().items()})
+    run(second, seed=1)
+    assert second.read() == whole.read()
+
+
+def test_before_the_first_step_nothing_is_known():
+    assert set(EmphasisMeter(torch.arange(2)).read().values()) == {None}

@@ -1,0 +1,82 @@
+"""The record on disk, and what follows from it."""
+
+import pytest
+import torch
+
+from noiseproof import losses
+from noiseproof.dynamics import Record
+from noiseproof.dynamics.record import MERGED, epoch_files, merge, save_epoch, save_samples
+
+
+def write(folder, epochs=3, clean=True):
+    index, label = torch.tensor([4, 9]), torch.tensor([0, 1])
+    save_samples(folder, index, label, torch.tensor([1, 1]) if clean else None, ("a", "b\n<c>"))
+    for epoch in range(1, epochs + 1):
+        columns = {"margin": torch.tensor([epoch, -epoch]).half(), "tau": torch.full((2,), 0.5).half()}
+        save_epoch(folder, epoch, columns | {"prediction": torch.tensor([epoch, 1], dtype=torch.int32)})
+
+
+def check(record):
+    assert record.index.tolist() == [4, 9]
+    assert record.class_names == ("a", "b\n<c>")
+    assert record.margin.tolist() == [[1, -1], [2, -2], [3, -3]]
+    assert record.prediction.tolist() == [[1, 1], [2, 1], [3, 1]]
+    assert record.flipped.tolist() == [True, False]
+    assert record.extra["tau"].shape == (3, 2)
+    assert repr(record) == "Record(3 epochs of 2 samples, 2 classes)"
+
+
+def test_the_same_before_and_after_merging(tmp_path):
+    write(tmp_path)
+    check(Record.load(tmp_path))
+    merge(tmp_path)
+    for file in epoch_files(tmp_path):
+        file.unlink()
+    check(Record.load(tmp_path))
+
+
+def test_merging_again_after_a_kill_loses_nothing(tmp_path):
+    write(tmp_path)
+    merge(tmp_path)
+    merge(tmp_path)
+    epoch_files(tmp_path)[1].unlink()
+    check(Record.load(tmp_path))
+
+
+def test_before_the_first_epoch_it_is_empty(tmp_path):
+    write(tmp_path, epochs=0, clean=False)
+    record = Record.load(tmp_path)
+    assert (record.epochs, len(record), record.flipped) == (0, 2, None)
+    merge(tmp_path)
+    assert not (tmp_path / MERGED).exists()
+
+
+def test_emphasis_follows_from_the_margin_or_is_recorded(tmp_path):
+    write(tmp_path)
+    record = Record.load(tmp_path)
+    p = torch.sigmoid(record.margin.float())
+    closed = {"ce": 1 - p, "mae": 2 * p * (1 - p), "unit_max(mae)": 4 * p * (1 - p)}
+    closed["gr(beta=8, lam=1, normalize='batch')"] = (8 * p * (1 - p)).exp() / 2
+    for spec, expected in closed.items():
+        torch.testing.assert_close(record.emphasis(losses.get(spec)), expected, msg=spec)
+    stored = torch.ones(3, 2).half()
+    recorded = Record(
+        record.index,
+        record.label,
+        None,
+        record.class_names,
+        record.margin,
+        record.prediction,
+        {"emphasis": stored},
+    )
+    assert torch.equal(recorded.emphasis(losses.get("ce")), stored.float())
+
+
+def test_what_is_no_record_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="holds no record"):
+        Record.load(tmp_path)
+    write(tmp_path)
+    broken = epoch_files(tmp_path)[1]
+    broken.write_bytes(broken.read_bytes()[:20])
+    with pytest.raises(ValueError, match="epoch-00002"):
+        Record.load(tmp_path)

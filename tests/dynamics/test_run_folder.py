@@ -1,0 +1,34 @@
+"""A run as it lies on the disk."""
+
+import json
+
+import pytest
+
+from noiseproof.dynamics import RunFolder
+
+
+def test_an_unfinished_run_can_be_read(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"loss": "ce"}))
+    (tmp_path / "metrics.jsonl").write_text('{"epoch": 1}\n{"epoch": 2}\n{"epo')
+    run = RunFolder(tmp_path)
+    assert run.settings == {"loss": "ce"}
+    assert [line["epoch"] for line in run.metrics] == [1, 2]
+    assert (run.finished, run.result, run.outputs) == (False, None, {})
+    assert repr(run).endswith(", unfinished)")
+
+
+def test_before_the_first_epoch(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert RunFolder(tmp_path).metrics == []
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"is no run: expected config.json"):
+        RunFolder(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["[1]", "{", "\x00"])
+def test_a_damaged_config_is_named(tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ValueError, match=r"config\.json"):
+        RunFolder(tmp_path).settings  # noqa: B018

@@ -1,0 +1,247 @@
+"""A file is the old one or the new one; errors say what to do; nothing is left lying about."""
+
+import errno
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load, load_file
+
+from noiseproof import atomic
+
+LONGEST = "é" * 127 + "x"
+"""255 bytes in UTF-8, the most that common file systems take."""
+
+
+def failing(number, what=""):
+    def fail(*arguments):
+        raise OSError(number, what or os.strerror(number))
+
+    return fail
+
+
+@pytest.mark.parametrize("name", ["plain", "two words.json", "ünï côdé 数据.bin", ".hidden", LONGEST])
+def test_any_name(tmp_path, name):
+    for content in (b"old", b"", b"new" * 100_000):
+        atomic.write_bytes(tmp_path / name, content)
+        assert (tmp_path / name).read_bytes() == content
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_text_is_utf8_with_the_line_ends_it_has(tmp_path):
+    atomic.write_text(str(tmp_path / "a"), "é\r\n\n")
+    assert (tmp_path / "a").read_bytes() == b"\xc3\xa9\r\n\n"
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "file")
+    atomic.write_text(tmp_path / "link", "x")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "elsewhere" / "file").read_text() == "x"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
+def test_others_may_read_what_they_could_read_of_any_file(tmp_path):
+    before = os.umask(0o022)
+    try:
+        atomic.write_text(tmp_path / "a", "x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644
+
+
+def test_the_order_of_things(tmp_path, monkeypatch):
+    """The file is on the disk before its name is, and the name before write_bytes returns."""
+    seen = []
+    for name in ("fsync", "replace"):
+
+        def noted(*arguments, name=name, original=getattr(os, name)):
+            kind = "folder" if name == "fsync" and stat.S_ISDIR(os.fstat(arguments[0]).st_mode) else "file"
+            seen.append(f"{name} {kind}")
+            return original(*arguments)
+
+        monkeypatch.setattr(os, name, noted)
+    atomic.write_text(tmp_path / "a", "x")
+    assert seen == ["fsync file", "replace file", "fsync folder"]
+
+
+@pytest.mark.parametrize("function", ["open", "write", "fsync", "replace", "close"])
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "free space and run the same command again"),
+        (errno.EDQUOT, "free space and run the same command again"),
+        (errno.EROFS, "make the folder writable or choose another one"),
+        (errno.EACCES, "make the folder writable or choose another one"),
+        (errno.EIO, "mend that"),
+    ],
+)
+def test_a_failing_disk_is_explained_and_the_old_file_stays(tmp_path, monkeypatch, function, number, advice):
+    path = tmp_path / "my file"
+    path.write_text("old")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, function, failing(number))
+        with pytest.raises(OSError, match=advice) as caught:
+            atomic.write_bytes(path, b"x" * 12_345)
+    assert (caught.value.errno, type(caught.value)) == (number, type(OSError(number, "")))
+    assert f"cannot write 12,345 bytes to {path}: {os.strerror(number)}; " in str(caught.value)
+    assert str(caught.value).endswith("; what was there before is intact")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["my file"]
+
+
+def test_a_folder_that_cannot_be_flushed_is_not_called_intact(tmp_path, monkeypatch):
+    (tmp_path / "a").write_text("old")
+    original = os.fsync
+
+    def fail(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, "broken disk")
+        original(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match=r"broken disk; .*; the new file is in place but"):
+        atomic.write_text(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "new"
+
+
+def test_disks_that_know_no_flushing_are_let_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))
+    atomic.write_text(tmp_path / "a", "x")
+    assert (tmp_path / "a").read_text() == "x"
+
+
+@pytest.mark.parametrize("function", ["write", "fsync", "replace"])
+def test_ctrl_c_leaves_nothing(tmp_path, monkeypatch, function):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, function, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            atomic.write_text(tmp_path / "a", "x")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_write_that_takes_only_a_part_is_continued(tmp_path, monkeypatch):
+    original = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: original(descriptor, data[:7]))
+    atomic.write_bytes(tmp_path / "a", bytes(range(100)))
+    assert (tmp_path / "a").read_bytes() == bytes(range(100))
+
+
+def test_folders_that_are_none(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(NotADirectoryError, match=r"file/a: .*a part of the path is a file"):
+        atomic.write_text(tmp_path / "file" / "a", "x")
+    with pytest.raises(FileNotFoundError, match=r"no/a: .*create the folder first"):
+        atomic.write_text(tmp_path / "no" / "a", "x")
+    with pytest.raises(IsADirectoryError, match="it is a folder, choose another name"):
+        atomic.write_text(tmp_path, "x")
+    with pytest.raises(OSError, match="choose a shorter name"):
+        atomic.write_text(tmp_path / (LONGEST + "x"), "x")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write to read-only folders"
+)
+def test_a_read_only_folder(tmp_path):
+    tmp_path.chmod(0o555)
+    with pytest.raises(PermissionError, match="make the folder writable"):
+        atomic.write_text(tmp_path / "a", "x")
+    tmp_path.chmod(0o755)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a forked process; Windows has no fork")
+def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path):
+    others = ["a.tmp", ".noiseproof-settings", "x.unfinished", ".noiseproof-folder.unfinished"]
+    for name in others[:3]:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / others[3]).mkdir()
+    code = (
+        "import os, sys; from noiseproof import atomic;"
+        "os.replace = lambda *a: os.kill(os.getpid(), 9); atomic.write_text(sys.argv[1], 'x')"
+    )
+    for folder in (tmp_path, tmp_path / others[3]):
+        subprocess.run([sys.executable, "-c", code, folder / "a"], check=False)  # noqa: S603
+        assert len(list(folder.glob(".*"))) == {tmp_path: 3}.get(folder, 1)
+    assert len(atomic.sweep(tmp_path)) == 2
+    assert os.listdir(tmp_path / others[3]) == []
+    assert sorted(os.listdir(tmp_path)) == sorted(others)
+    assert atomic.sweep(tmp_path / "nothing") == []
+
+
+def test_any_tensor(tmp_path):
+    whole = torch.arange(24.0).reshape(2, 3, 4)
+    tensors = {
+        "transposed": whole.transpose(0, 2),
+        "strided": whole[:, ::2, 1:],
+        "expanded": torch.tensor([1.0, 2.0]).expand(3, 2),
+        "channels last": torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last),
+        "scalar": torch.tensor(3, dtype=torch.int16),
+        "empty": torch.empty(0, 3),
+        "same": whole,
+        "same again": whole,
+        "view of it": whole[1],
+        "trained": torch.nn.Parameter(whole),
+        "conjugate": torch.tensor([1 + 2j]).conj(),
+        "negative": torch.tensor([1 + 2j]).conj().imag,
+        "nan": torch.tensor([float("nan"), -0.0]),
+        "half": torch.ones(3, dtype=torch.bfloat16),
+        "flag": torch.tensor([True, False]),
+    }
+    atomic.write_tensors(tmp_path / "t", tensors)
+    found = load_file(tmp_path / "t")
+    assert found.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert (found[name].shape, found[name].dtype) == (tensor.shape, tensor.dtype), name
+        torch.testing.assert_close(found[name], tensor.detach(), rtol=0, atol=0, equal_nan=True)
+    assert torch.signbit(found["nan"][1])
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_metadata_and_the_same_bytes_every_time(tmp_path, count):
+    tensors = {"b": torch.arange(3), "a": torch.ones(5), "é": torch.tensor(2.0).half()}
+    metadata = {f"key {i}": f'"ü{i}' for i in range(count)}
+    atomic.write_tensors(tmp_path / "t", tensors, metadata)
+    with safe_open(tmp_path / "t", "pt") as file:
+        assert file.metadata() == metadata
+        assert all(torch.equal(file.get_tensor(name), tensor) for name, tensor in tensors.items())
+    written = (tmp_path / "t").read_bytes()
+    backwards = dict(reversed(metadata.items()))
+    assert all(atomic.tensor_bytes(tensors, backwards) == written for _ in range(20))
+    assert (8 + int.from_bytes(written[:8], "little")) % 8 == 0
+    assert json.loads(written[8 : 8 + int.from_bytes(written[:8], "little")])["a"]["shape"] == [5]
+
+
+def test_no_tensors():
+    assert load(atomic.tensor_bytes({})) == {}
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [torch.eye(2).to_sparse(), torch.empty(2, device="meta"), torch.ones(1, dtype=torch.complex128)],
+    ids=["sparse", "meta", "complex128"],
+)
+def test_tensors_that_cannot_be_stored_are_named(tmp_path, tensor):
+    with pytest.raises(ValueError, match=r"tensor 'my one' \(torch\..*\) cannot be stored: make it dense"):
+        atomic.write_tensors(tmp_path / "t", {"fine": torch.ones(1), "my one": tensor})
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_one_name_safetensors_keeps():
+    with pytest.raises(ValueError, match="cannot be called '__metadata__'"):
+        atomic.tensor_bytes({"__metadata__": torch.ones(1)})
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_tensors_of_a_gpu():
+    found = load(atomic.tensor_bytes({"a": torch.arange(6.0, device="cuda").reshape(2, 3).t()}))
+    assert torch.equal(found["a"], torch.arange(6.0).reshape(2, 3).t())

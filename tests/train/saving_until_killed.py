@@ -1,0 +1,194 @@
+"""Run as a script: processes that save checkpoints and are killed, or whose disk gets full; prints JSON.
+
+Torch is imported once and every process is a fork of this one, so that a kill costs milliseconds.
+"""
+
+import errno
+import json
+import os
+import random
+import signal
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import torch
+
+from noiseproof import atomic
+from noiseproof.train import checkpoint
+
+CALLS = ("write", "fsync", "replace", "unlink")
+
+
+def tensors_of(step):
+    generator = torch.Generator().manual_seed(step)
+    return {"weight": torch.randn(100, 300, generator=generator), "step": torch.tensor(float(step))}
+
+
+def save(folder, step, again=0):
+    state = {"step": step, "third": step / 3, "again": again}
+    checkpoint.save(folder, step=step, tensors=tensors_of(step + again), state=state)
+
+
+def newest_step(folder):
+    """Of the newest checkpoint, which must be readable without a warning and hold what was saved."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = checkpoint.newest(folder)
+    if found is None:
+        return -1
+    again = found.state["again"]
+    wanted = tensors_of(found.step + again)
+    assert found.state == {"step": found.step, "third": found.step / 3, "again": again}
+    assert found.tensors.keys() == wanted.keys()
+    assert all(torch.equal(found.tensors[name], wanted[name]) for name in wanted)
+    return found.step + again
+
+
+def forked(work):
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(1)
+    return child
+
+
+def save_until_killed(folder, start, delay):
+    """Steps that were saved when the kill came."""
+    reader, writer = os.pipe()
+
+    def work():
+        step = start
+        while True:
+            save(folder, step)
+            os.write(writer, b".")
+            step += 1
+
+    child = forked(work)
+    os.close(writer)
+    time.sleep(delay)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with os.fdopen(reader, "rb") as pipe:
+        return len(pipe.read())
+
+
+def at_random_moments(folder, count):
+    chance = random.Random(count)  # noqa: S311
+    begin = time.perf_counter()
+    save(folder, 0)
+    longest = 4 * (time.perf_counter() - begin)
+    last, struck = 0, 0
+    for _ in range(count):
+        saved = save_until_killed(folder, last + 1, chance.uniform(0, longest))
+        names = os.listdir(folder)
+        found = newest_step(folder)
+        assert last + saved <= found <= last + saved + 1, (last, saved, found, names)
+        struck += bool(atomic.sweep(folder)) or len(names) % 2
+        last = found
+    return {
+        "kills": count,
+        "in the middle of a save": struck,
+        "steps": last,
+        "left": sorted(os.listdir(folder)),
+    }
+
+
+def strike_at(number, after, strike):
+    """From now on the call of that number, counted over all of CALLS, strikes before or after its work."""
+    calls = [0]
+
+    def striking(function, name):
+        def call(*arguments):
+            calls[0] += 1
+            if calls[0] != number:
+                return function(*arguments)
+            if name == "write":
+                function(arguments[0], arguments[1][: len(arguments[1]) // 2])
+            elif after:
+                function(*arguments)
+            return strike()
+
+        return call
+
+    for name in CALLS:
+        setattr(os, name, striking(getattr(os, name), name))
+    return calls
+
+
+def at_every_call(folder, again):
+    """Killed before and after each system call of the third save, at which there are files to remove.
+
+    That save is of a new step, or with ``again`` of the second one with other tensors.
+    """
+    third = (2, 1) if again else (3, 0)
+    counted = forked_count(folder, third)
+    found = []
+    for number in range(1, counted + 1):
+        for after in (False, True):
+            place = Path(folder, f"{number}-{after}")
+            for step in (1, 2):
+                save(place, step)
+
+            def work(place=place, number=number, after=after):
+                strike_at(number, after, lambda: os.kill(os.getpid(), signal.SIGKILL))
+                save(place, *third)
+
+            status = os.waitpid(forked(work), 0)[1]
+            assert os.WIFSIGNALED(status), (number, after, status)
+            found.append(newest_step(place))
+            save(place, 5)
+            atomic.sweep(place)
+            assert len(os.listdir(place)) == 4, os.listdir(place)
+    return {"calls": counted, "found": found}
+
+
+def forked_count(folder, third):
+    reader, writer = os.pipe()
+
+    def work():
+        for step in (1, 2):
+            save(Path(folder, "counting"), step)
+        calls = strike_at(0, False, None)
+        save(Path(folder, "counting"), *third)
+        print(calls[0], file=os.fdopen(writer, "w"), flush=True)
+
+    os.waitpid(forked(work), 0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        return int(pipe.read())
+
+
+def on_a_full_disk(folder):
+    """Free space from 0 to more than enough, in pages of 4 kB."""
+    run = Path(folder, "run")
+    save(run, 1)
+    for free in range(80):
+        (Path(folder) / "filler").unlink(missing_ok=True)
+        disk = os.statvfs(folder)
+        pages = disk.f_bavail * disk.f_frsize // 4096
+        (Path(folder) / "filler").write_bytes(b"x" * 4096 * (pages - free))
+        if not refused_as_full(run):
+            assert newest_step(run) == 2
+            return {"refused": free}
+        assert sorted(os.listdir(run)) == ["step-000000001.json", "step-000000001.safetensors"]
+        assert newest_step(run) == 1
+    raise AssertionError("never fitted")
+
+
+def refused_as_full(run):
+    try:
+        save(run, 2)
+    except OSError as problem:
+        if problem.errno == errno.ENOSPC and "free space and run the same command again" in str(problem):
+            return True
+        raise
+    return False
+
+
+if __name__ == "__main__":
+    what, folder, *rest = sys.argv[1:]
+    sys.stdout.write(json.dumps(globals()[what](folder, *map(int, rest))))

@@ -1,0 +1,46 @@
+"""A run that becomes infinite stops, says where, and can be looked at."""
+
+import pytest
+import torch
+from torch import nn
+
+from noiseproof.train import NonFiniteError, fit
+from noiseproof.train.checkpoint import newest
+
+
+class Poisoned(nn.Module):
+    """Gives NaN for inputs near 9."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.head(x) + torch.where(x[:, :1] > 8, torch.nan, 0.0)
+
+
+def test_the_sample_the_epoch_and_the_step_are_named(config, blobs):
+    data = blobs()
+    data.inputs[37] = 9.0
+    with pytest.raises(
+        NonFiniteError, match=r"logits became infinite or NaN in epoch 1, step \d, with samples 37:"
+    ):
+        fit(config(), data=data, model=Poisoned())
+
+
+def test_a_loss_that_explodes_leaves_the_last_checkpoint(config, blobs):
+    with pytest.raises(NonFiniteError, match=r"lower lr \(1e\+30\), set clip"):
+        fit(config(lr=1e30, checkpoint_seconds=0.0, epochs=20), data=blobs())
+    saved = newest(config().out + "/checkpoints")
+    finite = {name: bool(v.isfinite().all()) for name, v in saved.tensors.items() if "recorder" not in name}
+    assert finite
+    assert saved.step >= 1
+
+
+def test_it_can_be_resumed_and_fails_again_at_the_same_place(config, blobs):
+    messages = []
+    for _ in range(2):
+        with pytest.raises(NonFiniteError) as problem:
+            fit(config(lr=1e30, epochs=20), data=blobs())
+        messages.append(str(problem.value))
+    assert messages[0] == messages[1]

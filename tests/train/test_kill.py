@@ -1,0 +1,31 @@
+"""kill -9 at random moments: the resumed run ends with the same bits, every time."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_resume import contents
+
+SCRIPT = Path(__file__).with_name("training_until_killed.py")
+KILLS_IN_CI, KILLS = 5, 100
+
+
+def check_kills(folder, kills):
+    command = [sys.executable, str(SCRIPT), str(folder), str(kills)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=3000)
+    assert found.returncode == 0, found.stderr
+    expected = contents(folder / "unbroken")
+    different = [n for n in range(kills) if contents(folder / f"killed {n}") != expected]
+    assert different == []
+    assert json.loads(found.stdout)["broken"] > kills / 2, "most kills came after the end"
+
+
+def test_a_few_kills(tmp_path):
+    check_kills(tmp_path, KILLS_IN_CI)
+
+
+@pytest.mark.slow
+def test_a_hundred_kills(tmp_path):
+    check_kills(tmp_path, KILLS)

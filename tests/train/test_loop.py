@@ -1,0 +1,285 @@
+"""The loop does what its pseudocode says."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from noiseproof import losses, models
+from noiseproof.data import LabelledData
+from noiseproof.train import Watcher, fit
+from noiseproof.train.order import batch_bounds, epoch_order
+
+
+def by_hand(config, data, learning_rates):
+    """The same training written out in plain torch."""
+    model = models.get(config.model, num_classes=3, in_channels=4, seed=config.seed)
+    optimizer = torch.optim.SGD(model.parameters(), config.lr, momentum=0.9, weight_decay=config.weight_decay)
+    loss = losses.get(config.loss)
+    step, margins = 0, {}
+    for epoch in range(1, config.epochs + 1):
+        order = epoch_order(data.index, seed=config.seed, epoch=epoch)
+        for start, stop in batch_bounds(len(data), config.batch_size):
+            part = order[start:stop]
+            logits = model(data.inputs[part])
+            optimizer.zero_grad()
+            loss(logits, data.label[part]).backward()
+            if config.clip:
+                nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+            optimizer.param_groups[0]["lr"] = learning_rates[epoch - 1]
+            optimizer.step()
+            step += 1
+            for row, z in zip(part.tolist(), logits.detach(), strict=True):
+                y = int(data.label[row])
+                margins[epoch, row] = float(z[y] - torch.cat([z[:y], z[y + 1 :]]).logsumexp(0))
+    return model, margins
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"clip": 0.05, "weight_decay": 0.1}, {"loss": "gce(q=0.4)", "seed": 5}]
+)
+def test_weights_and_margins_are_those_of_plain_torch(config, blobs, settings):
+    settled = config(**settings, schedule="step(milestones=1, gamma=0.5)")
+    run = fit(settled, data=blobs(wrong=9))
+    model, margins = by_hand(settled, blobs(wrong=9), [0.1, 0.05, 0.05])
+    for name, value in run.load_model().state_dict().items():
+        torch.testing.assert_close(value, model.state_dict()[name], rtol=0, atol=0)
+    for (epoch, row), value in margins.items():
+        assert run.record.margin[epoch - 1, row].item() == pytest.approx(value, rel=2e-3, abs=2e-3)
+    assert [line["lr"] for line in run.metrics] == [0.1, 0.05, 0.05]
+
+
+def test_twice_the_same_bits_and_another_seed_gives_others(config, blobs, tmp_path):
+    found = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        run = fit(config(seed=seed, dropout=0.3, out=str(tmp_path / name)), data=blobs())
+        found.append(run.load_model().state_dict()["head.weight"])
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+def test_clean_labels_change_no_weight(config, blobs, tmp_path):
+    data = blobs(wrong=20)
+    weights = []
+    for name, clean in (("known", data.clean_label), ("shuffled", data.clean_label.flip(0)), ("none", None)):
+        given = LabelledData(data.inputs, data.label, clean_label=clean)
+        run = fit(config(loss="gr", out=str(tmp_path / name)), data=given)
+        weights.append({k: v.numpy().tobytes() for k, v in run.load_model().state_dict().items()})
+    assert weights[0] == weights[1] == weights[2]
+
+
+def test_the_order_of_the_data_changes_nothing(config, blobs, tmp_path):
+    """Batches, and so weights, follow the permanent numbers."""
+    data = blobs(wrong=5)
+    runs = [
+        fit(config(out=str(tmp_path / name)), data=given)
+        for name, given in (("a", data), ("b", data.subset(torch.arange(60).flip(0))))
+    ]
+    first, second = (run.load_model().state_dict() for run in runs)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert torch.equal(runs[0].record.margin, runs[1].record.margin.flip(1))
+
+
+def test_no_random_state_outside_is_touched(config, blobs):
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    fit(config(dropout=0.5), data=blobs())
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_random_state_outside_has_no_influence(config, blobs, tmp_path):
+    weights = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        run = fit(config(dropout=0.5, out=str(tmp_path / str(seed))), data=blobs())
+        weights.append(run.load_model().state_dict()["head.weight"])
+    assert torch.equal(*weights)
+
+
+def test_iterations_end_in_the_middle_of_an_epoch(config, blobs):
+    run = fit(config(epochs=None, iterations=6), data=blobs())
+    assert [line["step"] for line in run.metrics] == [4, 6]
+    assert run.record.prediction[1].eq(-1).sum() == 60 - 32
+    assert run.metrics[-1]["corrupted_accuracy"] is not None
+    assert run.result["steps"] == 6
+
+
+def test_files_that_are_read_when_needed_give_the_same_run(config, blobs, tmp_path):
+    class Lazy:
+        def __init__(self, inputs):
+            self.inputs = inputs
+
+        def __len__(self):
+            return len(self.inputs)
+
+        def read(self, positions):
+            return self.inputs[torch.from_numpy(positions)]
+
+    data = blobs()
+    lazy = LabelledData(Lazy(data.inputs), data.label, clean_label=data.clean_label)
+    runs = [fit(config(out=str(tmp_path / n)), data=d) for n, d in (("memory", data), ("files", lazy))]
+    assert torch.equal(*(run.load_model().state_dict()["head.weight"] for run in runs))
+
+
+def test_a_file_that_cannot_be_read_stops_the_run_with_its_name(config, blobs):
+    class Broken:
+        def __len__(self):
+            return 60
+
+        def read(self, positions):
+            if 33 in positions and len(positions) != 64:
+                raise OSError("sample 33: photos/x.png is broken")
+            return torch.zeros(len(positions), 4)
+
+    data = LabelledData(Broken(), blobs().label)
+    with pytest.raises(OSError, match=r"sample 33: photos/x\.png is broken"):
+        fit(config(), data=data)
+
+
+def test_bf16_keeps_weights_and_loss_in_fp32(config, blobs):
+    seen = []
+
+    class Probe(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(4, 3)
+
+        def forward(self, x):
+            logits = self.head(x)
+            seen.append(logits.dtype)
+            return logits
+
+    run = fit(config(precision="bf16"), data=blobs(), model=Probe())
+    assert set(seen) == {torch.bfloat16}
+    assert all(v.dtype == torch.float32 for v in run.load_model(model=Probe()).state_dict().values())
+    assert run.metrics[-1]["loss"] < run.metrics[0]["loss"]
+
+
+@pytest.mark.parametrize("samples", [17, 33, 2])
+def test_a_rest_of_one_sample_goes_with_batch_norm(config, blobs, samples):
+    run = fit(config(model="mlp(hidden=8, norm=True)"), data=blobs(60).subset(range(samples)))
+    assert run.metrics[-1]["step"] == 3 * max(1, samples // 16)
+
+
+def test_a_batch_of_one_class_is_fine(config, blobs):
+    data = blobs().subset(torch.arange(0, 60, 3))
+    for loss in ("ce", "nce", "gr(normalize='batch')"):
+        run = fit(config(loss=loss, epochs=20, out=f"{config().out} {loss[:3]}"), data=data)
+        assert run.metrics[-1]["corrupted_accuracy"] == 1.0
+        assert run.metrics[-1]["clean_subset_accuracy"] == 1.0
+
+
+def test_confidence_regularisation_gets_the_frequencies_of_the_data(config, blobs, tmp_path):
+    data = blobs().subset(torch.arange(10, 60))
+    prior = torch.bincount(data.label, minlength=3) / 50
+    ours = fit(config(loss="cr(ce, beta=0.5)"), data=data).metrics[0]["loss"]
+    model = models.get("mlp(hidden=8)", num_classes=3, in_channels=4, seed=0)
+    order = epoch_order(data.index, seed=0, epoch=1)
+    loss = losses.CR(losses.CE(), beta=0.5, prior=prior)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    total = 0.0
+    for start, stop in batch_bounds(50, 16):
+        batch = data.batch(order[start:stop])
+        optimizer.zero_grad()
+        value = loss(model(batch.input), batch.label)
+        value.backward()
+        optimizer.step()
+        total += value.item() * (stop - start)
+    assert ours == pytest.approx(total / 50, rel=1e-5)
+
+
+def test_the_watcher_is_told(config, blobs):
+    told = []
+
+    class Listening(Watcher):
+        def begin(self, done, steps):
+            told.append(("begin", done, steps))
+
+        def step(self, done):
+            told.append(done)
+
+        def epoch(self, line):
+            told.append(("epoch", line["epoch"]))
+
+        def end(self):
+            told.append("end")
+
+    fit(config(epochs=2), data=blobs(), watcher=Listening())
+    assert told == [("begin", 0, 8), 1, 2, 3, 4, ("epoch", 1), 5, 6, 7, 8, ("epoch", 2), "end"]
+
+
+def test_patience_ends_a_run_early_and_keeps_the_best(config, blobs):
+    noisy = blobs(count=90, wrong=45)
+    run = fit(config(epochs=200, validation=0.3, patience=3, lr=0.3), data=noisy, test=blobs(seed=1))
+    last = run.metrics[-1]["epoch"]
+    assert last < 200
+    assert run.result["selected"]["epoch"] == last - 3
+    accuracies = [line["validation_accuracy"] for line in run.metrics]
+    assert accuracies.index(max(accuracies)) + 1 == run.result["selected"]["epoch"]
+    best = run.metrics[run.result["selected"]["epoch"] - 1]
+    probability = run.predict(blobs(seed=1), which="best")
+    assert (probability.argmax(1) == blobs(seed=1).label).float().mean().item() == pytest.approx(
+        best["test_accuracy"]
+    )
+
+
+def test_the_validation_split_is_not_trained_on_and_may_be_clean(config, blobs, tmp_path):
+    data = blobs(wrong=60)
+    given, clean = (
+        fit(config(validation=0.25, validation_labels=kind, epochs=20, out=str(tmp_path / kind)), data=data)
+        for kind in ("given", "clean")
+    )
+    assert len(given.record) == 45
+    assert torch.equal(*(run.load_model().state_dict()["head.weight"] for run in (given, clean)))
+    assert given.metrics[-1]["validation_accuracy"] > 0.9
+    assert clean.metrics[-1]["validation_accuracy"] < 0.1
+
+
+def test_emphasis_of_any_loss_is_half_the_gradient(config, blobs):
+    """nce is no function of the margin: its emphasis is recorded, and is that of autograd."""
+    run = fit(config(loss="nce", batch_size=60, epochs=1), data=blobs())
+    model = models.get("mlp(hidden=8)", num_classes=3, in_channels=4, seed=0)
+    logits = model(blobs().inputs).detach().requires_grad_()
+    losses.get("nce", reduction="sum")(logits, blobs().label).backward()
+    expected = logits.grad.abs().sum(1) / 2
+    torch.testing.assert_close(run.record.extra["emphasis"][0].float(), expected, rtol=2e-3, atol=1e-5)
+    assert run.metrics[0]["alpha"] == pytest.approx(2 * expected.mean().item(), rel=1e-5)
+
+
+def test_emphasis_of_a_margin_loss_follows_from_its_record(config, blobs):
+    run = fit(config(loss="gce(q=0.4)", batch_size=60, epochs=1), data=blobs(wrong=7))
+    assert "emphasis" not in run.record.extra
+    emphasis = run.record.emphasis(losses.get("gce(q=0.4)"))[0]
+    assert run.metrics[0]["alpha"] == pytest.approx(2 * emphasis.mean().item(), rel=1e-3)
+    flipped = run.record.flipped
+    expected = emphasis[~flipped].mean() / emphasis[flipped].mean()
+    assert run.metrics[0]["snr"] == pytest.approx(expected.item(), rel=1e-3)
+    assert run.metrics[0]["emphasis_spread"] == pytest.approx(
+        (2 * emphasis).var(correction=0).item(), rel=1e-2
+    )
+
+
+def test_metrics_are_numbers_or_null_never_nan(config, blobs):
+    data = blobs()
+    without_two = blobs(seed=1).subset((blobs().label != 2).nonzero().flatten())
+    run = fit(config(), data=LabelledData(data.inputs, data.label), test=without_two)
+    for line in run.metrics:
+        assert line["test_class_accuracy"][2] is None
+        assert all(not (isinstance(v, float) and math.isnan(v)) for v in line.values())
+        assert line["intact_accuracy"] is line["snr"] is line["validation_accuracy"] is None
+    assert "NaN" not in (run.folder / "metrics.jsonl").read_text()
+
+
+def test_evaluation_only_now_and_then_and_always_at_the_end(config, blobs):
+    run = fit(config(epochs=5, evaluate_every=2), data=blobs(), test=blobs(seed=1))
+    tested = [line["epoch"] for line in run.metrics if line.get("test_accuracy") is not None]
+    assert tested == [2, 4, 5]
+    assert run.result["final_test_accuracy"] == run.metrics[-1]["test_accuracy"]
+    assert run.result["best_test_accuracy"] >= run.result["final_test_accuracy"]
+
+
+def test_without_a_record_nothing_else_changes(config, blobs, tmp_path):
+    runs = [fit(config(record=keep, out=str(tmp_path / str(keep))), data=blobs()) for keep in (True, False)]
+    assert torch.equal(*(run.load_model().state_dict()["head.weight"] for run in runs))
+    assert (runs[0].record.epochs, runs[1].record.epochs) == (3, 0)

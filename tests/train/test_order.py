@@ -1,0 +1,57 @@
+"""The order of samples, batches and the validation split."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noiseproof.train.order import batch_bounds, epoch_order, split_positions
+
+
+@given(st.integers(1, 300), st.integers(1, 70))
+def test_batches_cover_everything_once_and_none_is_single(samples, size):
+    bounds = batch_bounds(samples, size)
+    assert bounds[0][0] == 0
+    assert bounds[-1][1] == samples
+    assert all(first[1] == second[0] for first, second in zip(bounds, bounds[1:], strict=False))
+    sizes = [stop - start for start, stop in bounds]
+    assert max(sizes) <= size + 1
+    if samples > 1 and size > 1:
+        assert min(sizes) > 1
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60, unique=True), st.integers(0, 2**61))
+def test_the_order_belongs_to_the_samples_not_to_their_places(numbers, seed):
+    index = torch.tensor(numbers)
+    order = index[epoch_order(index, seed=seed, epoch=3)]
+    shuffled = index.flip(0)
+    assert torch.equal(shuffled[epoch_order(shuffled, seed=seed, epoch=3)], order)
+    assert sorted(order.tolist()) == sorted(numbers)
+
+
+def test_orders_of_other_epochs_and_seeds_are_others():
+    index = torch.arange(1000)
+    orders = [epoch_order(index, seed=seed, epoch=epoch) for seed in (0, 1) for epoch in (1, 2)]
+    for place, first in enumerate(orders):
+        for second in orders[place + 1 :]:
+            assert (first == second).float().mean() < 0.02
+
+
+def test_every_place_is_equally_likely():
+    first = torch.stack([epoch_order(torch.arange(10), seed=5, epoch=e)[0] for e in range(1, 2001)])
+    counts = torch.bincount(first, minlength=10)
+    assert ((counts - 200).abs() < 5 * 200**0.5).all()
+
+
+def test_the_split_is_disjoint_complete_and_of_the_size_asked_for():
+    index = torch.arange(100) + 50
+    kept, aside = split_positions(index, 0.13, seed=4)
+    assert (len(kept), len(aside)) == (87, 13)
+    assert sorted(torch.cat([kept, aside]).tolist()) == list(range(100))
+    assert not torch.equal(aside, split_positions(index, 0.13, seed=5)[1])
+
+
+@pytest.mark.parametrize("share", [0.001, 0.999])
+def test_an_empty_side_is_refused(share):
+    with pytest.raises(ValueError, match="leaves one side empty"):
+        split_positions(torch.arange(10), share, seed=0)

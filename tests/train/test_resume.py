@@ -1,0 +1,194 @@
+"""A run that is interrupted and resumed ends with the same bits as one that is not."""
+
+import json
+import os
+import signal
+
+import pytest
+import torch
+
+from noiseproof import methods
+from noiseproof.dynamics.record import read_tensors
+from noiseproof.train import Interrupted, Run, RunExistsError, RunLockedError, Watcher, fit
+from noiseproof.train.lock import RunLock
+
+SETTINGS = [
+    {},
+    {"loss": "peer(ce)", "optimizer": "adam", "lr": 0.01},
+    {"loss": "gr(normalize='batch')", "schedule": "warm_restarts(period=2)", "clip": 1.0},
+    {"dropout": 0.5, "validation": 0.25, "noise": "symmetric(0.4)", "precision": "bf16"},
+    {"iterations": 9, "epochs": None, "optimizer": "sgd(nesterov=True)", "weight_decay": 0.01},
+    {"model": "mlp(hidden=8, norm=True)", "optimizer": "adamw"},
+]
+
+
+class StopAt(Watcher):
+    """Sends a signal after some steps, as ctrl-C would."""
+
+    def __init__(self, *steps, number=signal.SIGINT):
+        self.steps, self.number = steps, number
+
+    def step(self, done):
+        if done in self.steps:
+            os.kill(os.getpid(), self.number)
+
+
+def contents(folder):
+    """Everything a run is judged by, wall-clock times excepted."""
+    run = Run(folder)
+    metrics = [{name: value for name, value in line.items() if name != "seconds"} for line in run.metrics]
+    result = {name: value for name, value in run.result.items() if name != "seconds"}
+    record = run.record
+    tensors = {
+        **read_tensors(folder / "model.safetensors")[0],
+        **{f"outputs {name}": value for name, value in run.outputs.items()},
+        "margin": record.margin,
+        "prediction": record.prediction,
+        **{f"extra {name}": value for name, value in record.extra.items()},
+    }
+    if (folder / "best.safetensors").exists():
+        tensors |= {f"best {k}": v for k, v in read_tensors(folder / "best.safetensors")[0].items()}
+    return metrics, result, {name: value.numpy().tobytes() for name, value in tensors.items()}
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: " ".join(map(str, s.values())) or "plain")
+def test_interrupted_at_any_step_it_ends_with_the_same_bits(config, blobs, tmp_path, settings):
+    unbroken = fit(config(**settings, out=str(tmp_path / "whole")), data=blobs(wrong=15), test=blobs(seed=1))
+    steps = unbroken.metrics[-1]["step"]
+    for place in range(1, steps):
+        settled = config(**settings, out=str(tmp_path / f"broken {place}"))
+        with pytest.raises(Interrupted):
+            fit(settled, data=blobs(wrong=15), test=blobs(seed=1), watcher=StopAt(place))
+        resumed = fit(settled, data=blobs(wrong=15), test=blobs(seed=1))
+        assert contents(resumed.folder) == contents(unbroken.folder), place
+
+
+def test_interrupted_many_times(config, blobs, tmp_path):
+    unbroken = fit(config(out=str(tmp_path / "whole")), data=blobs())
+    settled = config(checkpoint_seconds=0.0)
+    for place in (2, 5, 6, 11):
+        with pytest.raises(Interrupted):
+            fit(settled, data=blobs(), watcher=StopAt(place))
+    assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder)
+
+
+def test_a_crash_goes_back_to_the_last_checkpoint(config, blobs, tmp_path):
+    class Crash(Watcher):
+        def step(self, done):
+            if done == 9:
+                raise OSError("the cable was pulled")
+
+    unbroken = fit(config(out=str(tmp_path / "whole")), data=blobs())
+    for seconds in (0.0, 1000.0):
+        settled = config(checkpoint_seconds=seconds, out=str(tmp_path / f"every {seconds}"))
+        with pytest.raises(OSError, match="cable"):
+            fit(settled, data=blobs(), watcher=Crash())
+        assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder)
+
+
+def test_exit_codes_and_where_it_stopped(config, blobs):
+    with pytest.raises(Interrupted, match="SIGTERM after epoch 2, step 6") as stopped:
+        fit(config(), data=blobs(), watcher=StopAt(6, number=signal.SIGTERM))
+    assert stopped.value.exit_code == 143
+    with pytest.raises(Interrupted) as stopped:
+        fit(config(), data=blobs(), watcher=StopAt(7))
+    assert stopped.value.exit_code == 130
+
+
+def test_another_config_is_refused_with_the_difference(config, blobs):
+    with pytest.raises(Interrupted):
+        fit(config(), data=blobs(), watcher=StopAt(2))
+    with pytest.raises(RunExistsError, match=r"loss: 'ce' -> 'mae'; epochs: 3 -> 4"):
+        fit(config(loss="mae", epochs=4), data=blobs())
+    fit(config(checkpoint_seconds=5.0), data=blobs())
+
+
+def test_other_data_is_refused(config, blobs):
+    with pytest.raises(Interrupted):
+        fit(config(), data=blobs(), watcher=StopAt(2))
+    for other in (blobs(wrong=1), blobs(seed=3), blobs(61)):
+        with pytest.raises(RunExistsError, match="begun with other data"):
+            fit(config(), data=other)
+
+
+def test_a_finished_run_is_refused_and_left_alone(config, blobs):
+    run = fit(config(), data=blobs())
+    before = {path: path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
+    with pytest.raises(RunExistsError, match="is finished: choose another --out"):
+        fit(config(), data=blobs())
+    assert {path: path.read_bytes() for path in run.folder.rglob("*") if path.is_file()} == before
+
+
+def test_two_writers(config, blobs, tmp_path):
+    with RunLock(tmp_path / "run"), pytest.raises(RunLockedError, match="is being written by process"):
+        fit(config(), data=blobs())
+    assert fit(config(), data=blobs()).finished
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(config, blobs, tmp_path):
+    unbroken = fit(config(out=str(tmp_path / "whole")), data=blobs())
+    settled = config(checkpoint_seconds=0.0)
+    with pytest.raises(Interrupted):
+        fit(settled, data=blobs(), watcher=StopAt(6))
+    newest = max((tmp_path / "run/checkpoints").glob("*.safetensors"))
+    newest.write_bytes(newest.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match="going back"):
+        resumed = fit(settled, data=blobs())
+    assert contents(resumed.folder) == contents(unbroken.folder)
+
+
+def test_a_finished_run_keeps_no_checkpoints(config, blobs):
+    run = fit(config(checkpoint_seconds=0.0), data=blobs())
+    left = {path.name for path in run.folder.iterdir()}
+    assert left == {
+        "config.json", "manifest.json", "metrics.jsonl", "record", "result.json", "model.safetensors",
+        "outputs.safetensors", "lock",
+    }  # fmt: skip
+    assert {path.name for path in (run.folder / "record").iterdir()} == {
+        "samples.safetensors",
+        "epochs.safetensors",
+    }
+
+
+def test_config_and_manifest_say_what_was_done(config, blobs):
+    run = fit(config(noise="symmetric(0.5)", noise_seed=7), data=blobs())
+    assert json.loads((run.folder / "config.json").read_text())["noise"] == "symmetric(0.5)"
+    assert run.config == config(noise="symmetric(0.5)", noise_seed=7)
+    noise = run.manifest["noise"]
+    assert (noise["seed"], noise["spec"], noise["count"]) == (7, "symmetric(0.5)", 60)
+    assert noise["realised_rate"] == pytest.approx(run.record.flipped.float().mean().item())
+    assert run.manifest["data"]["train"]["samples"] == 60
+    assert run.manifest["environment"]["torch"] == torch.__version__
+
+
+def test_a_method_of_ones_own_is_saved_with_its_memory(config, blobs, tmp_path, monkeypatch):
+    class Counting(methods.Method):
+        """Weighs samples by how often it saw them, which only a kept memory gets right."""
+
+        name = "counting"
+        columns = ("visits",)
+
+        def prepare(self, situation):
+            self.register_buffer("visits", torch.zeros(len(situation.index)))
+
+        def loss(self, outputs, batch, epoch):
+            self.visits[batch.index] += 1
+            self.seen = self.visits[batch.index]
+            each = torch.nn.functional.cross_entropy(outputs[0].logits, batch.label, reduction="none")
+            return (each * self.seen).mean()
+
+        def observed(self):
+            return {"visits": self.seen}
+
+        def epoch_end(self, record):
+            self.visits += record.prediction[0]
+
+    monkeypatch.setitem(methods.METHODS, "counting", Counting)
+    unbroken = fit(config(method="counting", out=str(tmp_path / "whole")), data=blobs())
+    for place in (1, 4, 5, 10):
+        settled = config(method="counting", out=str(tmp_path / f"broken {place}"))
+        with pytest.raises(Interrupted):
+            fit(settled, data=blobs(), watcher=StopAt(place))
+        assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder)
+    assert set(unbroken.record.extra) == {"emphasis", "visits"}
+    assert unbroken.record.extra["visits"][0].tolist() == [1.0] * 60

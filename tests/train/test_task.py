@@ -1,0 +1,75 @@
+"""From a config to the data of a run."""
+
+import pytest
+import torch
+
+from noiseproof import noise
+from noiseproof.data import LabelledData, load
+from noiseproof.train import Config
+from noiseproof.train.task import make_task
+
+
+def test_noise_is_made_from_the_clean_labels_of_the_data():
+    task = make_task(Config(noise="symmetric(0.4)", seed=3))
+    digits = load("digits")
+    expected = noise.corrupt(digits.label, "symmetric(0.4)", num_classes=10, seed=3, index=digits.index)
+    assert torch.equal(task.train.label, expected.labels)
+    assert torch.equal(task.train.clean_label, digits.label)
+    assert torch.equal(task.test.label, load("digits", split="test").label)
+
+
+def test_labels_that_are_already_wrong_are_made_wrong_from_the_truth(blobs):
+    data = blobs(wrong=60)
+    task = make_task(Config(noise="symmetric(0.2)"), data)
+    assert torch.equal(task.train.clean_label, data.clean_label)
+    assert (task.train.label != data.clean_label).float().mean() < 0.5
+    assert make_task(Config(), data).train is data
+
+
+def test_the_noise_has_a_seed_of_its_own():
+    labels = [
+        make_task(Config(noise="symmetric(0.4)", seed=s, noise_seed=n)).train.label
+        for s, n in ((0, 5), (1, 5), (1, 6))
+    ]
+    assert torch.equal(labels[0], labels[1])
+    assert not torch.equal(labels[1], labels[2])
+
+
+def test_exact_noise():
+    train = make_task(Config(noise="symmetric(0.4)", exact_noise=True)).train
+    assert int((train.label != train.clean_label).sum()) == 560
+
+
+def test_the_validation_split_holds_other_samples_with_noisy_labels(blobs):
+    task = make_task(Config(validation=0.2, noise="symmetric(0.5)"), blobs(100))
+    assert (len(task.train), len(task.validation)) == (80, 20)
+    assert not set(task.train.index.tolist()) & set(task.validation.index.tolist())
+    assert (task.validation.label != task.validation.clean_label).any()
+    clean = make_task(Config(validation=0.2, noise="symmetric(0.5)", validation_labels="clean"), blobs(100))
+    assert torch.equal(clean.validation.label, clean.validation.clean_label)
+
+
+def test_clean_validation_needs_clean_labels(blobs):
+    data = LabelledData(blobs().inputs, blobs().label)
+    with pytest.raises(ValueError, match="needs data with clean labels"):
+        make_task(Config(validation=0.2, validation_labels="clean"), data)
+
+
+def test_without_a_test_split_there_is_no_test(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,label\n" + "\n".join(f"{i},{i % 2}" for i in range(10)))
+    assert make_task(Config(data=f'csv(path="{tmp_path}/rows.csv")')).test is None
+    assert make_task(Config(test="none")).test is None
+    (tmp_path / "rows_train.csv").write_text("a,label\n1,0\n2,1\n")
+    (tmp_path / "rows_test.csv").write_text("a,label\n1,1\n2,0\n3,1\n")
+    assert len(make_task(Config(data=f'csv(path="{tmp_path}/rows_{{split}}.csv")')).test) == 3
+
+
+def test_test_data_with_other_classes_is_refused(blobs):
+    other = LabelledData(torch.zeros(2, 4), [0, 1], class_names=["cat", "dog"])
+    with pytest.raises(ValueError, match="test data has classes cat, dog, the training data 0, 1, 2"):
+        make_task(Config(), blobs(), other)
+
+
+def test_open_set_noise_needs_foreign_inputs(blobs):
+    with pytest.raises(ValueError, match=r"replaces inputs.*noise\.replace_inputs"):
+        make_task(Config(noise="open_set(0.2)"), blobs())

@@ -1,0 +1,79 @@
+"""Run as a script: short runs that are killed and resumed; prints JSON.
+
+python training_until_killed.py FOLDER KILLS. Torch is imported once and every run is a fork of this process,
+so that a kill costs milliseconds.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import torch
+
+from noiseproof.train import Config, fit
+
+
+def config(folder):
+    return Config(
+        noise="symmetric(0.4)",
+        model="mlp(hidden=32, norm=True)",
+        loss="gce(q=0.7)",
+        dropout=0.2,
+        validation=0.1,
+        epochs=4,
+        lr=0.05,
+        augment="crop(padding=1)",
+        checkpoint_seconds=0.1,
+        device="cpu",
+        out=str(folder),
+    )
+
+
+def start(folder):
+    child = os.fork()
+    if child == 0:
+        try:
+            fit(config(folder))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return child
+
+
+def run(folder):
+    """A run to its end; its duration."""
+    begin = time.monotonic()
+    assert os.waitstatus_to_exitcode(os.waitpid(start(folder), 0)[1]) == 0, folder
+    return time.monotonic() - begin
+
+
+def killed(folder, seconds):
+    """A run that lives so long; False if it was over by then."""
+    child = start(folder)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    fit(config(Path(sys.argv[1], "first")))  # imports what is imported late, once for all forks
+    home, kills = Path(sys.argv[1]), int(sys.argv[2])
+    run(home / "unbroken")
+    length = run(home / "timed")
+    moments = random.Random(0)  # noqa: S311
+    broken = 0
+    for number in range(kills):
+        folder = home / f"killed {number}"
+        broken += killed(folder, moments.uniform(0.0, length))
+        while moments.random() < 0.3 and not (folder / "result.json").exists():
+            killed(folder, moments.uniform(0.0, length))
+        if not (folder / "result.json").exists():
+            run(folder)
+    json.dump({"broken": broken, "seconds": length}, sys.stdout)
