@@ -1,0 +1,53 @@
+"""One run of several."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from ..atomic import write_bytes
+from ..dynamics.run_folder import CONFIG, RESULT
+from ..train import Config, Run, RunExistsError, Watcher, fit
+from ..train.out import run_folder
+
+
+def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given: Any) -> Run:
+    """The run below the folder of the recipe: as it is if finished, else trained or resumed.
+
+    Args:
+        given: ``data``, ``test`` or ``model``, as ``train.fit`` takes them.
+    """
+    settled = config.replace(out=str(recipe_folder(config) / name))
+    folder = run_folder(settled)
+    if (folder / RESULT).is_file() and (folder / CONFIG).is_file():
+        run = Run(folder)
+        if found := run.config.differences(settled):
+            raise RunExistsError(
+                f"{folder} is a run of another config ({'; '.join(found)}): choose another --out"
+            )
+        return run
+    return fit(settled, watcher=watcher, **given)
+
+
+def recipe_folder(config: Config) -> Path:
+    """Where the stages of a recipe lie."""
+    return run_folder(config)
+
+
+def save_array(path: Path, values: Tensor) -> None:
+    """An array as .npy, whole or not at all."""
+    buffer = io.BytesIO()
+    np.save(buffer, values.cpu().numpy(), allow_pickle=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, buffer.getvalue())
+
+
+def accuracies_of(run: Run) -> Mapping[str, float | None]:
+    """Final and best, together as always."""
+    result = run.result or {}
+    return {name: result.get(f"{name}_test_accuracy") for name in ("final", "best")}

@@ -1,0 +1,88 @@
+"""The loop on a GPU: the same code, no waiting for the device inside an epoch, resume with the same bits."""
+
+import pytest
+import torch
+from test_resume import StopAt, contents
+from torch import nn
+
+from noiseproof.train import Interrupted, NonFiniteError, fit
+from noiseproof.train.batches import batches
+from noiseproof.train.device import isolated_random
+from noiseproof.train.loop import train_step
+from noiseproof.train.order import epoch_order
+from noiseproof.train.session import Session
+from noiseproof.train.task import make_task
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+CUDA = torch.device("cuda")
+
+
+@pytest.fixture
+def deterministic(monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("loss", ["ce", "imae", "nce", "peer(ce)", "cr(ce)"])
+def test_a_step_never_waits_for_the_device(config, blobs, loss):
+    settled = config(loss=loss, device="cuda", clip=1.0, augment="crop(padding=1)", model="mlp(hidden=8)")
+    images = blobs(shape=(1, 2, 2))
+    with isolated_random(0, CUDA):
+        session = Session(settled, make_task(settled, images), CUDA)
+        order = epoch_order(session.train.index, seed=0, epoch=1)
+        parts = [order[start:stop] for start, stop in session.bounds]
+        train_step(session, session.train.batch(parts[0]))
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            for batch in batches(session.train, parts[1:], CUDA):
+                train_step(session, batch)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    assert session.recorder.prediction.min() >= 0
+
+
+def test_the_same_numbers_as_on_the_cpu(config, blobs, tmp_path):
+    runs = [
+        fit(config(device=d, out=str(tmp_path / d)), data=blobs(wrong=9), test=blobs(seed=1))
+        for d in ("cpu", "cuda")
+    ]
+    torch.testing.assert_close(runs[0].record.margin, runs[1].record.margin, rtol=1e-2, atol=1e-2)
+    for first, second in zip(*(run.metrics for run in runs), strict=True):
+        assert first["alpha"] == pytest.approx(second["alpha"], rel=1e-4)
+        assert first["snr"] == pytest.approx(second["snr"], rel=1e-4)
+
+
+@pytest.mark.usefixtures("deterministic")
+def test_resumed_it_ends_with_the_same_bits(config, blobs, tmp_path):
+    settings = {"device": "cuda", "dropout": 0.4, "validation": 0.25, "noise": "symmetric(0.4)"}
+    unbroken = fit(config(**settings, out=str(tmp_path / "whole")), data=blobs())
+    for place in range(1, 9):
+        settled = config(**settings, out=str(tmp_path / f"broken {place}"))
+        with pytest.raises(Interrupted):
+            fit(settled, data=blobs(), watcher=StopAt(place))
+        assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder), place
+
+
+def test_no_random_state_outside_is_touched(config, blobs):
+    before = torch.cuda.get_rng_state(), torch.get_rng_state()
+    fit(config(device="cuda", dropout=0.5), data=blobs())
+    assert torch.equal(torch.cuda.get_rng_state(), before[0])
+    assert torch.equal(torch.get_rng_state(), before[1])
+
+
+def test_a_run_that_becomes_infinite_stops_at_the_end_of_the_epoch(config, blobs):
+    class Poisoned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(4, 3)
+
+        def forward(self, x):
+            return self.head(x) + torch.where(x[:, :1] > 8, torch.nan, 0.0)
+
+    data = blobs()
+    data.inputs[37] = 9.0
+    place = (epoch_order(data.index, seed=0, epoch=1) == 37).nonzero().item() // 16 + 1
+    with pytest.raises(NonFiniteError, match=rf"epoch 1, step {place}, with samples .*37"):
+        fit(config(device="cuda", batch_size=16), data=data, model=Poisoned())
