@@ -245,3 +245,18 @@ def test_the_one_name_safetensors_keeps():
 def test_tensors_of_a_gpu():
     found = load(atomic.tensor_bytes({"a": torch.arange(6.0, device="cuda").reshape(2, 3).t()}))
     assert torch.equal(found["a"], torch.arange(6.0).reshape(2, 3).t())
+
+
+def test_without_sync_nothing_is_flushed_until_asked(tmp_path, monkeypatch):
+    flushed = []
+    real = os.fsync
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda descriptor: (flushed.append(os.readlink(f"/proc/self/fd/{descriptor}")), real(descriptor)),
+    )
+    atomic.write_bytes(tmp_path / "a", b"new", sync=False)
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert flushed == []
+    atomic.flush([tmp_path / "a", tmp_path / "gone"])
+    assert flushed == [str(tmp_path / "a"), str(tmp_path)]

@@ -11,7 +11,7 @@ import errno
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,8 +41,10 @@ ADVICE = {
 }
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+def write_bytes(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> None:
     """Replace the content of ``path``, or create it; after any error the old content is still there.
+
+    Without ``sync`` the file outlives a kill of the process but not a power cut, until ``flush``.
 
     Example:
         >>> import tempfile
@@ -55,14 +57,27 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     temporary = target.parent / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
     with explained(path, len(data)):
         try:
-            _write_new(temporary, data)
+            _write_new(temporary, data, sync)
             os.replace(temporary, target)
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
-    with explained(path, len(data), state=IN_PLACE):
-        _sync_folder(target.parent)
+    if sync:
+        with explained(path, len(data), state=IN_PLACE):
+            _sync_folder(target.parent)
+
+
+def flush(paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Bring files that were written without ``sync`` to the disk; those that are gone are let be."""
+    folders = set()
+    for path in map(Path, paths):
+        if path.exists():
+            with explained(path, state=IN_PLACE):
+                _sync_path(path)
+            folders.add(path.parent)
+    for folder in folders:
+        _sync_folder(folder)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -71,10 +86,14 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def write_tensors(
-    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, Tensor],
+    metadata: Mapping[str, str] | None = None,
+    *,
+    sync: bool = True,
 ) -> None:
     """The same for tensors, as a safetensors file; see ``tensor_bytes``."""
-    write_bytes(path, tensor_bytes(tensors, metadata))
+    write_bytes(path, tensor_bytes(tensors, metadata), sync=sync)
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
@@ -130,23 +149,28 @@ def explained(
         raise told from problem
 
 
-def _write_new(path: Path, data: bytes) -> None:
+def _write_new(path: Path, data: bytes, sync: bool) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o666)
     try:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
-        _sync(descriptor)
+        if sync:
+            _sync(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _sync_folder(folder: Path) -> None:
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
+        _sync_path(folder)
     except PermissionError:  # Windows, or a folder one may write to but not read
         return
+
+
+def _sync_path(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         _sync(descriptor)
     finally:
@@ -163,7 +187,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _packed(name: str, tensor: Tensor) -> Tensor:
-    """A dense copy in main memory: safetensors refuses shared memory and forgets lazy conjugation."""
+    """A copy in main memory: safetensors refuses shared memory and forgets that views are conjugated."""
     import torch
 
     if tensor.layout != torch.strided or tensor.is_meta or tensor.dtype == torch.complex128:
@@ -171,5 +195,4 @@ def _packed(name: str, tensor: Tensor) -> Tensor:
         raise ValueError(
             f"tensor {name!r} ({kind}) cannot be stored: make it dense, on a device, not complex128"
         )
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    return torch.empty(plain.shape, dtype=plain.dtype).copy_(plain)
+    return torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor.detach())

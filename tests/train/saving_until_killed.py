@@ -139,6 +139,8 @@ def at_every_call(folder, again):
 
             status = os.waitpid(forked(work), 0)[1]
             assert os.WIFSIGNALED(status), (number, after, status)
+            for mark in place.glob("*.json"):
+                assert (place / json.loads(mark.read_text())["tensors"]).is_file(), os.listdir(place)
             found.append(newest_step(place))
             save(place, 5)
             atomic.sweep(place)

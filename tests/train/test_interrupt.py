@@ -67,7 +67,9 @@ def test_the_first_signal_only_sets_a_flag(number):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has neither fork nor such signals")
 def test_the_second_signal_ends_the_process_and_what_was_said_is_kept():
-    done = subprocess.run([sys.executable, "-c", CHILD], check=False, capture_output=True, text=True)  # noqa: S603
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-c", CHILD]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=buffered)  # noqa: S603
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         f"said before; received {first}, {128 + (second or first)}"

@@ -52,6 +52,16 @@ def test_any_nested_state_comes_back(nested):
     assert same(nested, unflatten(tensors, again))
 
 
+def test_paths_that_read_the_same_are_two_tensors():
+    nested = {
+        "a.b": torch.tensor(1),
+        "a": {"b": torch.tensor(2)},
+        "": [torch.tensor(3)],
+        "0": torch.tensor(4),
+    }
+    assert same(nested, unflatten(*flatten(nested)))
+
+
 def trained(optimizer, schedule, steps):
     for step in range(steps):
         parameters = optimizer.param_groups[0]["params"]

@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,13 @@ def append(path: str | os.PathLike[str], entry: Mapping[str, object], *, sync: b
         try:
             end = _mended(descriptor)
             try:
-                if os.write(descriptor, line) < len(line):
-                    os.write(descriptor, line[os.fstat(descriptor).st_size - end :])
+                while line:
+                    line = line[os.write(descriptor, line) :]
                 if sync:
                     os.fsync(descriptor)
             except BaseException:
-                os.ftruncate(descriptor, end)
+                with suppress(OSError):
+                    os.ftruncate(descriptor, end)
                 raise
         finally:
             os.close(descriptor)
@@ -50,7 +52,7 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 
 def keep(path: str | os.PathLike[str], wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Write the file anew, atomically, with only the lines that are ``wanted``, byte for byte as they were."""
+    """Write the file anew, atomically, with the ``wanted`` lines only, byte for byte as they were."""
     if not Path(path).exists():
         return
     content = b"".join(line + b"\n" for line, entry in _parsed(Path(path)) if wanted(entry))
@@ -64,9 +66,7 @@ def _parsed(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
     for number, line in enumerate(lines, 1):
         entry = _entry(line)
         if entry is None and line.strip():
-            raise ValueError(
-                f"{path}, line {number} is damaged: {line[:60]!r}; mend or remove that line, the others are whole"
-            )
+            raise ValueError(f"{path}, line {number} is damaged: {line[:60]!r}; mend or remove that line")
         if entry is not None:
             found.append((line, entry))
     entry = _entry(last)
@@ -82,7 +82,7 @@ def _entry(line: bytes) -> dict[str, Any] | None:
 
 
 def _mended(descriptor: int) -> int:
-    """Bring the file to the end of a line and return its size: a whole last line gets its end, a cut one goes."""
+    """Bring the file to the end of a line, return its size: a whole last line is ended, a cut one removed."""
     size = os.fstat(descriptor).st_size
     start, tail = size, b""
     while start > 0 and b"\n" not in tail:

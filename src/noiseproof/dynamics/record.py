@@ -106,13 +106,15 @@ def save_samples(
     write_tensors(folder / SAMPLES, facts, {"class_names": json.dumps(class_names)})
 
 
-def save_epoch(folder: Path, epoch: int, columns: Mapping[str, Tensor]) -> None:
-    """One file per epoch, counted from 1."""
-    write_tensors(folder / f"epoch-{epoch:05d}.safetensors", dict(columns))
+def save_epoch(folder: Path, epoch: int, columns: Mapping[str, Tensor]) -> Path:
+    """One file per epoch, counted from 1; ``atomic.flush`` it before a checkpoint relies on it."""
+    path = folder / f"epoch-{epoch:05d}.safetensors"
+    write_tensors(path, columns, sync=False)
+    return path
 
 
 def merge(folder: Path) -> None:
-    """All epochs into one file; the single ones stay, for whoever may be killed before the run is finished."""
+    """All epochs into one file; the single ones stay until the run is finished, in case it is killed."""
     files = epoch_files(folder)
     if not files:
         return

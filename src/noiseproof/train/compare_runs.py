@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ class ComparisonWatcher:
         """So many of the runs were finished before."""
 
     def news(self, config: Config, what: str, details: Any) -> None:
-        """Of a run: ``begin`` (steps done, steps), ``share`` done, ``epoch`` metrics, ``finished``, ``failed``."""
+        """``begin`` (done, steps), ``share``, ``epoch`` (its metrics), ``finished`` or ``failed`` (why)."""
 
     def end(self) -> None:
         """No run is left, or the comparison was stopped."""
@@ -114,7 +115,7 @@ def _train(runs: list[tuple[int, Config]], jobs: int | None, tell: Any, interrup
         return
     for number, config in runs:
         try:
-            train_one(config, lambda what, details, number=number: tell(number, what, details))  # type: ignore[misc]
+            train_one(config, partial(tell, number))
         except Interrupted as stop:
             interruption.received = stop.number
         if interruption.received is not None:

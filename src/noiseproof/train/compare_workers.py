@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -67,11 +68,15 @@ def work(pipe: Connection, threads: int) -> None:
     while True:
         try:
             number, config = pipe.recv()
-            train_one(config, lambda what, details: pipe.send((number, what, details)))
+            train_one(config, partial(_send, pipe, number))
         except (EOFError, BrokenPipeError):  # the parent is gone, or has no more runs
             return
         except Interrupted as stop:
             raise SystemExit(stop.exit_code) from None
+
+
+def _send(pipe: Connection, number: int, what: str, details: Any) -> None:
+    pipe.send((number, what, details))
 
 
 class Worker:

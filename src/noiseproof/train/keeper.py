@@ -6,6 +6,7 @@ import json
 import platform
 import shutil
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -38,6 +39,7 @@ class Keeper:
         self.folder = run_folder(config)
         self._lock = RunLock(self.folder)
         self._saved = self._ended = time.monotonic()
+        self._unsynced: list[Path] = []
 
     def __enter__(self) -> Self:
         self._refuse_others()
@@ -113,6 +115,8 @@ class Keeper:
 
     def save(self, session: Session) -> None:
         """A checkpoint of this moment."""
+        atomic.flush([*self._unsynced, self.folder / METRICS])
+        self._unsynced.clear()
         tensors, state = checkpoint.flatten(session.state())
         checkpoint.save(
             self.folder / CHECKPOINTS, step=session.step, tensors=tensors, state={"session": state}
@@ -127,7 +131,8 @@ class Keeper:
     def end_epoch(self, session: Session, line: dict[str, Any]) -> None:
         """Write record and metrics of the epoch, keep the network if validation likes it best so far."""
         if self.config.record:
-            record.save_epoch(self.folder / RECORD, session.epoch, session.recorder.epoch())
+            columns = session.recorder.epoch()
+            self._unsynced.append(record.save_epoch(self.folder / RECORD, session.epoch, columns))
         now = time.monotonic()
         line["seconds"] = round(now - self._ended, 3)
         self._ended = now

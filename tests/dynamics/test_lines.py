@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiseproof.train import lines
+from noiseproof.dynamics import lines
 
 ENTRIES = [
     {"epoch": i, "loss": i / 3, "name": 'a "quoted"\n line é', "of": {"class": [i, None]}} for i in range(14)

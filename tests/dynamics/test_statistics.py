@@ -1,0 +1,178 @@
+"""Statistics of the record against a plain loop over samples and epochs, with any pattern of visits."""
+
+import math
+import statistics
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noiseproof.dynamics import Record
+from noiseproof.dynamics.statistics import (
+    STATISTICS,
+    available,
+    blocks,
+    clean_probability,
+    fit_mixture,
+    majority_prediction,
+)
+
+CLASSES = 3
+VISIT = st.one_of(st.none(), st.tuples(st.integers(-40, 40), st.integers(0, CLASSES - 1)))
+
+
+def make(histories, labels):
+    """A record of samples whose visits are (margin, prediction) or None."""
+    margin = [[math.nan if v is None else v[0] / 4 for v in history] for history in histories]
+    prediction = [[-1 if v is None else v[1] for v in history] for history in histories]
+    names = tuple("abc")
+    index = torch.arange(len(labels)) * 7 + 3
+    columns = torch.tensor(margin).T.half(), torch.tensor(prediction).T.int()
+    return Record(index, torch.tensor(labels), None, names, *columns)
+
+
+@st.composite
+def histories(draw):
+    epochs, samples = draw(st.integers(1, 9)), draw(st.integers(1, 6))
+    rows = [draw(st.lists(VISIT, min_size=epochs, max_size=epochs)) for _ in range(samples)]
+    return rows, draw(st.lists(st.integers(0, CLASSES - 1), min_size=samples, max_size=samples))
+
+
+def area(visits):
+    """Of the line through the visits (epoch, margin)."""
+    if len(visits) == 1:
+        return visits[0][1]
+    steps = list(zip(visits, visits[1:], strict=False))
+    return sum((b - a) * (x + y) / 2 for (a, x), (b, y) in steps) / (visits[-1][0] - visits[0][0])
+
+
+def by_hand(history, label):
+    seen = [(epoch, v[0] / 4, v[1]) for epoch, v in enumerate(history) if v is not None]
+    if not seen:
+        return None
+    margins, right = [m for _, m, _ in seen], [p == label for _, _, p in seen]
+    chance = [1 / (1 + math.exp(-m)) for m in margins]
+    votes = [sum(p == k for _, _, p in seen) for k in range(CLASSES)]
+    return {
+        "area_under_margin": area([(epoch, m) for epoch, m, _ in seen]),
+        "mean_margin": statistics.mean(margins),
+        "final_margin": margins[-1],
+        "confidence": statistics.mean(chance),
+        "variability": statistics.pstdev(chance),
+        "correctness": statistics.mean(right),
+        "forgetting": sum(a and not b for a, b in zip(right, right[1:], strict=False)),
+        "first_learned": next((epoch + 1 for epoch, _, p in seen if p == label), math.inf),
+        "disagreement": (max(votes) - votes[label]) / len(seen),
+    }
+
+
+@settings(deadline=None)
+@given(histories())
+def test_every_statistic_is_what_a_plain_loop_says(drawn):
+    rows, labels = drawn
+    record = make(rows, labels)
+    for row, (history, label) in enumerate(zip(rows, labels, strict=True)):
+        expected = by_hand(history, label)
+        for name in available(record):
+            found = float(STATISTICS[name](record)[row])
+            if expected is None:
+                assert math.isnan(found), name
+            elif name in expected:
+                assert found == pytest.approx(expected[name], abs=2e-3), name
+
+
+@settings(deadline=None)
+@given(histories())
+def test_the_majority_prefers_the_given_label_and_then_the_smallest(drawn):
+    rows, labels = drawn
+    for history, label, found in zip(rows, labels, majority_prediction(make(*drawn)).tolist(), strict=True):
+        votes = [sum(v is not None and v[1] == k for v in history) for k in range(CLASSES)]
+        if not any(votes):
+            assert found == -1
+        else:
+            assert found == (label if votes[label] == max(votes) else votes.index(max(votes)))
+
+
+@pytest.mark.parametrize("name", [name for name in STATISTICS if name not in ("tau", "memory_disagreement")])
+def test_blocks_change_nothing(name, monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    prediction = torch.randint(-1, CLASSES, (6, 50), generator=generator).int()
+    margin = torch.where(prediction < 0, torch.nan, torch.randn(6, 50, generator=generator)).half()
+    label = torch.randint(CLASSES, (50,), generator=generator)
+    record = Record(torch.arange(50), label, None, tuple("abc"), margin, prediction)
+    whole = STATISTICS[name](record)
+    monkeypatch.setattr(blocks, "CELLS", 42)
+    assert len(list(blocks.blocks(record))) == 8
+    assert torch.equal(STATISTICS[name](record).nan_to_num(-99), whole.nan_to_num(-99))
+
+
+def nothing(epochs, samples):
+    cells = torch.zeros(epochs, samples)
+    return Record(
+        torch.arange(samples), torch.zeros(samples).long(), None, ("a", "b"), cells.half(), cells.int()
+    )
+
+
+def test_a_record_without_epochs_or_samples_gives_nothing_known():
+    empty = nothing(0, 2)
+    nobody = nothing(3, 0)
+    for name in available(empty):
+        assert STATISTICS[name](empty).isnan().all() and len(STATISTICS[name](empty)) == 2
+        assert STATISTICS[name](nobody).shape == (0,)
+
+
+def test_columns_of_methods_are_read_at_the_last_visit():
+    nan = math.nan
+    record = make([[(0, 0), (1, 0), None], [(0, 0), None, None]], [0, 1])
+    extra = {"tau": torch.tensor([[0.25, 0.5], [0.75, nan], [nan, nan]]).half()}
+    record = Record(
+        record.index, record.label, None, record.class_names, record.margin, record.prediction, extra
+    )
+    assert STATISTICS["tau"](record).tolist() == [0.75, 0.5]
+    assert "tau" in available(record) and "memory_disagreement" not in available(record)
+    with pytest.raises(ValueError, match="no column 'target_probability'.*columns: margin, prediction, tau"):
+        STATISTICS["memory_disagreement"](record)
+
+
+def test_the_mixture_finds_weights_means_and_spreads():
+    generator = torch.Generator().manual_seed(1)
+    low = torch.randn(30_000, generator=generator) * 1.5 - 4
+    high = torch.randn(70_000, generator=generator) * 0.5 + 3
+    found = fit_mixture(torch.cat([high, low]))
+    assert found.weight.tolist() == pytest.approx([0.3, 0.7], abs=0.01)
+    assert found.mean.tolist() == pytest.approx([-4, 3], abs=0.05)
+    assert found.std.tolist() == pytest.approx([1.5, 0.5], abs=0.03)
+
+
+def test_overlapping_groups_are_weighed_rightly():
+    generator = torch.Generator().manual_seed(2)
+    values = torch.cat(
+        [torch.randn(20_000, generator=generator) - 1.5, torch.randn(80_000, generator=generator) + 1.5]
+    )
+    assert float(fit_mixture(values).weight[0]) == pytest.approx(0.2, abs=0.02)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-300, 300), min_size=2, max_size=40))
+def test_the_chance_of_a_clean_label_is_a_probability_and_never_falls_in_the_margin(values):
+    mixture = fit_mixture(torch.tensor(values).float())
+    if mixture is None:
+        assert len(set(values)) == 1
+        return
+    assert float(mixture.weight.sum()) == pytest.approx(1)
+    chance = mixture.high_probability(torch.arange(-320, 321, dtype=torch.float64))
+    assert ((chance >= 0) & (chance <= 1)).all()
+    assert (chance.diff() >= -1e-12).all()
+
+
+def test_where_all_margins_are_the_same_everything_is_clean_and_the_unseen_unknown():
+    record = make([[(8, 0)], [(8, 1)], [None]], [0, 0, 0])
+    assert clean_probability(record)[:2].tolist() == [1, 1]
+    assert clean_probability(record)[2].isnan()
+
+
+def test_one_sample_apart_makes_a_group_of_its_own():
+    record = make([[(20, 0)]] * 30 + [[(-20, 1)]], [0] * 31)
+    chance = clean_probability(record)
+    assert chance[:30].min() > 0.99 and chance[30] < 0.01
