@@ -15,7 +15,14 @@ def test_against_a_quadratic_search(rows):
     inputs = np.array([[value, value + 1] for value, _ in rows])
     labels = [label for _, label in rows]
     index = [3 * number + 1 for number in range(len(rows))]
-    data = LabelledData(inputs, labels, index=index, clean_label=[2] * len(rows), class_names=list("abc"))
+    data = LabelledData(
+        inputs,
+        labels,
+        index=index,
+        clean_label=[2] * len(rows),
+        class_names=list("abc"),
+        duplicates="ignore",
+    )
     expected = []
     for second in range(len(rows)):
         first = next(i for i in range(second + 1) if rows[i][0] == rows[second][0])
@@ -29,9 +36,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:no sample has the label")
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.bfloat16, torch.bool])
 def test_dtypes_and_chunks(dtype, monkeypatch):
-    monkeypatch.setattr("noiseproof.data.duplicates.AT_ONCE", 2)
+    monkeypatch.setattr("noiseproof.data.repeats.BYTES_AT_ONCE", 5)
     inputs = torch.tensor([[0, 1], [1, 0], [1, 1], [1, 0]]).to(dtype)
-    (found,) = find_duplicates(LabelledData(inputs, [0, 1, 0, 0]))
+    (found,) = find_duplicates(LabelledData(inputs, [0, 1, 0, 0], duplicates="ignore"))
     assert (found.first, found.second, found.conflicting) == (1, 3, True)
     assert str(found) == "sample 3 repeats sample 1 (labels 1 and 0)"
 

@@ -2,51 +2,105 @@
 
 from __future__ import annotations
 
-import math
+import errno
+import struct
+import tokenize
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from .npy_header import NpyHeader, Readable, read_header
+
 MOST_BYTES = 1 << 33
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    tokenize.TokenError,
+    EOFError,
+    ValueError,
+    SyntaxError,
+    RecursionError,
+    OverflowError,
+    NotImplementedError,
+    RuntimeError,
+    IndexError,
+)
+"""What the standard library and numpy raise over a damaged file or one of a kind they cannot read."""
 
 
 def read_npz(path: str | Path, keys: Sequence[str]) -> list[NDArray[Any]]:
-    """These arrays of the file, in order; a missing key is an error that lists the ones there are."""
+    """These arrays of the file, in order; a missing key is an error that lists the ones there are.
+
+    Every damage is a ValueError that names the file and, where it is known, the member.
+    """
+    with opened(path) as archive:
+        members = [member_of(archive, path, key) for key in keys]
+        return [_array(archive, path, member) for member in members]
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
+    """The archive, its directory read."""
+    with damage_named(path):
+        archive = zipfile.ZipFile(path)
+    with archive:
+        yield archive
+
+
+@contextmanager
+def damage_named(path: str | Path, member: str | None = None) -> Iterator[None]:
+    """Every kind of damage as a ValueError that names file and member; a disk that fails stays an OSError."""
+    where = "" if member is None else f"member {member!r}: "
     try:
-        with zipfile.ZipFile(path) as archive:
-            present = {name.removesuffix(".npy"): name for name in archive.namelist()}
-            for key in keys:
-                if key not in present:
-                    raise ValueError(f"it has no array {key!r} (it has: {', '.join(sorted(present))})")
-            return [_array(archive, present[key]) for key in keys]
-    except (zipfile.BadZipFile, EOFError, ValueError) as problem:
-        raise ValueError(f"cannot read {path}: {problem}") from None
+        yield
+    except DAMAGE as problem:
+        raise ValueError(f"cannot read {path}: {where}{problem or type(problem).__name__}") from None
+    except OSError as problem:
+        if problem.errno not in (None, errno.EINVAL):  # a position outside of the file is EINVAL
+            raise
+        raise ValueError(f"cannot read {path}: {where}it is damaged ({problem})") from None
 
 
-def _array(archive: zipfile.ZipFile, member: str) -> NDArray[Any]:
-    size = archive.getinfo(member).file_size
-    if size > MOST_BYTES:
-        raise ValueError(f"{member} has {size} bytes unpacked, more than {MOST_BYTES}")
-    with archive.open(member) as file:
-        shape, dtype = _header(file)
-        if dtype.hasobject:
-            raise ValueError(f"{member} holds Python objects, which are never unpickled")
-        if math.prod(shape) * dtype.itemsize > size:
-            raise ValueError(f"{member} says shape {shape} of {dtype} but has only {size} bytes")
-    with archive.open(member) as file:
-        array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+def member_of(archive: zipfile.ZipFile, path: str | Path, key: str) -> zipfile.ZipInfo:
+    """Where the array of this name lies."""
+    present = {name.removesuffix(".npy"): name for name in archive.namelist()}
+    if key not in present:
+        raise ValueError(
+            f"cannot read {path}: it has no array {key!r} (it has: {', '.join(sorted(present))})"
+        )
+    return archive.getinfo(present[key])
+
+
+def checked_header(file: Readable, size: int) -> NpyHeader:
+    """The header of a member of ``size`` bytes, which must be what it says, to the byte."""
+    header = read_header(file)
+    if header.dtype.hasobject:
+        raise ValueError("it holds Python objects, which are never unpickled")
+    there = size - header.start
+    if header.nbytes != there:
+        has = "has only" if there < header.nbytes else "has"
+        raise ValueError(
+            f"it says shape {header.shape} of {header.dtype}, which is {header.nbytes} bytes,"
+            f" but {has} {there}"
+        )
+    return header
+
+
+def _array(archive: zipfile.ZipFile, path: str | Path, member: zipfile.ZipInfo) -> NDArray[Any]:
+    with damage_named(path, member.filename):
+        if member.file_size > MOST_BYTES:
+            raise ValueError(f"it has {member.file_size} bytes unpacked, more than {MOST_BYTES}")
+        with archive.open(member) as file:
+            checked_header(file, member.file_size)
+        with archive.open(member) as file:
+            array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+            if file.read(1):  # reading to the end compares the checksum
+                raise ValueError("it goes on after its array")
         return array
-
-
-def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = npy.read_magic(file)  # type: ignore[no-untyped-call]
-    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
-    if read is None:
-        raise ValueError(f"npy format {version} is not known here")
-    shape, _, dtype = read(file)  # type: ignore[no-untyped-call]
-    return shape, dtype

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from ..grammar import nearest
+from .duplicate_policy import check_policy, left_to_caller, report_duplicates
 from .labelled import LabelledData
 from .root import data_root
 from .sources.arrays import arrays
@@ -38,10 +40,17 @@ SOURCES: dict[str, Callable[..., LabelledData]] = {
 """Name to loader; a loader takes ``root``, ``split`` and the options of its spec by keyword."""
 
 
-def load(spec: str | LabelledData, *, root: str | Path | None = None, split: str = "train") -> LabelledData:
+def load(
+    spec: str | LabelledData,
+    *,
+    root: str | Path | None = None,
+    split: str = "train",
+    duplicates: str | None = None,
+) -> LabelledData:
     """The data a spec describes; LabelledData comes back as it is.
 
-    ``root`` is where datasets live, by default ``data_root()``; ``split`` is "train" or "test".
+    ``root`` is where datasets live, by default ``data_root()``; ``split`` is "train" or "test";
+    ``duplicates`` is "ignore", "warn" or "error" as in ``LabelledData``.
 
     Example:
         >>> load("digits")
@@ -50,6 +59,16 @@ def load(spec: str | LabelledData, *, root: str | Path | None = None, split: str
         Traceback (most recent call last):
         ValueError: unknown source 'digit', did you mean 'digits'? (known: digits, mnist, ...
     """
+    check_policy(duplicates)
+    data = _loaded(spec, root, split, duplicates)
+    if duplicates is not None:
+        report_duplicates(data.inputs, data.label, data.index, duplicates, stacklevel=3)
+    return data
+
+
+def _loaded(
+    spec: str | LabelledData, root: str | Path | None, split: str, duplicates: str | None
+) -> LabelledData:
     if isinstance(spec, LabelledData):
         return spec
     if not isinstance(spec, str):
@@ -59,7 +78,8 @@ def load(spec: str | LabelledData, *, root: str | Path | None = None, split: str
         raise ValueError(f"unknown source {name!r}{nearest(name, list(SOURCES))}")
     _check_options(name, options)
     place = data_root() if root is None else Path(root).expanduser()
-    return SOURCES[name](root=place, split=split, **options)
+    with nullcontext() if duplicates is None else left_to_caller():
+        return SOURCES[name](root=place, split=split, **options)
 
 
 def _check_options(name: str, options: dict[str, Any]) -> None:

@@ -12,25 +12,41 @@ from ..class_names import numbered_classes
 from ..class_numbers import as_class_numbers
 from ..labelled import LabelledData
 from ..npz import read_npz
+from ..npz_map import read_or_map
+from ..root import data_root
 from .split import check_split, split_path
 
 
 def arrays(
-    *, path: str, root: Path | None = None, split: str = "train", labels: str | None = None
+    *,
+    path: str,
+    root: Path | None = None,
+    split: str = "train",
+    labels: str | None = None,
+    stream: bool | None = None,
 ) -> LabelledData:
     """``arrays(path="all.npz")`` with x_train, y_train, x_test, y_test, or
     ``arrays(path="x_{split}.npy", labels="y_{split}.npy")``, which may be larger than memory.
 
     Inputs keep their shape and dtype; arrays of Python objects are refused. The largest training label says
     how many classes there are, for test data too.
+
+    ``stream=True`` maps the inputs of an .npz file instead of reading them: in place where they are stored
+    plainly (numpy.savez), from a file in the folder ``streams`` of ``root``, unpacked once, where they are
+    compressed. The first call reads them once, block by block, for their checksum. That is the default for
+    inputs larger than a quarter of the available memory. Inputs of an .npy file are always mapped, unless
+    ``stream=False`` reads them.
     """
     check_split("arrays", split)
     if path.endswith(".npz"):
         if labels is not None:
             raise ValueError("arrays: labels=... goes with .npy files; an .npz file has its labels inside")
-        inputs, label, training = read_npz(Path(path).expanduser(), [f"x_{split}", f"y_{split}", "y_train"])
+        file = Path(path).expanduser()
+        label, training = read_npz(file, [f"y_{split}", "y_train"])
+        inputs = read_or_map(file, f"x_{split}", data_root() if root is None else root, stream=stream)
     elif path.endswith(".npy") and labels is not None:
         inputs = _mapped(split_path("arrays", path, split))
+        inputs = np.array(inputs) if stream is False else inputs
         label = np.array(_mapped(split_path("arrays", labels, split)))
         training = label if split == "train" else np.array(_mapped(split_path("arrays", labels, "train")))
     else:

@@ -19,7 +19,9 @@ from .split import check_split
 def cifar100(*, root: Path, split: str = "train") -> LabelledData:
     """Images as uint8 (3, 32, 32) with fine labels, from .bin, Python batches or ``cifar100.npz``.
 
-    ``groups`` is the superclass of each class; the coarse labels in the files must agree with it.
+    ``groups`` is the superclass of each class; the coarse labels in the files must agree with it. The
+    official training set repeats 14 images, 9 of them under another label, the test set 2 and 2; that is
+    known and not warned of, ``find_duplicates`` lists them.
 
     Reference:
         Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009
@@ -32,7 +34,15 @@ def cifar100(*, root: Path, split: str = "train") -> LabelledData:
     coarse, fine = labels.T
     _check_superclasses(path, coarse, fine)
     pixels = torch.from_numpy(np.array(images))
-    return LabelledData(pixels, fine, clean_label=fine, class_names=CLASSES, groups=GROUPS, name="cifar100")
+    return LabelledData(
+        pixels,
+        fine,
+        clean_label=fine,
+        class_names=CLASSES,
+        groups=GROUPS,
+        name="cifar100",
+        duplicates="ignore",
+    )
 
 
 def _read(path: Path, split: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:

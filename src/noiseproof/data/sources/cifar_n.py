@@ -54,4 +54,5 @@ def cifar_n(*, root: Path, split: str = "train", kind: str = "worse") -> Labelle
         class_names=data.class_names,
         groups=data.groups,
         name=f"cifar_n_{kind}",
+        duplicates="ignore",
     )

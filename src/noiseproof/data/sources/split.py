@@ -24,7 +24,7 @@ def split_path(source: str, path: str, split: str) -> Path:
         'photos/test'
         >>> split_path("folder", "photos", "test")
         Traceback (most recent call last):
-        noiseproof.data.sources.split.NoSplitError: folder: path='photos' has no test split: write {split} where the names differ, as in ...
+        noiseproof.data.sources.split.NoSplitError: folder: path='photos' has no test split: ...
     """
     check_split(source, split)
     if "{split}" not in path and split != "train":

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
 import torch
-from torch import Tensor
 
+from ..inputs import Inputs
 from ..labelled import LabelledData
+from ..memory import is_large
+from ..root import data_root
 from .image_data import image_data
 from .split import split_path
-from .table_file import read_table
+from .table_features import feature_array, problem_of_wanted, wanted_columns
+from .table_file import read_table, separator_of, size_in_memory
 from .table_labels import TableClasses, column_of
+from .table_stream import StreamedTable, streamed_table
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
+
+Rows: TypeAlias = "pd.DataFrame | StreamedTable"
 
 
 def table(
@@ -31,6 +36,7 @@ def table(
     size: int | None = None,
     mode: str = "RGB",
     on_error: str = "raise",
+    stream: bool | None = None,
 ) -> LabelledData:
     """Rows of a .csv or .parquet file.
 
@@ -39,19 +45,28 @@ def table(
     ("a, b, c"; by default every other column) as float32, or the files named in the column ``image``,
     relative to the table. Only an empty field is no value. With a test set:
     ``csv(path="rows_{split}.csv")``.
+
+    ``stream=True`` reads the features once, some rows at a time, into a .npy file in the folder ``streams``
+    of ``root`` and maps it, so that a table may be larger than memory; labels stay in memory. The next call
+    finds that file again unless the table has changed. By default a table is streamed if its file is larger
+    than a quarter of the available memory; a compressed file or Parquet counts four times. Values, labels
+    and errors are the same either way. Images are always read when asked for.
     """
-    place = split_path("csv", path, split)
-    rows = read_table(place)
-    training_place = split_path("csv", path, "train")
-    training = rows if split == "train" else read_table(training_place)
-    columns = [label] if clean_label is None else [label, clean_label]
-    classes = TableClasses(training, columns, training_place)
+    labels = [label] if clean_label is None else [label, clean_label]
+    place, training_place = split_path("csv", path, split), split_path("csv", path, "train")
+
+    def rows_of(file: Path) -> Rows:
+        if image is None and (is_large(size_in_memory(file)) if stream is None else stream):
+            return streamed_table(file, labels, features, data_root() if root is None else root)
+        return read_table(file)
+
+    rows = rows_of(place)
+    classes = TableClasses(rows if split == "train" else rows_of(training_place), labels, training_place)
     numbers = classes.numbers(rows, label, place)
     clean = None if clean_label is None else classes.numbers(rows, clean_label, place)
     if image is not None:
-        files = [str(place.parent / str(file)) for file in column_of(rows, image, place)]
         return image_data(
-            files,
+            [str(place.parent / str(file)) for file in column_of(rows, image, place)],
             numbers.tolist(),
             classes.names,
             name="csv",
@@ -60,37 +75,16 @@ def table(
             on_error=on_error,
             clean_labels=None if clean is None else clean.tolist(),
         )
-    inputs = _numeric(rows, _wanted(rows, features, columns, place), place)
+    inputs = _inputs(rows, features, labels, place)
     return LabelledData(inputs, numbers, clean_label=clean, class_names=classes.names, name="csv")
 
 
-def _wanted(rows: pd.DataFrame, features: str | None, labels: list[str], place: Path) -> list[str]:
-    if features is None:
-        return [str(name) for name in rows.columns if name not in labels]
-    wanted = [name.strip() for name in features.split(",")]
-    for name in wanted:
-        if name in labels:
-            raise ValueError(
-                f"{place}: features={features!r} holds the column of labels {name!r}: leave it out"
-            )
-    return wanted
-
-
-def _numeric(rows: pd.DataFrame, wanted: list[str], place: Path) -> Tensor:
-    if not wanted:
-        raise ValueError(f"{place}: there is no column beside the labels")
-    for name in wanted:
-        column = column_of(rows, name, place)
-        if column.dtype.kind not in "iubf":
-            where = _first_no_number(column)
-            raise TypeError(
-                f"{place}: column {name!r} is not numeric, row {where} holds {column.iloc[where]!r}: name the"
-                " numeric columns with features=..., or the column of image files with image=..."
-            )
-    return torch.from_numpy(rows[wanted].to_numpy(dtype=np.float32, copy=True))
-
-
-def _first_no_number(column: pd.Series[Any]) -> int:
-    import pandas as pd  # type: ignore[import-untyped]
-
-    return int(pd.to_numeric(column, errors="coerce").isna().to_numpy().argmax())
+def _inputs(rows: Rows, features: str | None, labels: list[str], place: Path) -> Inputs:
+    if isinstance(rows, StreamedTable):
+        return rows.inputs()
+    wanted = wanted_columns([str(name) for name in rows.columns], features, labels)
+    problem = problem_of_wanted(wanted, features, labels, place)
+    if problem is not None:
+        raise problem
+    from_text = separator_of(place) is not None
+    return torch.from_numpy(feature_array(rows, wanted, place, from_text=from_text))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -16,14 +17,31 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 
-def column_of(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
+class Table(Protocol):
+    """A data frame, or a table that is streamed."""
+
+    @property
+    def columns(self) -> Any: ...
+
+    def __getitem__(self, name: str) -> Any: ...
+
+
+def column_of(rows: Table, name: str, place: Path) -> pd.Series[Any]:
     """A column without gaps."""
     if name not in rows.columns:
-        raise ValueError(f"{place}: unknown column {name!r}{nearest(name, [str(c) for c in rows.columns])}")
+        raise unknown_column(place, name, rows.columns)
     column = rows[name]
     if column.isna().any():
-        raise ValueError(f"{place}: row {int(column.isna().to_numpy().argmax())} has no value for {name!r}")
+        raise no_value(place, name, int(column.isna().to_numpy().argmax()))
     return column
+
+
+def unknown_column(place: Path, name: str, columns: Iterable[object]) -> ValueError:
+    return ValueError(f"{place}: unknown column {name!r}{nearest(name, [str(c) for c in columns])}")
+
+
+def no_value(place: Path, name: str, row: int) -> ValueError:
+    return ValueError(f"{place}: row {row} has no value for {name!r}")
 
 
 class TableClasses:
@@ -32,7 +50,7 @@ class TableClasses:
     Whole numbers are class numbers; text is numbered alphabetically.
     """
 
-    def __init__(self, training: pd.DataFrame, columns: list[str], place: Path) -> None:
+    def __init__(self, training: Table, columns: list[str], place: Path) -> None:
         labels = [_labels(training, name, place) for name in columns]
         self.numeric = all(column.dtype.kind in "iub" for column in labels)
         if self.numeric:
@@ -43,7 +61,7 @@ class TableClasses:
         else:
             self.names = sorted({str(value) for column in labels for value in column})
 
-    def numbers(self, rows: pd.DataFrame, name: str, place: Path) -> NDArray[np.int64]:
+    def numbers(self, rows: Table, name: str, place: Path) -> NDArray[np.int64]:
         """Class numbers of a column; a label that is no class of the training table is named."""
         column = _labels(rows, name, place)
         if self.numeric and column.dtype.kind in "iub":
@@ -62,7 +80,7 @@ class TableClasses:
         return found
 
 
-def _labels(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
+def _labels(rows: Table, name: str, place: Path) -> pd.Series[Any]:
     column = column_of(rows, name, place)
     if column.dtype.kind == "f":
         raise TypeError(

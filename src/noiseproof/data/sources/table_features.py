@@ -1,0 +1,91 @@
+"""Columns of features to float32, and what is said of columns that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .table_labels import column_of
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+NUMBERS = "iubf"
+
+
+def wanted_columns(columns: Sequence[str], features: str | None, labels: list[str]) -> list[str]:
+    """Those named in ``features``, or all that hold no labels.
+
+    Example:
+        >>> wanted_columns(["a", "b", "label"], None, ["label"])
+        ['a', 'b']
+        >>> wanted_columns(["a", "b", "label"], "b, a", ["label"])
+        ['b', 'a']
+    """
+    if features is None:
+        return [name for name in columns if name not in labels]
+    return [name.strip() for name in features.split(",")]
+
+
+def problem_of_wanted(
+    wanted: list[str], features: str | None, labels: list[str], place: Path
+) -> ValueError | None:
+    """Labels among the features, or no features."""
+    for name in wanted:
+        if name in labels:
+            return ValueError(
+                f"{place}: features={features!r} holds the column of labels {name!r}: leave it out"
+            )
+    return None if wanted else ValueError(f"{place}: there is no column beside the labels")
+
+
+def feature_array(
+    rows: pd.DataFrame, wanted: list[str], place: Path, *, from_text: bool
+) -> NDArray[np.float32]:
+    """Features of a whole table, (rows, columns); the first column that is not numeric is named."""
+    numbers = {}
+    for name in wanted:
+        column = column_of(rows, name, place)
+        numbers[name] = as_numbers(column, from_text=from_text)
+        if numbers[name].dtype.kind not in NUMBERS:
+            where = first_no_number(column) or 0
+            raise not_numeric(place, name, where, column.iloc[where])
+    return as_float32(numbers, wanted)
+
+
+def as_float32(columns: Any, wanted: list[str]) -> NDArray[np.float32]:
+    """Through float64, so that whole numbers round the same whether or not others have a fraction."""
+    block = np.empty((len(columns[wanted[0]]), len(wanted)), np.float32)
+    with np.errstate(over="ignore"):  # too large a value becomes infinite, which is refused by its row
+        for position, name in enumerate(wanted):
+            block[:, position] = columns[name].to_numpy(dtype=np.float64)
+    return block
+
+
+def as_numbers(column: pd.Series[Any], *, from_text: bool) -> pd.Series[Any]:
+    """The column, where pandas left it as text because a whole number has more than 64 bits as floats."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    if not from_text or column.dtype.kind in NUMBERS:
+        return column
+    floats = pd.to_numeric(column, errors="coerce")
+    return column if floats.isna().any() else floats
+
+
+def first_no_number(column: pd.Series[Any]) -> int | None:
+    """Position of the first value that is no number."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    stray = pd.to_numeric(column, errors="coerce").isna().to_numpy()
+    return int(stray.argmax()) if stray.any() else None
+
+
+def not_numeric(place: Path, name: str, where: int, value: object) -> TypeError:
+    return TypeError(
+        f"{place}: column {name!r} is not numeric, row {where} holds {value!r}: name the"
+        " numeric columns with features=..., or the column of image files with image=..."
+    )
