@@ -34,7 +34,7 @@ class Negative(CE):
 
 class ForgetsToIgnore(NCE):
     def hard_rows(self, rows):
-        return self.index_rows(rows.logits, rows.target, None)
+        return super().hard_rows(rows._replace(keep=None))
 
 
 class ReducesTwice(CE):

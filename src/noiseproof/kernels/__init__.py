@@ -2,23 +2,38 @@
 
 from .blockwise import blockwise_rows
 from .differentiable import accumulation_dtype, attach, class_margins, present_classes
+from .fused import Call, Recording, fused_loss, record
+from .inplace import inplace
 from .margin_rows import Evaluate, margin_rows
+from .path import uses_kernels
 from .reference import Statistics, Wanted
-from .statistics_rows import Partials, statistics_loss_rows, statistics_rows
-from .tracing import values_can_be_checked
+from .row_function import Partials, RowFunction, of_margin, weighted_sum
+from .statistics_rows import statistics_loss_rows, statistics_rows
+from .tracing import is_plain_eager, kernels_may_run, values_can_be_checked
 
 __all__ = [
+    "Call",
     "Evaluate",
     "Partials",
+    "Recording",
+    "RowFunction",
     "Statistics",
     "Wanted",
     "accumulation_dtype",
     "attach",
     "blockwise_rows",
     "class_margins",
+    "fused_loss",
+    "inplace",
+    "is_plain_eager",
+    "kernels_may_run",
     "margin_rows",
+    "of_margin",
     "present_classes",
+    "record",
     "statistics_loss_rows",
     "statistics_rows",
+    "uses_kernels",
     "values_can_be_checked",
+    "weighted_sum",
 ]

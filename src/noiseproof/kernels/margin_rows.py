@@ -6,8 +6,11 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from . import differentiable, reference
+from . import differentiable, operators, reference
+from .fused import Call, fused_loss, record
+from .path import uses_kernels
 from .reference import Exponentials
+from .row_function import of_margin
 from .tracing import is_plain_eager
 
 Evaluate: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -27,15 +30,39 @@ def margin_rows(
     value 0 and gradient 0, whatever their logits hold. ``mean`` gives the mean over all rows, which
     saves small batches a node of the graph.
     """
-    if is_plain_eager():
-        rows: Tensor = _MarginRows.apply(logits, target, evaluate, keep, mean)  # type: ignore[no-untyped-call]
-        return rows
-    if keep is not None:
-        logits = torch.where(keep.unsqueeze(-1), logits, 0.0)
-    margin = differentiable.margin(logits, target)
-    margin = margin if keep is None else torch.where(keep, margin, 0.0)
+    if not is_plain_eager():
+        return _plain_rows(logits, target, evaluate, keep, mean)
+    if uses_kernels(logits):
+        return _kernel_rows(logits, target, evaluate, keep, mean)
+    rows: Tensor = _MarginRows.apply(logits, target, evaluate, keep, mean)  # type: ignore[no-untyped-call]
+    return rows
+
+
+def _plain_rows(
+    logits: Tensor, target: Tensor, evaluate: Evaluate, keep: Tensor | None, mean: bool
+) -> Tensor:
+    """Expressions torch can trace, transform and differentiate."""
+    if torch.compiler.is_compiling() and uses_kernels(logits):
+        margin = operators.row_statistics(logits, target, keep, None)[0]
+    else:
+        if keep is not None:
+            logits = torch.where(keep.unsqueeze(-1), logits, 0.0)
+        margin = differentiable.margin(logits, target)
+        margin = margin if keep is None else torch.where(keep, margin, 0.0)
     rows = differentiable.attach(margin, *evaluate(margin))
     rows = rows if keep is None else torch.where(keep, rows, 0.0)
+    return rows.mean() if mean else rows
+
+
+def _kernel_rows(
+    logits: Tensor, target: Tensor, evaluate: Evaluate, keep: Tensor | None, mean: bool
+) -> Tensor:
+    def again(other: Tensor) -> Tensor:
+        return _plain_rows(other, target, evaluate, keep, False)
+
+    function = of_margin(evaluate)
+    keep = torch.ones_like(target, dtype=torch.bool) if keep is None else keep
+    rows = fused_loss(logits, Call(target, function, again, record(function), keep))
     return rows.mean() if mean else rows
 
 

@@ -1,48 +1,57 @@
 """All row statistics, and losses that are functions of them."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import differentiable, reference
+from . import differentiable, operators, reference
+from .fused import Call, fused_loss, fused_statistics, record
+from .path import uses_kernels
 from .reference import Coefficients, Exponentials, Statistics, Wanted
+from .row_function import EvaluateStatistics, Partials, RowFunction
 from .tracing import is_plain_eager
-
-
-class Partials(NamedTuple):
-    """Derivatives of a loss with respect to the row statistics, columns (N, 1); None for zero."""
-
-    margin: Tensor | None = None
-    logsumexp: Tensor | None = None
-    sum_z: Tensor | None = None
-    sum_p2: Tensor | None = None
-    sum_pz: Tensor | None = None
-
-
-EvaluateStatistics: TypeAlias = Callable[[Statistics, Tensor], tuple[Tensor, Partials]]
-"""Statistics and numbers of present classes, columns (N, 1), to values and partial derivatives."""
 
 
 def statistics_rows(logits: Tensor, target: Tensor) -> Statistics:
     """All row statistics, differentiable. (N, C), (N,) -> 5 x (N,)"""
-    if is_plain_eager():
-        return Statistics(*_StatisticsRows.apply(logits, target))  # type: ignore[no-untyped-call]
-    return Statistics(*differentiable.statistics(logits, target))
+    if not is_plain_eager():
+        return Statistics(*differentiable.statistics(logits, target))
+    if uses_kernels(logits):
+        return fused_statistics(logits, target)
+    return Statistics(*_StatisticsRows.apply(logits, target))  # type: ignore[no-untyped-call]
 
 
 def statistics_loss_rows(
-    logits: Tensor, target: Tensor, evaluate: EvaluateStatistics, wanted: Wanted
+    logits: Tensor, target: Tensor, evaluate: EvaluateStatistics, wanted: Wanted, keep: Tensor | None = None
 ) -> Tensor:
     """Per-row value of a function of the statistics, from its value and partial derivatives.
 
-    (N, C), (N,) -> (N,). Statistics that are not wanted are zeros.
+    (N, C), (N,) -> (N,). Statistics that are not wanted are zeros. Rows where ``keep`` is False give value
+    0 and gradient 0, whatever their logits hold.
     """
+    if is_plain_eager() and uses_kernels(logits):
+        return _kernel_rows(logits, target, evaluate, wanted, keep)
+    if torch.compiler.is_compiling() and uses_kernels(logits):
+        return operators.statistics_loss(logits, target, RowFunction(evaluate, wanted), keep)
+    if keep is not None:
+        logits = torch.where(keep.unsqueeze(1), logits, 0.0)
     if is_plain_eager():
         rows: Tensor = _StatisticsLoss.apply(logits, target, evaluate, wanted)  # type: ignore[no-untyped-call]
-        return rows
-    return _differentiable_value(logits, target, evaluate)
+    else:
+        rows = _differentiable_value(logits, target, evaluate)
+    return rows if keep is None else torch.where(keep, rows, 0.0)
+
+
+def _kernel_rows(
+    logits: Tensor, target: Tensor, evaluate: EvaluateStatistics, wanted: Wanted, keep: Tensor | None
+) -> Tensor:
+    def again(other: Tensor) -> Tensor:
+        return statistics_loss_rows(other, target, evaluate, wanted, keep)
+
+    function = RowFunction(evaluate, wanted)
+    counted = torch.ones_like(target, dtype=torch.bool) if keep is None else keep
+    return fused_loss(logits, Call(target, function, again, record(function), counted))
 
 
 class _StatisticsRows(torch.autograd.Function):
@@ -85,9 +94,8 @@ class _StatisticsLoss(torch.autograd.Function):
             value = _differentiable_value(logits, target, ctx.evaluate)
             (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
             return grad, None, None, None
-        column = upstream.unsqueeze(1)
-        step = Partials(*(None if p is None else p * column for p in saved[12:]))
-        return _statistics_gradient(logits, target, saved, step), None, None, None
+        scale = upstream.unsqueeze(1)
+        return _statistics_gradient(logits, target, saved, Partials(*saved[12:]), scale), None, None, None
 
 
 def _differentiable_value(logits: Tensor, target: Tensor, evaluate: EvaluateStatistics) -> Tensor:
@@ -95,11 +103,16 @@ def _differentiable_value(logits: Tensor, target: Tensor, evaluate: EvaluateStat
     return evaluate(row, differentiable.present_classes(logits))[0].squeeze(-1)
 
 
-def _statistics_gradient(logits: Tensor, target: Tensor, saved: list[Any], step: Partials) -> Tensor:
+def _statistics_gradient(
+    logits: Tensor, target: Tensor, saved: list[Any], step: Partials, scale: Tensor | None = None
+) -> Tensor:
     first, row = Exponentials(*saved[:7]), Statistics(*saved[7:12])
     column = target.unsqueeze(1)
     label = logits.gather(1, column).to(first.mass.dtype)
-    return reference.gradient(logits, column, first, _coefficients(row, step, first, label))
+    chosen = _coefficients(row, step, first, label)
+    if scale is not None:  # last, so that what cancels does so exactly
+        chosen = Coefficients(*(None if c is None else c * scale for c in chosen))  # type: ignore[arg-type]
+    return reference.gradient(logits, column, first, chosen)
 
 
 def _statistics_from(logits: Tensor, column: Tensor, first: Exponentials) -> Statistics:
@@ -121,15 +134,16 @@ def _coefficients(row: Statistics, step: Partials, first: Exponentials, label: T
     at_label = torch.zeros_like(p) if step.margin is None else step.margin
     others = -at_label
     square = product = None
+    if step.sum_p2 is not None and first.squares is not None:
+        squares = first.squares / first.mass**2
+        slope = 2 * step.sum_p2 * rest
+        square, lead = slope * rest, slope * p
+        at_label = (at_label + lead) - lead * rest * (1 + squares)
+        others = (others - lead) + square * (p - rest * squares)
     if step.logsumexp is not None:
         at_label, others = at_label + p * step.logsumexp, others + rest * step.logsumexp
     if step.sum_z is not None:
         at_label = at_label + step.sum_z
-    if step.sum_p2 is not None and first.squares is not None:
-        slope = 2 * step.sum_p2 * rest
-        square = slope * rest
-        at_label = at_label + slope * p * (p - rest * first.squares / first.mass**2)
-        others = others - slope * row.sum_p2
     if step.sum_pz is not None:
         product = step.sum_pz * rest
         at_label = at_label + step.sum_pz * p * (1 + label - row.sum_pz)

@@ -1,7 +1,28 @@
 """Which world a call runs in: plain eager torch, or a tracer or transform that forbids looking at values."""
 
+import contextlib
+import threading
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
+
+
+class _Plainly(threading.local):
+    asked = False
+
+
+_plainly = _Plainly()
+
+
+@contextlib.contextmanager
+def plainly() -> Iterator[None]:
+    """Inside, losses are plain differentiable expressions, whatever the device."""
+    before, _plainly.asked = _plainly.asked, True
+    try:
+        yield
+    finally:
+        _plainly.asked = before
 
 
 def in_transform() -> bool:
@@ -11,7 +32,12 @@ def in_transform() -> bool:
 
 def is_plain_eager() -> bool:
     """True where a hand-written forward and backward pass may run."""
-    return not torch.compiler.is_compiling() and not in_transform()
+    return not torch.compiler.is_compiling() and not _plainly.asked and not in_transform()
+
+
+def kernels_may_run() -> bool:
+    """True in plain eager torch and, through their operators, under ``torch.compile``."""
+    return torch.compiler.is_compiling() or is_plain_eager()
 
 
 def values_can_be_checked(tensor: Tensor) -> bool:

@@ -12,6 +12,7 @@ from .gce import GCE, TruncatedGCE
 from .gls import GLS
 from .gr import GR, IMAE
 from .initial import expected_margin
+from .linear_margin import linear_margin
 from .mae import MAE, RCE
 from .margin import margin, row_statistics
 from .margin_loss import MarginLoss
@@ -63,6 +64,7 @@ __all__ = [
     "curve",
     "expected_margin",
     "get",
+    "linear_margin",
     "margin",
     "register",
     "row_statistics",

@@ -9,10 +9,12 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import Unpack
 
+from ..kernels import RowFunction, kernels_may_run, uses_kernels, weighted_sum
 from .base import Loss, Outer
 from .limits import number
 from .margin_loss import MarginLoss
 from .rows import Rows
+from .statistics_loss import rows_of
 
 Terms: TypeAlias = Sequence[tuple[float, Loss]]
 
@@ -76,7 +78,16 @@ class Sum(_Terms):
 
     name = "sum"
 
+    def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction | None:
+        functions = [part.row_function(num_classes, mass) for part in self.inner]
+        return weighted_sum(self.factors, functions)
+
     def hard_rows(self, rows: Rows) -> Tensor:
+        if uses_kernels(rows.logits) and kernels_may_run():
+            mass = 1.0 if rows.keep is None else rows.keep.unsqueeze(1)
+            function = self.row_function(rows.logits.shape[1], mass)
+            if function is not None:
+                return rows_of(function, rows)
         return self._total([part.hard_rows(rows) for part in self.inner])
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import TypedDict, Unpack
 
+from ..kernels import RowFunction
+from .fused import can_be_fused, fused
 from .limits import choice
 from .printing import spec_of
 from .rows import Rows, as_rows
@@ -62,12 +64,43 @@ class Loss(nn.Module):
         index: Tensor | None = None,
     ) -> Tensor:
         """The reduced loss; ``index`` (permanent sample numbers) is for losses with a memory."""
+        if sample_weight is None and self.weight is None and can_be_fused(logits, target):
+            found = fused(self, logits, target)
+            if found is not None:
+                return found
         rows = as_rows(logits, target, self.ignore_index)
         weight = self._class_weight(rows)
         if rows.is_soft:
             soft = rows.target if weight is None else rows.target * weight
             return self._reduce(self.soft_rows(rows.logits, soft), rows, None, sample_weight)
         return self._reduce(self.hard_rows(rows), rows, weight, sample_weight)
+
+    def linear(
+        self,
+        hidden: Tensor,
+        weight: Tensor,
+        target: Tensor,
+        *,
+        bias: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+        chunk: int | None = None,
+    ) -> Tensor:
+        """``self(F.linear(hidden, weight, bias), target)`` without ever storing the logits.
+
+        ``hidden`` (..., H), ``weight`` (V, H), ``target`` (...). Gradients are formed in the forward pass,
+        ``chunk`` rows at a time; with ``reduction="none"`` in the backward pass.
+
+        Example:
+            >>> Loss.of("mae").linear(torch.eye(2), torch.zeros(4, 2), torch.tensor([0, 1]))
+            tensor(1.5000)
+        """
+        from .linear import linear_loss
+
+        return linear_loss(self, hidden, weight, target, bias, sample_weight, chunk)
+
+    def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction | None:
+        """The loss as a function of row statistics alone, if it is one; ``mass`` as in ``evaluate``."""
+        return None
 
     def hard_rows(self, rows: Rows) -> Tensor:
         """Unreduced loss of class indices, (N,); 0 where ignored."""

@@ -11,15 +11,14 @@ from ..kernels import (
     Wanted,
     class_margins,
     present_classes,
-    statistics_loss_rows,
 )
 from .base import Outer
-from .finite import check_logits_finite, check_margins
+from .finite import check_logits_finite
 from .limits import number
-from .statistics_loss import RowLoss
+from .statistics_loss import StatisticsLoss
 
 
-class GLS(RowLoss):
+class GLS(StatisticsLoss):
     r"""Cross entropy against the label smoothed by alpha, also called ``ls``.
 
     Loss:
@@ -39,20 +38,17 @@ class GLS(RowLoss):
     """
 
     name = "gls"
+    wanted = Wanted(sum_z=True)
 
     def __init__(self, *, alpha: float = 0.1, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
         self.alpha = number(self.name, "alpha", alpha, "alpha < 1", lambda a: a < 1)
 
-    def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        def evaluate(row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
-            check_margins(row.margin, logits, target)
-            uniform = row.logsumexp - row.sum_z / classes
-            value = self.alpha * uniform - (1 - self.alpha) * logsigmoid(row.margin)
-            by_margin = (self.alpha - 1) * torch.sigmoid(-row.margin)
-            return value, Partials(by_margin, torch.full_like(value, self.alpha), -self.alpha / classes)
-
-        return statistics_loss_rows(logits, target, evaluate, Wanted(sum_z=True))
+    def judge(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+        uniform = row.logsumexp - row.sum_z / classes
+        value = self.alpha * uniform - (1 - self.alpha) * logsigmoid(row.margin)
+        by_margin = (self.alpha - 1) * torch.sigmoid(-row.margin)
+        return value, Partials(by_margin, torch.full_like(value, self.alpha), -self.alpha / classes)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)

@@ -7,7 +7,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ..kernels import attach, class_margins, margin_rows, values_can_be_checked
+from ..kernels import (
+    RowFunction,
+    attach,
+    class_margins,
+    margin_rows,
+    of_margin,
+    uses_kernels,
+    values_can_be_checked,
+)
 from .base import Loss
 from .finite import check_logits_finite, check_margins
 from .rows import Rows
@@ -63,7 +71,8 @@ class MarginLoss(Loss):
     def _is_common(self, logits: Tensor, target: Tensor) -> bool:
         """The plain mean over (N, C) on a CPU, which small batches should reach in few steps."""
         return (
-            logits.dim() == 2
+            values_can_be_checked(logits)
+            and logits.dim() == 2
             and target.dtype == torch.int64
             and target.shape == logits.shape[:1]
             and self.reduction == "mean"
@@ -72,7 +81,7 @@ class MarginLoss(Loss):
             and logits.shape[0] > 0
             and logits.shape[1] > 1
             and not 0 <= self.ignore_index < logits.shape[1]
-            and values_can_be_checked(logits)
+            and not uses_kernels(logits)
         )
 
     @property
@@ -87,6 +96,9 @@ class MarginLoss(Loss):
             return self.evaluate(margin, num_classes=rows.logits.shape[1], mass=mass)
 
         return margin_rows(rows.logits, rows.target, evaluate, rows.keep, mean)
+
+    def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction:
+        return of_margin(lambda margin: self.evaluate(margin, num_classes=num_classes, mass=mass))
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)

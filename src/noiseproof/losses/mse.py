@@ -4,15 +4,15 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import Partials, Statistics, Wanted, attach, class_margins, statistics_loss_rows
+from ..kernels import Partials, Statistics, Wanted, attach, class_margins
 from .base import Outer
-from .finite import check_logits_finite, check_margins
+from .finite import check_logits_finite
 from .limits import number
 from .mae import mae_emphasis, mae_value
-from .statistics_loss import RowLoss
+from .statistics_loss import StatisticsLoss
 
 
-class MSE(RowLoss):
+class MSE(StatisticsLoss):
     r"""Squared error between softmax and one-hot label, with its two parts weighed apart.
 
     Loss:
@@ -33,19 +33,16 @@ class MSE(RowLoss):
     """
 
     name = "mse"
+    wanted = Wanted(squares=True)
 
     def __init__(self, *, alpha: float = 0.5, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
         self.alpha = number(self.name, "alpha", alpha, "alpha >= 0", lambda a: a >= 0)
 
-    def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        def evaluate(row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
-            check_margins(row.margin, logits, target)
-            value = mae_value(row.margin) / 2 + self.alpha * row.sum_p2
-            by_margin = -mae_emphasis(row.margin) / 2
-            return value, Partials(by_margin, sum_p2=torch.full_like(value, self.alpha))
-
-        return statistics_loss_rows(logits, target, evaluate, Wanted(squares=True))
+    def judge(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+        value = mae_value(row.margin) / 2 + self.alpha * row.sum_p2
+        by_margin = -mae_emphasis(row.margin) / 2
+        return value, Partials(by_margin, sum_p2=torch.full_like(value, self.alpha))
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)

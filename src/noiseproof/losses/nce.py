@@ -4,12 +4,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ..kernels import Partials, Statistics, Wanted, class_margins, statistics_loss_rows
-from .finite import check_logits_finite, check_margins
-from .statistics_loss import RowLoss
+from ..kernels import Partials, Statistics, Wanted, class_margins
+from .finite import check_logits_finite
+from .statistics_loss import StatisticsLoss
 
 
-class NCE(RowLoss):
+class NCE(StatisticsLoss):
     r"""Normalised cross entropy; symmetric, hence noise tolerant, and slow to learn alone.
 
     Loss:
@@ -28,16 +28,13 @@ class NCE(RowLoss):
     """
 
     name = "nce"
+    wanted = Wanted(sum_z=True)
 
-    def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        def evaluate(row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
-            check_margins(row.margin, logits, target)
-            scale = 1 / (classes * row.logsumexp - row.sum_z)
-            value = -logsigmoid(row.margin) * scale
-            by_sum = value * scale
-            return value, Partials(-torch.sigmoid(-row.margin) * scale, -classes * by_sum, by_sum)
-
-        return statistics_loss_rows(logits, target, evaluate, Wanted(sum_z=True))
+    def judge(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+        scale = 1 / (classes * row.logsumexp - row.sum_z)
+        value = -logsigmoid(row.margin) * scale
+        by_sum = value * scale
+        return value, Partials(-torch.sigmoid(-row.margin) * scale, -classes * by_sum, by_sum)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)

@@ -1,9 +1,13 @@
 """Losses that need more of a row than its margin: the other row statistics, or all classes at once."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
+from ..kernels import Partials, RowFunction, Statistics, Wanted, statistics_loss_rows
 from .base import Loss
+from .finite import check_margins
 from .rows import Rows
 
 
@@ -19,3 +23,33 @@ class RowLoss(Loss):
             return self.index_rows(rows.logits, rows.target, None)
         logits = torch.where(rows.keep.unsqueeze(1), rows.logits, 0.0)
         return torch.where(rows.keep, self.index_rows(logits, rows.target, rows.keep), 0.0)
+
+
+class StatisticsLoss(Loss):
+    """Implement ``judge``, a function of the row statistics, and name the sums it wants.
+
+    Like every loss of a softmax it must not change when a number is added to all logits of a row.
+    """
+
+    wanted: ClassVar[Wanted]
+
+    def judge(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+        """Values and their derivatives with respect to the statistics, all columns (N, 1)."""
+        raise NotImplementedError
+
+    def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction:
+        return RowFunction(self.judge, self.wanted)
+
+    def hard_rows(self, rows: Rows) -> Tensor:
+        function = self.row_function(rows.logits.shape[1], 1.0)
+        return rows_of(function, rows)
+
+
+def rows_of(function: RowFunction, rows: Rows) -> Tensor:
+    """The unreduced loss (N,) of a function of more than the margin."""
+
+    def evaluate(row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+        check_margins(row.margin, rows.logits, rows.target)
+        return function.evaluate(row, classes)
+
+    return statistics_loss_rows(rows.logits, rows.target, evaluate, function.wanted or Wanted(), rows.keep)

@@ -1,0 +1,244 @@
+"""Every loss on a GPU beside eager F.cross_entropy and torch.compile of the same loss, forward and backward.
+
+Medians of rounds in which all contenders take turns in shuffled order. ``compiled`` is the loss as plain
+torch expressions under torch.compile (the kernels switched off). ``share`` is the bandwidth of a device to
+device copy over ours, counting three passes over the logits (read; read and write); ``memory`` is the peak
+beyond the logits over the size of the logits. Small shapes are replays of a CUDA graph, and show what the
+loss adds to a step that copies a ready gradient. Writes benchmarks/kernels_<device>.json and .md; shapes
+measured before stay in them.
+
+    python benchmarks/kernels.py [--rounds 20] [--shapes 8192x32000:bfloat16,128x10:graph] [--losses ce,mae]
+"""
+
+import argparse
+import json
+import random
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from noiseproof import losses
+from noiseproof.kernels import path
+
+SHAPES = (
+    "8192x32000:bfloat16,8192x32000:float32,8192x128256:bfloat16,8192x128256:float32,"
+    "4096x1000:bfloat16,4096x1000:float32,128x10:graph,128x100:graph"
+)
+INNER = {"scale": "mae", "shift": "mae", "unit_max": "gce", "cr": "ce", "peer": "ce"}
+EAGER = "F.cross_entropy"
+Step = Callable[[], Tensor]
+Entry = dict[str, Any]
+
+
+def specs() -> list[str]:
+    """Every loss of the registry that takes class targets, and the usual sum."""
+    names = [name for name in losses.LOSSES if name not in ("binary", "ls")]
+    return [f"{n}({INNER[n]})" if n in INNER else n for n in names] + ["10*nce + 0.1*agce(a=1.8, q=3)"]
+
+
+def step_of(loss: Callable[..., Tensor], logits: Tensor, target: Tensor) -> Step:
+    def step() -> Tensor:
+        logits.grad = None
+        value = loss(logits, target)
+        value.backward()
+        return value
+
+    return step
+
+
+def compiled(spec: str) -> Callable[..., Tensor]:
+    """The reference formula under torch.compile; the kernels are off while it is traced."""
+    loss = torch.compile(losses.get(spec), fullgraph=True)
+
+    def call(logits: Tensor, target: Tensor) -> Tensor:
+        path.enabled = False
+        try:
+            return loss(logits, target)  # type: ignore[no-any-return]
+        finally:
+            path.enabled = True
+
+    return call
+
+
+def milliseconds(step: Step, repeats: int) -> float:
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for _ in range(repeats):
+        step()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / repeats
+
+
+def medians(steps: dict[str, Step], rounds: int, repeats: int) -> dict[str, float]:
+    for step in steps.values():
+        milliseconds(step, 2)
+    found: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(rounds):
+        for name in random.sample(list(steps), len(steps)):
+            found[name].append(milliseconds(steps[name], repeats))
+    return {name: statistics.median(times) for name, times in found.items()}
+
+
+def extra_memory(step: Step, logits: Tensor) -> float:
+    """Peak beyond what is there before, per byte of logits; the gradient itself counts."""
+    logits.grad = None
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    step()
+    torch.cuda.synchronize()
+    peak = torch.cuda.max_memory_allocated() - before
+    logits.grad = None
+    return peak / (logits.numel() * logits.element_size())
+
+
+def copy_milliseconds(logits: Tensor, rounds: int) -> float:
+    """One pass over the logits at the speed of a copy, half of reading and writing them."""
+    out = torch.empty_like(logits)
+    source = logits.detach()
+    return medians({"copy": lambda: out.copy_(source)}, rounds, 5)["copy"] / 2
+
+
+def large(
+    rows: int, classes: int, dtype: torch.dtype, names: list[str], rivals: list[str], rounds: int
+) -> list[Entry]:
+    logits = torch.randn(rows, classes, device="cuda").to(dtype).requires_grad_()
+    target = torch.randint(classes, (rows,), device="cuda")
+    one_pass = copy_milliseconds(logits, rounds)
+    repeats = max(1, int(1.0 / max(one_pass, 0.05)))
+    table = []
+    for spec in names:
+        torch.compiler.reset()
+        steps = {
+            EAGER: step_of(torch.nn.functional.cross_entropy, logits, target),
+            "ours": step_of(losses.get(spec).cuda(), logits, target),
+        }
+        if spec in rivals:
+            steps["compiled"] = step_of(compiled(spec), logits, target)
+        for step in steps.values():
+            step()
+        memory = {name: extra_memory(step, logits) for name, step in steps.items()}
+        times = medians(steps, rounds, repeats)
+        share = 3 * one_pass / times["ours"]
+        table.append({"loss": spec, "ms": times, "one_pass_ms": one_pass, "share": share, "memory": memory})
+        print(row(table[-1]), flush=True)
+    return table
+
+
+def graphed(step: Step) -> Step:
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value = step()
+
+    def replay() -> Tensor:
+        graph.replay()
+        return value
+
+    return replay
+
+
+def small(rows: int, classes: int, names: list[str], rivals: list[str], rounds: int) -> list[Entry]:
+    """Replays of a captured step; ``nothing`` hands a ready gradient to the same backward pass."""
+    logits = torch.randn(rows, classes, device="cuda", requires_grad=True)
+    target = torch.randint(classes, (rows,), device="cuda")
+    ready = torch.randn(rows, classes, device="cuda")
+
+    def nothing() -> Tensor:
+        logits.grad = None
+        (logits * 1.0).backward(ready)
+        return ready
+
+    def through(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        return lambda z, y: loss(z * 1.0, y)
+
+    table = []
+    for spec in names:
+        torch.compiler.reset()
+        contenders = {
+            EAGER: torch.nn.functional.cross_entropy,
+            "ours": losses.get(spec).eval().cuda(),
+            **({"compiled": compiled(spec)} if spec in rivals else {}),
+        }
+        steps = {name: graphed(step_of(through(loss), logits, target)) for name, loss in contenders.items()}
+        times = medians({"nothing": graphed(nothing), **steps}, rounds, 200)
+        table.append({"loss": spec, "ms": times, "added_us": 1e3 * (times["ours"] - times["nothing"])})
+        print(row(table[-1]), flush=True)
+    return table
+
+
+def row(entry: Entry) -> str:
+    """One line of the table."""
+    ms = entry["ms"]
+    eager, ours, rival = ms[EAGER], ms["ours"], ms.get("compiled")
+    if "added_us" in entry:
+        base = ms["nothing"]
+        columns = [f"{1e3 * (t - base):.1f}" if t is not None else "-" for t in (eager, rival, ours)]
+        return f"| {entry['loss']} | " + " | ".join(columns) + " |"
+    memory = entry["memory"]
+    faster = "-" if rival is None else f"{rival:.3f}"
+    return (
+        f"| {entry['loss']} | {eager:.3f} | {faster} | {ours:.3f} | {ours / eager:.2f} |"
+        f" {'-' if rival is None else f'{ours / rival:.2f}'} | {100 * entry['share']:.0f}% |"
+        f" {memory['ours']:.2f} | {memory[EAGER]:.2f} |"
+    )
+
+
+HEADS = {
+    True: "| loss | eager CE, µs added | compiled, µs added | ours, µs added |\n|---|---|---|---|",
+    False: (
+        "| loss | eager CE ms | compiled ms | ours ms | ours / eager CE | ours / compiled |"
+        " share of copy, 3 passes | memory | memory of eager CE |\n|---|---|---|---|---|---|---|---|---|"
+    ),
+}
+
+
+def markdown(result: Entry) -> str:
+    about, tables = result["about"], result["tables"]
+    lines = ["# Losses on a GPU", "", ", ".join(f"{k} {v}" for k, v in about.items()), ""]
+    for shape, table in tables.items():
+        lines += [f"## {shape}", "", HEADS[shape.endswith("graph")], *(row(entry) for entry in table), ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--shapes", default=SHAPES)
+    parser.add_argument("--losses", default=None, help="semicolon separated specs")
+    parser.add_argument("--compiled", default=None, help="specs to compile too, all if not given")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    options = parser.parse_args()
+    name = torch.cuda.get_device_name()
+    about = {"device": name, "torch": str(torch.__version__), "rounds": options.rounds}
+    names = options.losses.split(";") if options.losses else specs()
+    rivals = names if options.compiled is None else options.compiled.split(";")
+    target = options.out / f"kernels_{name.split()[-1].lower()}"
+    log = target.with_suffix(".json")
+    tables: dict[str, list[Entry]] = json.loads(log.read_text())["tables"] if log.exists() else {}
+    result = {"about": about, "tables": tables}
+    for shape in options.shapes.split(","):
+        size, kind = shape.split(":")
+        rows, classes = (int(n) for n in size.split("x"))
+        print(f"\n## {shape}\n{HEADS[kind == 'graph']}", flush=True)
+        if kind == "graph":
+            tables[shape] = small(rows, classes, names, rivals, options.rounds)
+        else:
+            tables[shape] = large(rows, classes, getattr(torch, kind), names, rivals, options.rounds)
+        log.write_text(json.dumps(result, indent=1) + "\n")
+        target.with_suffix(".md").write_text(markdown(result) + "\n")
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main()

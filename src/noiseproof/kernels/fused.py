@@ -1,0 +1,140 @@
+"""Losses on a GPU: statistics and loss in one kernel, the gradient in another, nothing N x C beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from . import inplace, tracing
+from .recorder import WIDTH, Program, Recorded, Tape
+from .reference import Statistics, Wanted
+from .row_function import RowFunction
+
+PROGRAMS_PER_SHAPE = 16
+"""A loss whose constants change at every call would compile a kernel each time: later ones run as torch."""
+_constants_seen: dict[tuple[object, ...], set[Program]] = {}
+
+
+class Recording(NamedTuple):
+    """A program whose first result is the value; ``slots`` say which partial derivative the others are."""
+
+    program: Program
+    slots: tuple[int, ...]
+
+
+class Call(NamedTuple):
+    """What a fused loss needs beside the logits. Rows count by ``keep``, or else by ``ignore_index``."""
+
+    target: Tensor
+    function: RowFunction
+    again: Callable[[Tensor], Tensor]
+    """The same loss as a plain differentiable expression, for double backward."""
+    recording: Recording | None
+    keep: Tensor | None = None
+    ignore_index: int | None = None
+    mean: bool = False
+
+
+def record(function: RowFunction) -> Recording | None:
+    """The loss as a program, or None if it does more than a program can."""
+    inputs = 1 if function.wanted is None else 6
+    tape = Tape(inputs)
+    registers: list[Any] = [Recorded(tape, number) for number in range(inputs)]
+    row = Statistics(*(registers * 5)[:5])
+    try:
+        value, partials = function.evaluate(row, registers[-1])
+        program = tape.program(value, *partials.given())
+    except Exception:
+        return None
+    return Recording(program, partials.slots()) if _is_worth_a_kernel(program) else None
+
+
+def _is_worth_a_kernel(program: Program) -> bool:
+    seen = _constants_seen.setdefault((program.code[::WIDTH], program.outputs), set())
+    if program not in seen and len(seen) >= PROGRAMS_PER_SHAPE:
+        return False
+    seen.add(program)
+    return True
+
+
+def fused_loss(logits: Tensor, call: Call) -> Tensor:
+    """(N,) values, 0 where ignored, or their mean over the rows that count."""
+    if inplace.allowed():
+        inplace.check(logits)
+    found: Tensor = _Fused.apply(logits, call, inplace.allowed())  # type: ignore[no-untyped-call]
+    return found
+
+
+def fused_statistics(logits: Tensor, target: Tensor) -> Statistics:
+    """All row statistics, differentiable. (N, C), (N,) -> 5 x (N,)"""
+    return Statistics(*_FusedStatistics.apply(logits, target))  # type: ignore[no-untyped-call]
+
+
+class _Fused(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, call: Call, in_place: bool) -> Tensor:  # type: ignore[override]
+        from . import launch
+
+        batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
+        if call.recording is None:
+            first, ctx.slots = _evaluate_with_torch(batch, call.function)
+        else:
+            first = launch.statistics(batch, call.function.wanted, call.recording.program)
+            ctx.slots = call.recording.slots
+        value, count = launch.mean(first.values, batch) if call.mean else (first.values, None)
+        ctx.call, ctx.in_place = call, in_place
+        ctx.save_for_backward(logits, call.target, call.keep, first.state, first.partials, count)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        from . import launch
+
+        logits, target, keep, state, partials, count = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            with tracing.plainly():
+                value = ctx.call.again(logits)
+            (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
+            return grad, None, None
+        batch = launch.Batch(logits, target, keep, ctx.call.ignore_index)
+        grad = launch.gradient(batch, state, partials, ctx.slots, upstream, count, ctx.in_place)
+        if ctx.in_place:
+            torch.autograd.graph.increment_version(logits)
+        return grad, None, None
+
+
+def _evaluate_with_torch(batch: Any, function: RowFunction) -> tuple[Any, tuple[int, ...]]:
+    from . import launch
+
+    first = launch.statistics(batch, function.wanted)
+    value, partials = function.evaluate(*launch.statistics_of(first.state))
+    results = torch.stack([value.reshape(-1), *(p.reshape(-1) for p in partials.given())])
+    if batch.keep is not None:
+        results = torch.where(batch.keep, results, 0.0)
+    return launch.First(first.state, results[0].clone(), results[1:]), partials.slots()
+
+
+class _FusedStatistics(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, target: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+        from . import launch
+
+        batch = launch.Batch(logits, target, torch.ones_like(target, dtype=torch.bool), None)
+        state = launch.statistics(batch, Wanted(True, True, True), centred=False).state
+        ctx.save_for_backward(*batch[:3], state)
+        return tuple(state[row].clone() for row in launch.DIFFERENTIABLE)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        from . import differentiable, launch
+
+        logits, target, keep, state = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            outputs = differentiable.statistics(logits, target)
+            (grad,) = torch.autograd.grad(outputs, logits, upstream, create_graph=True)
+            return grad, None
+        batch = launch.Batch(logits, target, keep, None)
+        return launch.gradient(batch, state, torch.stack(upstream), (0, 1, 2, 3, 4)), None

@@ -1,0 +1,66 @@
+"""Permission to overwrite logits with their gradient, which saves the memory of one N x C tensor."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from torch import Tensor
+
+
+class _Permission(threading.local):
+    given = False
+
+
+_permission = _Permission()
+
+
+@contextlib.contextmanager
+def inplace() -> Iterator[None]:
+    """Losses called inside may write their gradient over the logits in the backward pass.
+
+    A permission, not a promise: only the GPU kernels use it. After the backward pass the logits hold
+    the gradient. Torch's version counter is raised, so a node of the graph that kept the logits
+    complains instead of using them, and so does a second backward pass. Refused at once are logits that are
+    a leaf of the graph (a parameter, or a tensor made with ``requires_grad``) and logits whose elements
+    share memory.
+
+    Example:
+        >>> import torch
+        >>> from noiseproof import kernels, losses
+        >>> hidden = torch.zeros(2, 3, requires_grad=True)
+        >>> with kernels.inplace():
+        ...     losses.get("mae")(hidden @ torch.ones(3, 4), torch.tensor([0, 1])).backward()
+    """
+    before, _permission.given = _permission.given, True
+    try:
+        yield
+    finally:
+        _permission.given = before
+
+
+def allowed() -> bool:
+    return _permission.given
+
+
+def check(logits: Tensor) -> None:
+    """Raise ValueError where overwriting these logits would corrupt something."""
+    if logits.requires_grad and logits.is_leaf:
+        raise ValueError(
+            "kernels.inplace() would overwrite logits that are a leaf of the graph: call the loss on the"
+            " output of a model, or without inplace"
+        )
+    if shares_memory(logits):
+        raise ValueError(
+            f"kernels.inplace() cannot overwrite logits of shape {tuple(logits.shape)} and strides"
+            f" {logits.stride()}: some of their elements share memory; call .contiguous() first"
+        )
+
+
+def shares_memory(tensor: Tensor) -> bool:
+    """True unless the strides alone show that every element has its own place."""
+    reach = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and stride < reach:
+            return True
+        reach += stride * (size - 1)
+    return False

@@ -1,0 +1,44 @@
+"""Which path row statistics take: Triton kernels on a GPU, pure torch everywhere else."""
+
+import importlib.util
+import os
+
+import torch
+from torch import Tensor
+
+SWITCH = "NOISEPROOF_KERNELS"
+"""Environment variable; ``reference`` turns the kernels off."""
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+INSTALLED = importlib.util.find_spec("triton") is not None
+OLDEST_CAPABILITY = (7, 0)
+
+enabled = os.environ.get(SWITCH, "") != "reference"
+interpreted = False
+"""True lets tensors of the CPU in as well, for kernels imported with TRITON_INTERPRET=1: for tests."""
+
+
+def uses_kernels(logits: Tensor) -> bool:
+    """Whether these logits go through Triton. Looks at no value, so it costs no synchronisation."""
+    return (
+        enabled
+        and INSTALLED
+        and (logits.is_cuda or interpreted)
+        and logits.dtype in DTYPES
+        and logits.dim() == 2
+        and logits.shape[0] > 0
+        and logits.shape[1] > 1
+    )
+
+
+def state() -> str:
+    """One sentence for people: does this machine run the kernels, and if not, why."""
+    if not INSTALLED:
+        return "off: triton is not installed, torch expressions are used"
+    if not enabled:
+        return f"off: {SWITCH}=reference asks for torch expressions"
+    if not torch.cuda.is_available():
+        return "off: there is no CUDA device, torch expressions are used"
+    capability = torch.cuda.get_device_capability()
+    if capability < OLDEST_CAPABILITY:
+        return f"unusable: Triton needs compute capability 7.0, here {capability}; set {SWITCH}=reference"
+    return "on for float32, float16 and bfloat16 logits on CUDA; float64 uses torch expressions"

@@ -1,0 +1,134 @@
+# mypy: ignore-errors
+r"""Triton: the second pass, which writes the gradient of every logit from a few numbers per row.
+
+With d the softmax over the other classes a row is :math:`d_j(others + square\,d_j + product\,z_j) + shift`,
+and ``at_label`` at the label: the chain rule of margin, logsumexp, sum of z, of p squared and of p z.
+"""
+
+import triton
+import triton.language as tl
+
+from .triton_program import fast_exp, sigmoid
+from .triton_rows import columns_from, rows_of_program
+from .triton_statistics import LOWEST
+
+MARGIN = tl.constexpr(0)
+LOGSUMEXP = tl.constexpr(1)
+SUM_Z = tl.constexpr(2)
+SUM_P2 = tl.constexpr(3)
+SUM_PZ = tl.constexpr(4)
+
+
+@triton.jit
+def partial(partials, row, mask, rows, SLOTS: tl.constexpr, WHICH: tl.constexpr):
+    """The loss's derivative with respect to one statistic."""
+    if SLOTS[WHICH] < 0:
+        return tl.where(mask, 0.0, 0.0)
+    else:
+        return tl.load(partials + SLOTS[WHICH] * rows + row, mask=mask, other=0.0)
+
+
+@triton.jit
+def coefficients(state, partials, row, mask, scale, rows, SLOTS: tl.constexpr):
+    """at_label, others, square, product, shift. Scaled last, so that what cancels does so exactly."""
+    margin = tl.load(state + row, mask=mask, other=0.0)
+    at_label = partial(partials, row, mask, rows, SLOTS, MARGIN)
+    others = -at_label
+    square, product, shift = margin * 0.0, margin * 0.0, margin * 0.0
+    p, rest = sigmoid(margin), sigmoid(-margin)
+    if SLOTS[SUM_P2] >= 0:
+        squares = tl.load(state + 8 * rows + row, mask=mask, other=0.0)
+        slope = 2 * partial(partials, row, mask, rows, SLOTS, SUM_P2) * rest
+        square = slope * rest
+        lead = slope * p
+        at_label = (at_label + lead) - lead * rest * (1 + squares)
+        others = (others - lead) + square * (p - rest * squares)
+    if SLOTS[LOGSUMEXP] >= 0:
+        by_logsumexp = partial(partials, row, mask, rows, SLOTS, LOGSUMEXP)
+        at_label, others = at_label + p * by_logsumexp, others + rest * by_logsumexp
+    if SLOTS[SUM_Z] >= 0:
+        shift = partial(partials, row, mask, rows, SLOTS, SUM_Z)
+        at_label = at_label + shift
+    if SLOTS[SUM_PZ] >= 0:
+        sum_pz = tl.load(state + 6 * rows + row, mask=mask, other=0.0)
+        own = tl.load(state + 9 * rows + row, mask=mask, other=0.0)
+        by_pz = partial(partials, row, mask, rows, SLOTS, SUM_PZ)
+        product = by_pz * rest
+        at_label = at_label + by_pz * p * (1 + own - sum_pz)
+        others = others + product * (1 - sum_pz)
+    return at_label * scale, others * scale, square * scale, product * scale, shift * scale
+
+
+@triton.jit
+def scale_of(upstream, count, row, mask, upstream_stride, UPSTREAM: tl.constexpr, MEAN: tl.constexpr):
+    """What comes from above, divided by the number of rows that count where the loss is their mean."""
+    scale = tl.where(mask, 1.0, 0.0)
+    if UPSTREAM:
+        scale = tl.load(upstream + row * upstream_stride, mask=mask, other=0.0).to(tl.float32)
+    if MEAN:
+        scale = scale / tl.maximum(tl.load(count), 1.0)
+    return scale
+
+
+@triton.jit
+def gradient_kernel(
+    logits,
+    target,
+    keep,
+    state,
+    partials,
+    upstream,
+    count,
+    out,
+    rows,
+    classes,
+    row_stride,
+    column_stride,
+    out_row_stride,
+    out_column_stride,
+    ignore_index,
+    upstream_stride,
+    UPSTREAM: tl.constexpr,
+    MEAN: tl.constexpr,
+    SLOTS: tl.constexpr,
+    HAS_KEEP: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    BLOCKS: tl.constexpr,
+):
+    """Program (i, k) writes blocks k * BLOCKS onward of its rows; ignored rows become 0."""
+    row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
+    scale = scale_of(upstream, count, row, kept, upstream_stride, UPSTREAM, MEAN)
+    chosen = coefficients(state, partials, row, kept, scale, rows, SLOTS)
+    peak = tl.load(state + rows + row, mask=kept, other=0.0)
+    mass = tl.load(state + 2 * rows + row, mask=kept, other=1.0)
+    peak = tl.where(peak == LOWEST, 0.0, peak)
+    per_mass = tl.where(mass == 0.0, 0.0, 1.0 / mass)
+    for block in range(BLOCKS):
+        start = (tl.program_id(1) * BLOCKS + block) * BLOCK
+        column, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
+        here = kept[:, None] & (column < classes)[None, :]
+        place = (logits + row * row_stride)[:, None] + offset[None, :]
+        z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
+        direction = fast_exp(z - peak[:, None]) * per_mass[:, None]
+        gradient = row_of_gradient(z, direction, chosen, SLOTS)
+        gradient = tl.where(column[None, :] == label.to(tl.int32)[:, None], chosen[0][:, None], gradient)
+        _, offset = columns_from(start, out_column_stride, CONTIGUOUS, BLOCK)
+        there = (row < rows)[:, None] & (column < classes)[None, :]
+        place = (out + row * out_row_stride)[:, None] + offset[None, :]
+        tl.store(place, tl.where(here, gradient, 0.0).to(out.dtype.element_ty), mask=there)
+
+
+@triton.jit
+def row_of_gradient(z, direction, chosen, SLOTS: tl.constexpr):
+    """The gradient at the classes other than the label; 0 where a class is masked."""
+    slope = chosen[1][:, None]
+    if SLOTS[SUM_P2] >= 0:
+        slope = slope + chosen[2][:, None] * direction
+    if SLOTS[SUM_PZ] >= 0:
+        slope = slope + chosen[3][:, None] * tl.where(z == LOWEST, 0.0, z)
+    gradient = direction * slope
+    if SLOTS[SUM_Z] >= 0:
+        gradient = tl.where(z == LOWEST, 0.0, gradient + chosen[4][:, None])
+    return gradient

@@ -1,0 +1,101 @@
+"""The short way of a batch on a GPU: statistics, loss and mean in two kernels, the gradient in a third."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from ..kernels import Call, Recording, RowFunction, fused_loss, is_plain_eager, record, uses_kernels
+
+if TYPE_CHECKING:
+    from .base import Loss
+
+MOST_ROWS_OF_ONE_MEAN = 1 << 16
+"""One program adds up the mean; of more rows torch does it faster."""
+SCALARS = (int, float, str, type(None))
+INTERNAL = {*vars(nn.Module()), "_suprema", "_integral"}
+"""What a module or a loss of this library keeps for itself."""
+LIBRARY = __name__.split(".")[0] + "."
+MOST_RECORDINGS = 1024
+_recordings: dict[tuple[object, ...], Recording | None] = {}
+
+
+def can_be_fused(logits: Tensor, target: Tensor) -> bool:
+    """Class indices beside (N, C) logits that the kernels take."""
+    return (
+        uses_kernels(logits)
+        and target.dtype == torch.int64
+        and target.shape == logits.shape[:1]
+        and target.device == logits.device
+        and is_plain_eager()
+    )
+
+
+def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
+    """The reduced loss without weights; None if the loss is no recordable function of row statistics."""
+    function = loss.row_function(logits.shape[1], 1.0)
+    recording = None if function is None else _recording(loss, function, logits.shape[1])
+    if function is None or recording is None:
+        return None
+    mean = loss.reduction == "mean"
+    one_program = mean and logits.shape[0] <= MOST_ROWS_OF_ONE_MEAN
+    ignored = loss.ignore_index
+
+    def again(other: Tensor) -> Tensor:
+        return _plain(loss, other, target, one_program)
+
+    call = Call(target, function, again, recording, ignore_index=ignored, mean=one_program)
+    found = fused_loss(logits, call)
+    if mean and not one_program:
+        return found.sum() / (target != ignored).sum().clamp_min(1)
+    return found.sum() if loss.reduction == "sum" else found
+
+
+def _recording(loss: Loss, function: RowFunction, classes: int) -> Recording | None:
+    """Recorded once per loss, parameters and number of classes, or anew where those do not tell all."""
+    marks = fingerprint(loss)
+    if marks is None:
+        return record(function)
+    key = (classes, *marks)
+    if key not in _recordings:
+        if len(_recordings) >= MOST_RECORDINGS:
+            _recordings.clear()
+        _recordings[key] = record(function)
+    return _recordings[key]
+
+
+def fingerprint(loss: Loss) -> tuple[object, ...] | None:
+    """Everything a loss of this library depends on; None if a function or object of the user is part."""
+    kind = type(loss)
+    if not kind.__module__.startswith(LIBRARY):
+        return None
+    marks: list[object] = [kind]
+    for name, thing in vars(loss).items():
+        if name in INTERNAL:
+            continue
+        if isinstance(thing, SCALARS):
+            marks += (name, thing)
+        elif isinstance(thing, list):
+            marks += (name, *thing)
+        else:
+            return None
+    for part in loss.inner:
+        inside = fingerprint(part)
+        if inside is None:
+            return None
+        marks.append(inside)
+    return tuple(marks)
+
+
+def _plain(loss: Loss, logits: Tensor, target: Tensor, mean: bool) -> Tensor:
+    """The same numbers as expressions torch differentiates again."""
+    from .rows import as_rows
+
+    rows = as_rows(logits, target, loss.ignore_index)
+    values = loss.hard_rows(rows)
+    if not mean:
+        return values
+    count = values.numel() if rows.keep is None else rows.keep.sum().clamp_min(1)
+    return values.sum() / count

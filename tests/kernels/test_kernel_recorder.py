@@ -1,0 +1,116 @@
+"""A recorded program gives the numbers of the torch calls it was recorded from."""
+
+import math
+
+import pytest
+import torch
+
+from noiseproof import losses
+from noiseproof.kernels.recorder import WIDTH, Operation, Recorded, Tape, UnrecordableError
+
+FUNCTIONS = {
+    Operation.NEGATIVE: torch.neg,
+    Operation.ADD: torch.add,
+    Operation.SUBTRACT: torch.sub,
+    Operation.MULTIPLY: torch.mul,
+    Operation.DIVIDE: torch.div,
+    Operation.EXP: torch.exp,
+    Operation.EXPM1: torch.expm1,
+    Operation.LOG: torch.log,
+    Operation.LOG1P: torch.log1p,
+    Operation.SIGMOID: torch.sigmoid,
+    Operation.LOGSIGMOID: torch.nn.functional.logsigmoid,
+    Operation.SQRT: torch.sqrt,
+    Operation.ABSOLUTE: torch.abs,
+    Operation.POWER: torch.pow,
+    Operation.MAXIMUM: torch.maximum,
+    Operation.MINIMUM: torch.minimum,
+    Operation.GREATER: torch.gt,
+    Operation.GREATER_EQUAL: torch.ge,
+    Operation.EQUAL: torch.eq,
+    Operation.WHERE: torch.where,
+    Operation.AND: torch.logical_and,
+    Operation.NOT: torch.logical_not,
+}
+ONE = {
+    Operation.NEGATIVE,
+    *range(Operation.EXP, Operation.POWER),
+    Operation.NOT,
+}
+
+
+def play(program, *inputs):
+    """Run a program with torch, one instruction after the other."""
+    registers = list(inputs)
+    for at in range(0, len(program.code), WIDTH):
+        operation, *operands = program.code[at : at + WIDTH]
+        if operation == Operation.CONSTANT:
+            registers.append(torch.full_like(inputs[0], operands[0]))
+            continue
+        count = 1 if operation in ONE else 3 if operation == Operation.WHERE else 2
+        registers.append(FUNCTIONS[Operation(operation)](*(registers[o] for o in operands[:count])))
+    return [registers[number] for number in program.outputs]
+
+
+MARGINS = torch.linspace(-30, 30, 101, dtype=torch.float64)
+CALLS = {
+    "operators": lambda m: 2 - m / 3 + (1 / (m * m + 1)) ** 1.5 - (-m) * 4,
+    "whole powers of negative numbers": lambda m: m**3 + m**0 + (m - 0.5) ** -2 + torch.pow(m, 5),
+    "a number to the power of the margin": lambda m: 1.5**m,
+    "alpha": lambda m: torch.add(m, m * m, alpha=3) + torch.sub(m, 1, alpha=2) + torch.rsub(m, 1.0),
+    "comparisons": lambda m: torch.where((m > 1) | (m <= -2), m, 0.0) + (m != 0).to(m.dtype) * 7,
+    "both": lambda m: torch.where((m >= -1) & (m < 2) & ~(m == 0), 1.0, m.square()),
+    "clamps": lambda m: m.clamp(-2, 3) + m.clamp_min(0.5) + m.clamp(max=1) + torch.relu(m),
+    "likes": lambda m: torch.full_like(m, 0.3) + torch.zeros_like(m) + torch.ones_like(m),
+    "functions": lambda m: m.sigmoid().log1p().exp().expm1().sqrt() + torch.nn.functional.softplus(m),
+    "addcmul": lambda m: torch.addcmul(m, m, m, value=0.5) + m.abs().reciprocal().clamp_max(5),
+    "nothing happens": lambda m: m.detach().clone(),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_plays_what_was_called(name):
+    tape = Tape(1)
+    program = tape.program(CALLS[name](Recorded(tape, 0)))
+    (found,) = play(program, MARGINS)
+    torch.testing.assert_close(found, CALLS[name](MARGINS), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "spec", ["focal", "aul", "agce", "truncated_gce", "nal_fixed", "unit_max(scale(gce))"]
+)
+def test_losses_are_recorded_faithfully(spec):
+    loss = losses.get(spec)
+    tape = Tape(1)
+    program = tape.program(*loss.evaluate(Recorded(tape, 0), num_classes=10))
+    found = play(program, MARGINS)
+    wanted = loss.evaluate(MARGINS, num_classes=10)
+    for ours, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-300)
+
+
+def test_equal_calls_are_written_once():
+    tape = Tape(1)
+    margin = Recorded(tape, 0)
+    program = tape.program(torch.sigmoid(margin) + torch.sigmoid(margin))
+    assert len(program.code) == 2 * WIDTH
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.sum(),
+        lambda m: m if m > 0 else -m,
+        lambda m: m * torch.ones(3),
+        lambda m: m.double(),
+        lambda m: m.to(torch.float16),
+        lambda m: m * math.inf,
+        lambda m: m[0],
+        lambda m: m**1000,
+        lambda m: torch.func.grad(lambda x: x.sum())(m),
+        float,
+    ],
+)
+def test_what_a_program_cannot_do_is_refused(call):
+    with pytest.raises((UnrecordableError, TypeError, ValueError)):
+        Tape(1).program(call(Recorded(Tape(1), 0)))

@@ -1,0 +1,193 @@
+"""Every loss on the kernels against the torch expressions in float64."""
+
+import pytest
+import torch
+
+from noiseproof import losses
+from noiseproof.kernels import fused, path
+from noiseproof.losses import MarginLoss
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+
+RECORDED = [
+    *("ce", "focal", "mae", "rce", "sl", "sce", "gce", "truncated_gce", "tce", "aul", "agce", "ael"),
+    *("nal_fixed", "nce", "mse", "gls", "scale(mae)", "shift(gce)", "unit_max(gce)", "tce(order=30)"),
+    *("10*nce + 0.1*agce(a=1.8, q=3)", "ce + 2*mae", 'gr(g="identity")', "gls(alpha=-0.5)", "mse(alpha=0.3)"),
+]
+AS_TORCH = [
+    *("gr", "imae", 'gr(normalize="batch")', 'nce + gr(normalize="batch")', "nfl", "cr(ce)", "cr(nce)"),
+    *("peer(ce)",),
+]
+TOLERANCE = {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+
+
+def batch(rows, classes, dtype=torch.float32, spread=3.0):
+    generator = torch.Generator().manual_seed(classes)
+    logits = (spread * torch.randn(rows, classes, generator=generator)).to(dtype)
+    target = torch.randint(classes - 1, (rows,), generator=generator)
+    if classes > 2:
+        logits[::2, classes - 1] = -torch.inf
+    if classes > 4:
+        target[target == 3] = 2
+        logits[::3, 3] = -torch.inf
+    logits[1] = torch.nan
+    target[1] = -100
+    return logits, target
+
+
+def step(loss, logits, target, **options):
+    leaf = logits.detach().clone().requires_grad_()
+    value = loss(leaf, target, **options)
+    (gradient,) = torch.autograd.grad(value.sum(), leaf)
+    return value.detach().cpu().double(), gradient.cpu()
+
+
+def row_error(found, wanted, floor=0.0):
+    """Largest difference of every row over its largest entry, or over ``floor`` times that of all rows."""
+    size = wanted.abs().amax(1)
+    size = size.clamp_min(max(floor * float(size.max()), 1e-30))
+    return float(((found.double() - wanted).abs().amax(1) / size).max())
+
+
+def compare(loss, logits, target, device, tolerance, floor=0.0, **options):
+    wanted, slope = step(loss, logits.double(), target, **options)
+    moved = {name: value.to(device) for name, value in options.items()}
+    found, gradient = step(loss.to(device), logits.to(device), target.to(device), **moved)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=2e-6)
+    assert gradient.dtype == logits.dtype
+    assert row_error(gradient, slope, floor) < tolerance
+    assert not gradient[logits == -torch.inf].any(), "a masked class has a gradient"
+    assert not gradient[target == -100].any(), "an ignored row has one"
+
+
+@pytest.mark.parametrize("spec", RECORDED + AS_TORCH)
+def test_value_and_gradient(spec, device):
+    tolerance = 1e-2 if spec == "nfl" else 1e-5
+    compare(losses.get(spec).eval(), *batch(9, 5), device, tolerance)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 17, 100, 1000, 5000])
+@pytest.mark.parametrize("spec", ["gce", "10*nce + 0.1*agce(a=1.8, q=3)"])
+def test_any_number_of_classes(spec, classes, device):
+    """Of two classes the gradient of NCE vanishes as 1 - NCE does, which float32 cannot tell from 0."""
+    floor = 1e-2 if "nce" in spec and classes < 4 else 0.0
+    compare(losses.get(spec), *batch(3 if classes > 100 else 20, classes), device, 1e-5, floor)
+
+
+@pytest.mark.parametrize("spec", ["gce", "nce"])
+def test_any_strides(spec, device):
+    logits, target = (t.to(device) for t in batch(6, 7))
+    _, wanted = step(losses.get(spec), logits, target)
+    wide = torch.stack([logits, logits], 2)
+    for view in (wide[:, :, 0], logits.t().contiguous().t(), wide.transpose(0, 1)[:, :, 1].t()):
+        leaf = view.detach().requires_grad_()
+        (found,) = torch.autograd.grad(losses.get(spec)(leaf, target), leaf)
+        torch.testing.assert_close(found.cpu(), wanted, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("spec", ["ce", "mse", "gls", "gr"])
+def test_half_precision(spec, dtype, device):
+    compare(losses.get(spec), *batch(5, 37, dtype), device, TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("spec", ["ce", "mae", "nce", "gls", "gce"])
+@pytest.mark.parametrize("level", [-1e4, 1e4])
+def test_extreme_logits(spec, level, device):
+    logits, target = batch(6, 9)
+    compare(losses.get(spec), logits + level, target, device, 1e-5)
+    wide = 1e4 * logits.sign() + logits
+    found, gradient = step(losses.get(spec), wide.to(device), target.to(device))
+    assert found.isfinite()
+    assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("spec", ["gce", "nce", "gr"])
+def test_weights_and_reductions(spec, reduction, device):
+    logits, target = batch(7, 5)
+    weight = torch.linspace(0.5, 2, 5)
+    share = torch.linspace(0, 2, 7)
+    for settings, options in (({}, {}), ({"weight": weight}, {}), ({}, {"sample_weight": share})):
+        compare(losses.get(spec, reduction=reduction, **settings), logits, target, device, 1e-5, **options)
+
+
+@pytest.mark.parametrize("spec", RECORDED)
+def test_built_in_losses_become_programs(spec):
+    assert fused.record(losses.get(spec).row_function(10, 1.0)) is not None
+
+
+def test_losses_users_write(device):
+    logits, target = batch(6, 5)
+    written = [
+        MarginLoss.from_emphasis(lambda p, rest: p * rest),
+        MarginLoss.from_value(lambda p, rest: rest**3),
+        MarginLoss.from_value(lambda m: -torch.nn.functional.logsigmoid(m), of="margin"),
+    ]
+    for loss in written:
+        compare(loss, logits, target, device, 1e-5)
+
+
+SCHEDULE = {"factor": 1.0}
+
+
+class Annealed(MarginLoss):
+    """Reads a number that is no attribute of the loss, as a schedule would."""
+
+    name = "annealed"
+
+    def value(self, margin):
+        return torch.sigmoid(-margin) * SCHEDULE["factor"]
+
+    def emphasis(self, margin):
+        return torch.sigmoid(margin) * torch.sigmoid(-margin) * SCHEDULE["factor"]
+
+
+def test_a_loss_that_changes_is_recorded_anew(device, monkeypatch):
+    logits, target = (t.to(device) for t in batch(6, 5))
+    mine, gce = Annealed(), losses.get("gce(q=0.5)")
+    once, before = float(mine(logits, target)), float(gce(logits, target))
+    monkeypatch.setitem(SCHEDULE, "factor", 2.0)
+    gce.q = 0.9
+    torch.testing.assert_close(float(mine(logits, target)), 2 * once)
+    torch.testing.assert_close(gce(logits, target), losses.get("gce(q=0.9)")(logits, target))
+    assert float(gce(logits, target)) != before
+
+
+def test_constants_that_change_all_the_time_do_not_compile_for_ever(monkeypatch):
+    monkeypatch.setattr(fused, "_constants_seen", {})
+    found = [fused.record(losses.get(f"gce(q={q / 100})").row_function(10, 1.0)) for q in range(1, 41)]
+    assert sum(f is not None for f in found) == fused.PROGRAMS_PER_SHAPE
+
+
+def test_margin_and_statistics(device):
+    logits, target = batch(6, 7)
+    for function in (losses.margin, lambda z, y: torch.stack(losses.row_statistics(z, y))):
+        wanted, slope = step(function, logits.double(), target)
+        found, gradient = step(function, logits.to(device), target.to(device))
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+        assert row_error(gradient, slope) < 1e-5
+
+
+def test_float64_and_switch_keep_the_torch_path(monkeypatch, device):
+    logits = torch.zeros(2, 3, device=device)
+    assert path.uses_kernels(logits)
+    assert not path.uses_kernels(logits.double())
+    assert not path.uses_kernels(logits[:0])
+    monkeypatch.setattr(path, "enabled", False)
+    assert not path.uses_kernels(logits)
+
+
+def test_label_outside_gives_nan_and_stays_in_memory(device):
+    logits, target = batch(4, 5)
+    target[2] = 7
+    found = losses.get("ce", reduction="none")(logits.to(device), target.to(device))
+    assert found.isnan().tolist() == [False, False, True, False]
+
+
+def test_one_class_left_is_nothing_to_learn(device):
+    logits = torch.full((1, 4), -torch.inf, device=device)
+    logits[0, 2] = 1.0
+    value, gradient = step(losses.get("ce"), logits, torch.tensor([2], device=device))
+    assert float(value) == 0
+    assert not gradient.any()

@@ -1,0 +1,343 @@
+"""loss.linear against the same loss of stored logits, in float64."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import linear
+
+from noiseproof import losses
+
+WRAPPERS = {"cr", "peer", "scale", "shift", "unit_max"}
+SPECS = [f"{name}(gce)" if name in WRAPPERS else name for name in losses.LOSSES if name != "binary"]
+COMPOSED = [
+    "ce + 0.5*mae",
+    "10*nce + 0.1*agce(a=1.8, q=3)",
+    "unit_max(scale(gce + mae, tau=3.0))",
+    "cr(nce) + gls",
+    "cr(cr(ce), beta=0.5)",
+]
+COMPARE_ROWS = [
+    'gr(normalize="batch")',
+    'scale(imae(normalize="batch")) + ce',
+    'nce + gr(normalize="batch")',
+    'peer(gr(normalize="batch"))',
+    "cr(nce) + peer(gls, alpha=0.3)",
+]
+
+
+def problem(rows=23, width=6, classes=9, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    hidden = 2 * torch.randn(rows, width, dtype=torch.float64, generator=generator)
+    weight = torch.randn(classes, width, dtype=torch.float64, generator=generator)
+    bias = torch.randn(classes, dtype=torch.float64, generator=generator)
+    return hidden, weight, bias, torch.randint(classes, (rows,), generator=generator)
+
+
+def leaves(*tensors):
+    return [tensor.detach().clone().requires_grad_() for tensor in tensors]
+
+
+def assert_same(found, wanted, tolerance=1e-12):
+    for one, other in zip(found, wanted, strict=True):
+        largest = float(other.detach().abs().max()) if other.numel() else 0.0
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance * max(1.0, largest))
+
+
+def compare(loss, target, *, chunk=5, tensors=None, sample_weight=None, seed=0, upstream=None):
+    """Value and all gradients of both ways; ``upstream`` is what reaches the loss from above."""
+    hidden, weight, bias = leaves(*(tensors or problem(len(target))[:3]))
+    stored = copy.deepcopy(loss)(linear(hidden, weight, bias), target, sample_weight=sample_weight)
+    fused = loss.linear(hidden, weight, target, bias=bias, sample_weight=sample_weight, chunk=chunk)
+    if upstream is None:
+        generator = torch.Generator().manual_seed(seed)
+        upstream = torch.randn(stored.shape, dtype=stored.dtype, generator=generator)
+    assert_same([fused], [stored])
+    inputs = (hidden, weight, bias)
+    wanted = torch.autograd.grad(stored, inputs, upstream)
+    assert_same(torch.autograd.grad(fused, inputs, upstream, retain_graph=True), wanted)
+    assert_same(torch.autograd.grad(fused, inputs, 3 * upstream), [3 * one for one in wanted])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("spec", SPECS + COMPOSED + COMPARE_ROWS)
+def test_same_value_and_gradients_as_stored_logits(spec, reduction):
+    target = problem()[3]
+    target[[2, 11]] = -100
+    compare(losses.get(spec, reduction=reduction), target)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("spec", ["gce", "10*nce + 0.1*agce", "cr(ce)", "peer(mae)", 'gr(normalize="batch")'])
+def test_class_and_sample_weights(spec, reduction):
+    target = problem()[3]
+    target[4] = -100
+    weight = torch.linspace(0, 3, 9, dtype=torch.float64)
+    share = torch.linspace(0, 2, len(target), dtype=torch.float64)
+    compare(losses.get(spec, reduction=reduction, weight=weight), target, sample_weight=share)
+
+
+def test_ignore_index_may_be_a_class():
+    compare(losses.get("gce", ignore_index=3), problem()[3])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("spec", ["gce", "nce + ce", "gls", "cr(ce, beta=0.5)"])
+def test_soft_targets(spec, reduction):
+    soft = torch.softmax(problem(23, 9, seed=1)[0], 1)
+    loss = losses.get(spec, reduction=reduction, weight=torch.linspace(0.1, 1, 9, dtype=torch.float64))
+    if spec.startswith("cr"):
+        loss.prior = torch.full((9,), 1 / 9, dtype=torch.float64)
+    compare(loss, soft)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rows=st.integers(0, 40),
+    width=st.integers(1, 7),
+    classes=st.integers(2, 12),
+    chunk=st.integers(1, 45),
+    spec=st.sampled_from(["mae", "nce", "gls + ce", "scale(gce, initial_margin=2.0)", "cr(ce)", "peer(ce)"]),
+    reduction=st.sampled_from(["mean", "sum", "none"]),
+    ignored=st.sampled_from([0.0, 0.3, 1.0]),
+    seed=st.integers(0, 1000),
+)
+def test_any_shape_and_chunk(rows, width, classes, chunk, spec, reduction, ignored, seed):
+    hidden, weight, bias, target = problem(rows, width, classes, seed)
+    drawn = torch.rand(rows, generator=torch.Generator().manual_seed(seed))
+    target = torch.where(drawn < ignored, -100, target)
+    loss = losses.get(spec, reduction=reduction)
+    compare(loss, target, chunk=chunk, tensors=(hidden, weight, bias), seed=seed)
+
+
+@pytest.mark.parametrize("spec", ["ce", "nce", 'imae(normalize="batch")'])
+def test_wholly_ignored_and_empty_batches_give_zero(spec):
+    hidden, weight, bias, target = problem()
+    for states, labels in ((hidden, torch.full_like(target, -100)), (hidden[:0], target[:0])):
+        inputs = leaves(states, weight, bias)
+        value = losses.get(spec).linear(inputs[0], inputs[1], labels, bias=inputs[2])
+        assert value == 0
+        for gradient in torch.autograd.grad(value, inputs):
+            assert not gradient.any()
+            assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("asked", range(8))
+def test_only_what_requires_a_gradient_gets_one(asked, reduction):
+    *tensors, target = problem()
+    inputs = [t.clone().requires_grad_(bool(asked >> i & 1)) for i, t in enumerate(tensors)]
+    loss = losses.get("gce", reduction=reduction)
+    value = loss.linear(inputs[0], inputs[1], target, bias=inputs[2], chunk=6)
+    assert value.requires_grad == (asked > 0)
+    every = leaves(*tensors)
+    stored = loss(linear(*every), target)
+    assert_same([value], [stored])
+    if asked:
+        value.sum().backward()
+    wanted = torch.autograd.grad(stored.sum(), every)
+    for found, slope in zip(inputs, wanted, strict=True):
+        assert (found.grad is not None) == found.requires_grad
+        if found.requires_grad:
+            assert_same([found.grad], [slope])
+
+
+def test_sample_weights_can_learn():
+    hidden, weight, _, target = problem()
+    for reduction in ("mean", "sum", "none"):
+        loss = losses.get("gce", reduction=reduction)
+        share = torch.linspace(0.5, 2, len(target), dtype=torch.float64).requires_grad_()
+        upstream = torch.linspace(1, 2, len(target), dtype=torch.float64) if reduction == "none" else None
+        found = loss.linear(hidden, weight, target, sample_weight=share, chunk=7)
+        stored = loss(linear(hidden, weight), target, sample_weight=share)
+        assert_same(torch.autograd.grad(found, share, upstream), torch.autograd.grad(stored, share, upstream))
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (2, 5), (2, 3, 4), (0, 3)])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_layouts_of_language_models(shape, reduction):
+    hidden, weight, bias, target = problem(max(1, torch.Size(shape).numel()))
+    count = torch.Size(shape).numel()
+    hidden, target = hidden[:count].reshape(*shape, 6), target[:count].reshape(shape)
+    loss = losses.get("gce", reduction=reduction)
+    found = loss.linear(hidden, weight, target, bias=bias, chunk=2)
+    assert found.shape == (shape if reduction == "none" else ())
+    logits = linear(hidden, weight, bias).reshape(-1, 9)
+    assert_same([found.reshape(-1)], [loss(logits, target.reshape(-1)).reshape(-1)])
+    soft = torch.nn.functional.one_hot(target, 9).double()
+    assert_same([loss.linear(hidden, weight, soft, bias=bias, chunk=2)], [found])
+
+
+def test_shifted_hidden_states_get_their_gradient_in_place():
+    """Next-token prediction drops the last position: a view that is not contiguous."""
+    hidden, weight, _, target = problem(24)
+    states, plain = leaves(hidden.reshape(4, 6, 6), hidden.reshape(4, 6, 6))
+    labels = target.reshape(4, 6)[:, 1:]
+    loss = losses.get("mae")
+    (found,) = torch.autograd.grad(loss.linear(states[:, :-1], weight, labels, chunk=3), states)
+    logits = linear(plain[:, :-1], weight).movedim(-1, 1)
+    (wanted,) = torch.autograd.grad(loss(logits, labels), plain)
+    assert_same([found], [wanted])
+
+
+def test_tied_weights_collect_both_gradients():
+    _, weight, _, target = problem()
+    tokens = torch.arange(23) % 9
+    tied, plain = leaves(weight, weight)
+    loss = losses.get("gce")
+    loss.linear(torch.tanh(tied[tokens]), tied, target, chunk=4).backward()
+    loss(linear(torch.tanh(plain[tokens]), plain), target).backward()
+    assert_same([tied.grad], [plain.grad])
+
+
+def test_gradients_accumulate_over_micro_batches():
+    hidden, weight, bias, target = problem(24)
+    inputs, whole = leaves(hidden, weight, bias), leaves(hidden, weight, bias)
+    loss = losses.get("10*nce + 0.1*agce")
+    for part in torch.arange(24).split(6):
+        found = loss.linear(inputs[0][part], inputs[1], target[part], bias=inputs[2], chunk=4)
+        (found / 4).backward()
+    loss(linear(*whole), target).backward()
+    assert_same([one.grad for one in inputs], [one.grad for one in whole])
+
+
+def test_without_gradients_nothing_is_recorded():
+    hidden, weight, bias, target = problem()
+    inputs = leaves(hidden, weight, bias)
+    with torch.no_grad():
+        value = losses.get("gce").linear(inputs[0], inputs[1], target, bias=inputs[2], chunk=4)
+    assert not value.requires_grad
+    assert_same([value], [losses.get("gce")(linear(hidden, weight, bias), target)])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_second_derivatives_are_refused(reduction):
+    hidden, weight, _, target = problem()
+    leaf = hidden.clone().requires_grad_()
+    value = losses.get("gce", reduction=reduction).linear(leaf, weight, target)
+    with pytest.raises(RuntimeError, match="cannot be differentiated again"):
+        torch.autograd.grad(value.sum(), leaf, create_graph=True)
+
+
+def test_a_weight_changed_after_the_forward_pass_is_noticed():
+    hidden, weight, _, target = problem()
+    leaf = hidden.clone().requires_grad_()
+    value = losses.get("gce").linear(leaf, weight, target)
+    weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        value.backward()
+
+
+def test_transforms_fall_back_to_stored_logits():
+    hidden, weight, _, target = problem()
+    for reduction in ("mean", "none"):
+        loss = losses.get("gce", reduction=reduction)
+        found = torch.func.grad(lambda h, loss=loss: loss.linear(h, weight, target).sum())(hidden)
+        wanted = torch.func.grad(lambda h, loss=loss: loss(linear(h, weight), target).sum())(hidden)
+        assert_same([found], [wanted])
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_compiled_models_break_the_graph_and_keep_the_numbers():
+    hidden, weight, _, target = problem()
+    loss = losses.get("gce")
+
+    def step(states, matrix):
+        return 2 * loss.linear(torch.tanh(states), matrix, target, chunk=4)
+
+    inputs, plain = leaves(hidden, weight), leaves(hidden, weight)
+    found = torch.compile(step, backend="eager")(*inputs)
+    assert_same(torch.autograd.grad(found, inputs), torch.autograd.grad(step(*plain), plain))
+
+
+def test_peer_moves_on_by_one_step_per_batch():
+    hidden, weight, _, target = problem()
+    fused, stored = losses.get("peer(ce)"), losses.get("peer(ce)")
+    for _ in range(3):
+        found, wanted = fused.linear(hidden, weight, target, chunk=4), stored(linear(hidden, weight), target)
+        assert_same([found], [wanted])
+    assert fused.step == stored.step == 3
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("spec", ["gce", "nce + mae", "gls", "mse", 'gr(normalize="batch")'])
+def test_classes_masked_by_their_bias_count_as_absent(spec, reduction):
+    """Vocabularies padded to a round number mask the rest."""
+    hidden, weight, bias, target = problem()
+    bias[[3, 8]] = -torch.inf
+    target = torch.where((target == 3) | (target == 8), 0, target)
+    compare(losses.get(spec, reduction=reduction), target, tensors=(hidden, weight, bias))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("spec", ["ce", "nce", "nfl", "cr(ce)", "peer(ce)", 'gr(normalize="batch")'])
+def test_ignored_rows_may_hold_anything(spec, reduction):
+    hidden, weight, _, target = problem()
+    target[[1, 20]] = -100
+    loss = losses.get(spec, reduction=reduction).eval()
+    (clean,) = leaves(hidden)
+    wanted = loss.linear(clean, weight, target, chunk=4)
+    hidden[[1, 20]] = torch.nan
+    (broken,) = leaves(hidden)
+    found = loss.linear(broken, weight, target, chunk=4)
+    assert_same([found], [wanted])
+    assert_same(torch.autograd.grad(found.sum(), broken), torch.autograd.grad(wanted.sum(), clean))
+
+
+def test_user_written_losses():
+    loss = losses.MarginLoss.from_emphasis(lambda p, rest: p * rest)
+    compare(loss, problem()[3])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"weight": torch.zeros(9, 5)}, ValueError, r"hidden of shape \(23, 6\) does not fit weight"),
+        ({"bias": torch.zeros(8)}, ValueError, r"bias of shape \(8,\)"),
+        ({"target": torch.zeros(22, dtype=torch.long)}, ValueError, r"target of shape \(22,\)"),
+        ({"target": torch.zeros(23)}, ValueError, r"target of shape \(23,\) and dtype torch.float32"),
+        ({"chunk": 0}, ValueError, "chunk=0"),
+        ({"sample_weight": torch.ones(3)}, ValueError, "one entry per sample"),
+        ({"weight": torch.zeros(9, 6)}, TypeError, "hidden is torch.float64 but weight is torch.float32"),
+        ({"weight": torch.zeros(1, 6, dtype=torch.float64), "bias": None}, ValueError, "at least 2"),
+        ({"target": torch.full((23,), 9)}, ValueError, r"target\[0\] = 9 is no class"),
+        ({"target": torch.ones(23, 9, requires_grad=True)}, ValueError, "detach"),
+    ],
+)
+def test_mistakes_are_named(change, error, message):
+    hidden, weight, bias, target = problem()
+    given = {"hidden": hidden, "weight": weight, "target": target, "bias": bias, **change}
+    with pytest.raises(error, match=message):
+        losses.get("gce").linear(**given)
+
+
+def test_stray_labels_are_named_by_their_own_position():
+    hidden, weight, _, target = problem(24)
+    labels = target.reshape(4, 6).clone()
+    labels[2, 5] = 77
+    with pytest.raises(ValueError, match=r"target\[2, 5\] = 77 is no class"):
+        losses.get("ce").linear(hidden.reshape(4, 6, 6), weight, labels)
+
+
+def test_broken_rows_are_named_by_their_own_number():
+    hidden, weight, _, target = problem()
+    hidden[17] = torch.nan
+    with pytest.raises(ValueError, match=r"logits\[2, 0\] = nan.*rows counted from row 15 of the batch"):
+        losses.get("ce").linear(hidden, weight, target, chunk=5)
+
+
+@pytest.mark.parametrize("spec", ["peer(ce)", 'gr(normalize="batch")', "cr(ce)"])
+def test_soft_targets_of_losses_that_look_at_the_batch_are_refused(spec):
+    hidden, weight, _, _ = problem()
+    with pytest.raises(TypeError, match="looks at all logits"):
+        losses.get(spec).linear(hidden, weight, torch.ones(23, 9, dtype=torch.float64))
+
+
+def test_what_cannot_be_done_is_refused():
+    hidden, weight, _, target = problem()
+    with pytest.raises(TypeError, match="targets of the logits' shape"):
+        losses.get("binary(ce)").linear(hidden, weight, target)
+    with pytest.raises(TypeError, match="needs all logits at once"):
+        losses.get('cr(gr(normalize="batch"))').linear(hidden, weight, target)

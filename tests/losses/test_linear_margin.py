@@ -1,0 +1,83 @@
+"""linear_margin against the margin of stored logits."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import linear
+
+from noiseproof.losses import linear_margin, margin
+
+
+def problem(rows, width, classes, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    tensors = [
+        3 * torch.randn(size, dtype=torch.float64, generator=generator)
+        for size in ((rows, width), (classes, width), (classes,))
+    ]
+    return [t.requires_grad_() for t in tensors], torch.randint(classes, (rows,), generator=generator)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    rows=st.integers(0, 30),
+    width=st.integers(1, 6),
+    classes=st.integers(2, 12),
+    chunk=st.none() | st.integers(1, 35),
+    ignored=st.sampled_from([0.0, 0.4, 1.0]),
+    biased=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_same_as_the_margin_of_stored_logits(rows, width, classes, chunk, ignored, biased, seed):
+    inputs, target = problem(rows, width, classes, seed)
+    inputs = inputs if biased else inputs[:2]
+    generator = torch.Generator().manual_seed(seed)
+    target = torch.where(torch.rand(rows, generator=generator) < ignored, 255, target)
+    hidden, weight, *bias = inputs
+    found = linear_margin(
+        hidden, weight, target, bias=bias[0] if bias else None, ignore_index=255, chunk=chunk
+    )
+    wanted = margin(linear(hidden, weight, *bias), target, ignore_index=255)
+    torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
+    upstream = torch.randn(rows, dtype=torch.float64, generator=generator)
+    slopes = torch.autograd.grad(wanted, inputs, upstream)
+    for _ in range(2):
+        gradients = torch.autograd.grad(found, inputs, upstream, retain_graph=True)
+        torch.testing.assert_close(gradients, slopes, rtol=1e-12, atol=1e-12)
+
+
+def test_any_function_of_the_margin_is_a_loss():
+    (hidden, weight, _), target = problem(20, 4, 7)
+    focal = torch.sigmoid(-linear_margin(hidden, weight, target, chunk=3)).square().mean()
+    plain = torch.sigmoid(-margin(linear(hidden, weight), target)).square().mean()
+    found, wanted = (torch.autograd.grad(one, (hidden, weight)) for one in (focal, plain))
+    torch.testing.assert_close(found, wanted)
+
+
+def test_shape_of_the_target_and_float32_for_half_precision():
+    (hidden, weight, _), target = problem(24, 4, 7)
+    states, labels = hidden.detach().reshape(2, 3, 4, 4), target.reshape(2, 3, 4)
+    found = linear_margin(states.bfloat16(), weight.detach().bfloat16(), labels, chunk=5)
+    assert found.shape == (2, 3, 4)
+    assert found.dtype == torch.float32
+    wanted = margin(linear(hidden.bfloat16(), weight.bfloat16()), target)
+    torch.testing.assert_close(found.reshape(-1), wanted, rtol=0.02, atol=0.05)
+
+
+def test_mistakes_are_named():
+    (hidden, weight, _), target = problem(5, 4, 7)
+    with pytest.raises(TypeError, match="class indices"):
+        linear_margin(hidden, weight, torch.ones(5, 7))
+    with pytest.raises(ValueError, match=r"target\[2\] = 7 is no class"):
+        linear_margin(hidden, weight, torch.tensor([0, 1, 7, 0, 0]))
+    found = linear_margin(hidden, weight, target)
+    with pytest.raises(RuntimeError, match="cannot be differentiated again"):
+        torch.autograd.grad(found.sum(), hidden, create_graph=True)
+
+
+def test_transforms():
+    (hidden, weight, _), target = problem(5, 4, 7)
+    hidden, weight = hidden.detach(), weight.detach()
+    found = torch.func.jacrev(lambda h: linear_margin(h, weight, target))(hidden)
+    wanted = torch.func.jacrev(lambda h: margin(linear(h, weight), target))(hidden)
+    torch.testing.assert_close(found, wanted)
