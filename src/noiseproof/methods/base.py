@@ -78,7 +78,7 @@ class Method(nn.Module):
             raise TypeError(
                 f"{self.name} needs more than logits: call loss((Outputs(logits, features),), batch, epoch)"
             )
-        return self.loss((Outputs(logits),), Batch(logits, target, index), epoch)
+        return self.loss((Outputs(logits),), Batch(logits, target.long(), index.long()), epoch)
 
     @property
     def emphasis_follows_margin(self) -> bool:

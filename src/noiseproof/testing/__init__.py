@@ -1,6 +1,7 @@
-"""Conformance suites anyone can run over their own losses and label noise (methods to come)."""
+"""Conformance suites anyone can run over their own losses, label noise and methods."""
 
 from .loss import LOSS_CHECKS, check_loss
+from .method import METHOD_CHECKS, check_method
 from .noise import NOISE_CHECKS, check_noise
 
-__all__ = ["LOSS_CHECKS", "NOISE_CHECKS", "check_loss", "check_noise"]
+__all__ = ["LOSS_CHECKS", "METHOD_CHECKS", "NOISE_CHECKS", "check_loss", "check_method", "check_noise"]

@@ -1,0 +1,107 @@
+"""A small training for methods: made-up outputs instead of a network, everything a function of its place."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..data import Batch
+from ..dynamics import Record
+from ..losses import margin
+from ..methods import Method, Outputs, Situation, get
+
+CLASSES, FEATURES, SAMPLES, BATCH = 4, 3, 12, 6
+EPOCHS = (1, 2, 3, 30, 31, 40, 41, 60, 61, 70, 71, 200)
+"""Visited in this order, so that the stages of a method with the usual starts are all there."""
+RATE = 0.1
+
+
+class Step(NamedTuple):
+    """What one batch gave: the loss and its gradients, first those of logits and features."""
+
+    loss: Tensor
+    gradients: tuple[Tensor, ...]
+
+
+class Trial:
+    """Training of one method on made-up outputs; ``make`` gives it anew, prepared."""
+
+    def __init__(self, spec: str | Method) -> None:
+        self.spec = spec
+        order = torch.randperm(SAMPLES, generator=torch.Generator().manual_seed(0))
+        self.index = 5 + 3 * order
+        self.label = order % CLASSES
+
+    def fresh(self) -> Method:
+        return get(self.spec) if isinstance(self.spec, str) else copy.deepcopy(self.spec)
+
+    def make(self, rows: Tensor | None = None) -> Method:
+        """``rows``: the order in which the training data are shown."""
+        rows = torch.arange(SAMPLES) if rows is None else rows
+        method = self.fresh()
+        method.prepare(Situation(self.label[rows], self.index[rows], CLASSES, FEATURES, EPOCHS[-1], seed=1))
+        return method.train()
+
+    def batch(self, epoch: int, part: int, order: Tensor | None = None) -> Batch:
+        """A half of the samples, shuffled by epoch; ``order`` is that of the rows in the batch."""
+        rows = torch.randperm(SAMPLES, generator=torch.Generator().manual_seed(epoch))
+        rows = rows[part * BATCH : (part + 1) * BATCH]
+        rows = rows if order is None else rows[order]
+        return Batch(torch.zeros(BATCH, 1), self.label[rows], self.index[rows])
+
+    def outputs(self, method: Method, batch: Batch, epoch: int) -> tuple[Outputs, ...]:
+        """Logits and features of each sample are functions of its index, the epoch and the network."""
+        found = []
+        for network in range(method.networks):
+            generator = torch.Generator().manual_seed(1000 * epoch + network)
+            table = 3 * torch.randn(5 + 3 * SAMPLES, CLASSES + FEATURES, generator=generator)
+            rows = table[batch.index]
+            features = rows[:, CLASSES:].clone() if method.needs_features else None
+            found.append(Outputs(rows[:, :CLASSES].clone(), features))
+        return tuple(found)
+
+    def run(self, method: Method, order: Tensor | None = None, done: int = 0) -> Iterator[Step]:
+        """All steps after the first ``done``; the method's own parameters learn by plain descent.
+
+        A method is told of the end of an epoch when the step after it is asked for, so a state taken in
+        between is one that a checkpoint may hold.
+        """
+        step = 0
+        for epoch in EPOCHS:
+            for part in range(SAMPLES // BATCH):
+                step += 1
+                if step > done:
+                    batch = self.batch(epoch, part, order)
+                    yield take(method, self.outputs(method, batch, epoch), batch, epoch, rate=RATE)
+            if step >= done:
+                method.epoch_end(self.record(method, epoch))
+
+    def record(self, method: Method, epoch: int) -> Record:
+        batch = Batch(torch.zeros(SAMPLES, 1), self.label, self.index)
+        logits = self.outputs(method, batch, epoch)[0].logits
+        names = tuple(str(k) for k in range(CLASSES))
+        seen = margin(logits, self.label).half().unsqueeze(0)
+        return Record(self.index, self.label, None, names, seen, logits.argmax(1).int().unsqueeze(0))
+
+
+def take(method: Method, outputs: tuple[Outputs, ...], batch: Batch, epoch: int, rate: float = 0.0) -> Step:
+    """One step: loss, gradients, and a descent of the method's parameters."""
+    leaves = [part for one in outputs for part in (one.logits, one.features) if part is not None]
+    for leaf in leaves:
+        leaf.requires_grad_()
+    loss = method.loss(outputs, batch, epoch)
+    wanted = [*leaves, *(p for p in method.parameters() if p.requires_grad)]
+    gradients = torch.autograd.grad(loss, wanted, allow_unused=True, materialize_grads=True)
+    with torch.no_grad():
+        for parameter, gradient in zip(wanted[len(leaves) :], gradients[len(leaves) :], strict=True):
+            parameter -= rate * gradient
+    return Step(loss.detach(), gradients)
+
+
+def same(found: Step, wanted: Step, equal: Callable[[Tensor, Tensor], bool] = torch.equal) -> bool:
+    pairs = zip((found.loss, *found.gradients), (wanted.loss, *wanted.gradients), strict=True)
+    return all(equal(*pair) for pair in pairs)

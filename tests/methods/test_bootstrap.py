@@ -1,0 +1,46 @@
+"""Bootstrapping: mixtures of label and opinion, and what the gradient flows through."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from situations import normal
+from torch.nn.functional import cross_entropy, one_hot
+
+from noiseproof.methods import BootstrapHard, BootstrapSoft
+
+
+@settings(deadline=None, max_examples=25)
+@given(beta=st.floats(0, 1), seed=st.integers(0, 10**6))
+def test_both_are_cross_entropy_against_the_mixed_target(beta, seed):
+    logits, label = 3 * normal(5, 4, seed=seed), torch.arange(5) % 4
+    p, hard = logits.softmax(1), one_hot(logits.argmax(1), 4).double()
+    given_label = one_hot(label, 4).double()
+    for method, opinion in ((BootstrapSoft(beta=beta), p), (BootstrapHard(beta=beta), hard)):
+        wanted = cross_entropy(logits, beta * given_label + (1 - beta) * opinion)
+        torch.testing.assert_close(method.step(logits, label, label, epoch=1), wanted)
+
+
+def test_soft_gradient_flows_through_the_opinion_and_lowers_the_entropy():
+    logits = normal(3, 4).requires_grad_()
+    label = torch.tensor([0, 1, 2])
+    (found,) = torch.autograd.grad(BootstrapSoft(beta=0.0).step(logits, label, label, epoch=1), logits)
+    p = logits.detach().softmax(1)
+    surprise = -p.log()
+    entropy = (p * surprise).sum(1, keepdim=True)
+    torch.testing.assert_close(found, p * (surprise - entropy) / 3)
+
+
+def test_hard_opinions_are_constants():
+    logits = normal(3, 4).requires_grad_()
+    label = torch.tensor([0, 1, 2])
+    (found,) = torch.autograd.grad(BootstrapHard(beta=0.25).step(logits, label, label, epoch=1), logits)
+    decided = one_hot(logits.argmax(1), 4)
+    wanted = logits.detach().softmax(1) - 0.25 * one_hot(label, 4) - 0.75 * decided
+    torch.testing.assert_close(found, wanted / 3)
+
+
+@pytest.mark.parametrize("kind", [BootstrapSoft, BootstrapHard])
+def test_beta_one_is_cross_entropy(kind):
+    logits, label = normal(4, 3), torch.tensor([0, 1, 2, 0])
+    torch.testing.assert_close(kind(beta=1.0).step(logits, label, label, 1), cross_entropy(logits, label))

@@ -1,0 +1,62 @@
+"""The table of samples: found by permanent index, checked where that is free, part of the state."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from situations import normal, situation
+
+from noiseproof.methods import ELR, SELC, Joint, SampleTable
+
+
+@settings(deadline=None, max_examples=30)
+@given(index=st.lists(st.integers(0, 10**12), min_size=1, max_size=20, unique=True), seed=st.integers(0, 99))
+def test_what_is_written_is_read_by_index_in_any_order(index, seed):
+    index = torch.tensor(index)
+    table = SampleTable(index, torch.zeros(len(index), 2))
+    shuffled = index[torch.randperm(len(index), generator=torch.Generator().manual_seed(seed))]
+    table.write(shuffled, torch.stack([shuffled, -shuffled], 1).float())
+    assert torch.equal(table.read(index), torch.stack([index, -index], 1).float())
+
+
+def test_one_entry_of_the_second_dimension():
+    table = SampleTable(torch.tensor([9, 4]), torch.zeros(2, 3, 2))
+    table.write(torch.tensor([4]), torch.ones(1, 2), at=1)
+    assert table.values.nonzero().tolist() == [[1, 1, 0], [1, 1, 1]]
+
+
+@pytest.mark.parametrize(("index", "stranger"), [([3, 8], 5), ([0, 1], 2), ([0, 1], -1)])
+def test_a_stranger_is_named(index, stranger):
+    table = SampleTable(torch.tensor(index), torch.zeros(2))
+    with pytest.raises(ValueError, match=f"sample {stranger} is not in the training data of 2 samples"):
+        table.read(torch.tensor([stranger]))
+
+
+def test_a_sample_listed_twice_is_named():
+    with pytest.raises(ValueError, match="sample 4 occurs twice"):
+        SampleTable(torch.tensor([4, 4]), torch.zeros(2))
+
+
+@pytest.mark.parametrize("method", [ELR(), SELC(start=0), Joint()])
+def test_a_method_that_was_not_prepared_says_so(method):
+    zero = torch.tensor([0])
+    with pytest.raises(RuntimeError, match=rf"{method.name} knows no training data yet: call prepare"):
+        method.step(torch.zeros(1, 2), zero, zero, epoch=1)
+
+
+@pytest.mark.parametrize("method", [ELR(), SELC(alpha=0.5, start=0), Joint()])
+def test_memory_carries_no_gradient(method):
+    method.prepare(situation([0, 1]))
+    logits = normal(2, 2, dtype=torch.float32).requires_grad_()
+    method.step(logits, torch.tensor([0, 1]), torch.tensor([0, 1]), epoch=1)
+    assert not method.memory.values.requires_grad
+
+
+def test_logits_that_are_no_numbers_are_named_before_they_reach_the_memory():
+    method = ELR()
+    method.prepare(situation([0, 1]))
+    with pytest.raises(ValueError, match="row 1 are not finite"):
+        method.step(
+            torch.tensor([[0.0, 1.0], [torch.nan, 0.0]]), torch.tensor([0, 1]), torch.arange(2), epoch=1
+        )
+    assert not method.memory.values.any()

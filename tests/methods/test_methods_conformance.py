@@ -1,0 +1,71 @@
+"""Methods keep their promises: conformance, the gradient of the value, no use of clean labels."""
+
+import pytest
+import torch
+
+from noiseproof.data import LabelledData
+from noiseproof.methods import METHODS
+from noiseproof.testing import METHOD_CHECKS
+from noiseproof.testing.method_trial import EPOCHS, Trial
+
+MATRIX = "(transition='symmetric(0.4)')"
+SPECS = [
+    *(name + (MATRIX if name in ("forward", "backward") else "") for name in METHODS),
+    "nal(start=2, period=1, threshold=0.5, renormalize=True, rce=0.3)",
+    "nal(start=2, period=1, floor=0.0)",
+    "selc(start=0)",
+    "joint(start=1, average=2, hard=True, prior='given')",
+    "truncated_gce(start=1, period=1)",
+    "forward(transition='symmetric(0.4)', rce=1.0)",
+    "s_adaptation(transition='symmetric(0.4)')",
+]
+
+
+@pytest.mark.parametrize("check", METHOD_CHECKS)
+@pytest.mark.parametrize("spec", SPECS)
+def test_conformance(spec, check):
+    METHOD_CHECKS[check](Trial(spec))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_gradient_is_that_of_the_value(spec):
+    """Central differences in float64, with the memory frozen."""
+    trial = Trial(spec)
+    method = trial.make()
+    for _ in trial.run(method):
+        pass
+    method.eval()
+    batch = trial.batch(EPOCHS[-1], 0)
+    outputs = tuple(one._replace(logits=one.logits.double()) for one in trial.outputs(method, batch, 1))
+
+    def value(logits):
+        return method.loss((outputs[0]._replace(logits=logits),), batch, EPOCHS[-1])
+
+    assert torch.autograd.gradcheck(value, (outputs[0].logits.requires_grad_(),), eps=1e-6, atol=1e-6)
+
+
+TRAINED = [
+    "nal(start=1, period=1)",
+    "elr",
+    "selc(start=0)",
+    "joint(start=1)",
+    "truncated_gce(start=1, period=1)",
+]
+
+
+@pytest.mark.parametrize("spec", TRAINED)
+def test_clean_labels_change_no_weight(tmp_path, spec):
+    from noiseproof.train import Config, fit
+
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(48, 6, generator=generator)
+    label, clean = torch.randint(3, (2, 48), generator=generator)
+    weights = []
+    for name, truth in (("one", clean), ("two", clean.flip(0)), ("none", None)):
+        data = LabelledData(inputs, label, clean_label=truth, class_names=("a", "b", "c"))
+        config = Config(
+            method=spec, model="mlp", epochs=3, batch_size=16, device="cpu", out=str(tmp_path / name)
+        )
+        weights.append(fit(config, data=data).load_model().state_dict())
+    for other in weights[1:]:
+        assert all(torch.equal(weights[0][key], other[key]) for key in weights[0])

@@ -1,0 +1,91 @@
+"""On a GPU: the same losses and memory as on the CPU, no host synchronisation, capturable in a CUDA graph."""
+
+import warnings
+
+import pytest
+import torch
+from situations import normal
+from test_methods_conformance import SPECS
+
+from noiseproof.data import Batch
+from noiseproof.methods import Outputs, Situation, get
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+SAMPLES, CLASSES, FEATURES, ROWS = 96, 10, 8, 32
+EPOCHS = (1, 2, 60, 70, 71)
+
+
+def prepared(spec, device):
+    index = 5 + 3 * torch.arange(SAMPLES).flip(0)
+    method = get(spec)
+    method.prepare(
+        Situation((index % CLASSES).to(device), index.to(device), CLASSES, FEATURES, epochs=100, seed=0)
+    )
+    return method.train()
+
+
+def inputs(method, epoch, device):
+    """A third of the samples, and what a network might say of them."""
+    index = 5 + 3 * torch.arange(epoch % 3, SAMPLES, 3)
+    logits, features = 3 * normal(ROWS, CLASSES, seed=epoch), normal(ROWS, FEATURES, seed=epoch + 1)
+    batch = Batch(torch.zeros(ROWS, 1), index % CLASSES, index).to(device)
+    leaf = logits.float().to(device).requires_grad_()
+    return (Outputs(leaf, features.float().to(device) if method.needs_features else None),), batch
+
+
+def step(method, outputs, batch, epoch):
+    loss = method.loss(outputs, batch, epoch)
+    return loss.detach(), torch.autograd.grad(loss, outputs[0].logits)[0]
+
+
+def assert_same_state(found, wanted):
+    for name, value in wanted.state_dict().items():
+        torch.testing.assert_close(found.state_dict()[name].cpu(), value, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_same_as_on_the_cpu(spec):
+    methods = {device: prepared(spec, device) for device in ("cpu", "cuda")}
+    for epoch in EPOCHS:
+        wanted, found = (step(m, *inputs(m, epoch, device), epoch) for device, m in methods.items())
+        for one, other in zip(found, wanted, strict=True):
+            torch.testing.assert_close(one.cpu(), other, rtol=1e-4, atol=1e-5)
+    assert_same_state(methods["cuda"], methods["cpu"])
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_no_host_synchronisation(spec):
+    method = prepared(spec, "cuda")
+    shown = {epoch: inputs(method, epoch, "cuda") for epoch in EPOCHS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        for epoch, (outputs, batch) in shown.items():
+            step(method, outputs, batch, epoch)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("epoch", [1, 70])
+def test_capturable(spec, epoch):
+    """A replayed step moves the memory on as an eager one does."""
+    method, eager = prepared(spec, "cuda"), prepared(spec, "cpu")
+    outputs, batch = inputs(method, epoch, "cuda")
+    start = {name: value.clone() for name, value in method.state_dict().items()}
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        step(method, outputs, batch, epoch)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = step(method, outputs, batch, epoch)
+    method.load_state_dict(start)
+    for _ in range(2):
+        graph.replay()
+        wanted = step(eager, *inputs(eager, epoch, "cpu"), epoch)
+    for one, other in zip(captured, wanted, strict=True):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-4, atol=1e-5)
+    assert_same_state(method, eager)

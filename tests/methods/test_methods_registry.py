@@ -1,0 +1,113 @@
+"""Names, options and values: what is wrong is named, and what prints can be read again."""
+
+import pytest
+
+from noiseproof import losses, methods
+from noiseproof.methods import ELR, METHODS, LossAlone, get, register
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_name_of_a_method_is_its_key(name):
+    assert get(name).name == name
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_default_specs_round_trip(name):
+    assert str(get(str(get(name)))) == str(get(name)) == repr(get(name))
+
+
+def test_the_printed_spec_holds_the_values_given():
+    numbers = "lam=10.0, alpha=0.5, start=7, period=2, threshold=0.25"
+    spec = f"nal({numbers}, renormalize=True, rce=0.5, A=-2.0, floor=0.0)"
+    assert str(get(spec)) == spec
+    assert str(get("elr")) == "elr(beta=0.7, lam=3.0)", "defaults are printed too: they may change one day"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("erl", "unknown method 'erl', did you mean 'elr'"),
+        ("elr(bta=0.7)", "elr has no option 'bta', did you mean 'beta'"),
+        ("elr(0.7)", "'0.7'"),
+        ("elr(beta=1)", "elr: beta=1 is out of range"),
+        ("elr(lam=-1)", "elr: lam=-1"),
+        ("nal(lam=0)", "nal: lam=0 "),
+        ("nal(period=0)", "nal: period=0"),
+        ("nal(start=2.5)", "nal: start=2.5"),
+        ("nal(A=4)", "nal: A=4"),
+        ("nal(threshold=1)", "nal: threshold=1"),
+        ("selc(alpha=1.5)", "selc: alpha=1.5"),
+        ("bootstrap_soft(beta=2)", "bootstrap_soft: beta=2"),
+        ("bootstrap_hard(beta=-0.1)", "bootstrap_hard: beta=-0.1"),
+        ("joint(prior='true')", "joint: prior='true' is unknown, choose one of 'uniform', 'given'"),
+        ("joint(average=0)", "joint: average=0"),
+        ("truncated_gce(k=1)", "truncated_gce: k=1"),
+        ("s_adaptation(rate=1)", "s_adaptation: rate=1"),
+        ("gls_sl(smoothing=1)", "gls_sl: smoothing=1"),
+        ("forward(transition='symetric(0.4)')", "did you mean 'symmetric'"),
+        ("forward(transition='instance(0.4)')", "forward: instance.* has no matrix: give transition="),
+        ("elr + ce", "is no method"),
+        ("gce(q=0.7)", "'gce' is a loss, not a method"),
+    ],
+)
+def test_mistakes_are_named(spec, message):
+    with pytest.raises(ValueError, match=message):
+        get(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "option"),
+    [
+        ("nal(renormalize=1)", "renormalize"),
+        ("joint(hard='yes')", "hard"),
+        ("elr(beta='high')", "beta"),
+        ("selc(alpha=True)", "alpha"),
+    ],
+)
+def test_values_of_another_kind_are_refused(spec, option):
+    with pytest.raises(TypeError, match=f"{option} must be"):
+        get(spec)
+
+
+def test_a_loss_beside_a_method_with_its_own_is_refused():
+    with pytest.raises(ValueError, match=r"elr has a loss of its own: leave out loss='gce\(q=0.7\)'"):
+        get("elr", loss="gce")
+    assert isinstance(get("elr", loss="ce"), ELR)
+
+
+def test_losses_and_methods_pass_through():
+    loss, method = losses.get("mae"), ELR()
+    assert get(method) is method
+    assert get(loss).criterion is loss
+    assert str(get(None, loss="mae")) == "mae"
+    with pytest.raises(TypeError, match="got int"):
+        get(3)
+
+
+def test_registered_methods_get_the_loss_of_the_run():
+    class Scaled(LossAlone):
+        def __init__(self, *, times: float = 2.0, loss=None):
+            super().__init__(times * loss)
+
+    register("scaled_for_test", Scaled)
+    try:
+        assert str(get("scaled_for_test(times=3.0)", loss="mae")) == "3.0*mae"
+        with pytest.raises(ValueError, match="no option 'loss'"):
+            get("scaled_for_test(loss=3)")
+    finally:
+        del METHODS["scaled_for_test"]
+
+
+@pytest.mark.parametrize("name", ["elr", "a b", "class", "naïve"])
+def test_names_that_cannot_be_registered(name):
+    with pytest.raises(ValueError, match=name):
+        register(name, ELR)
+
+
+def test_what_is_not_callable_cannot_be_registered():
+    with pytest.raises(TypeError, match="must be callable"):
+        register("mine", 3)
+
+
+def test_public_names_are_there():
+    assert all(hasattr(methods, name) for name in methods.__all__)

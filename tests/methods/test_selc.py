@@ -1,0 +1,46 @@
+"""Self-ensemble label correction: when targets begin to move, and how."""
+
+import torch
+from situations import normal, situation
+from torch.nn.functional import cross_entropy, one_hot
+
+from noiseproof.methods import SELC
+
+
+def test_plain_cross_entropy_up_to_start_and_moving_targets_after():
+    label, index = torch.tensor([0, 2]), torch.tensor([0, 1])
+    method = SELC(alpha=0.8, start=2)
+    method.prepare(situation(label))
+    target = one_hot(label, 3).double()
+    for epoch in range(1, 6):
+        logits = normal(2, 3, seed=epoch)
+        if epoch > 2:
+            target = 0.8 * target + 0.2 * logits.softmax(1)
+        wanted = cross_entropy(logits, target)
+        torch.testing.assert_close(
+            method.step(logits, label, index, epoch).double(), wanted, rtol=1e-6, atol=0
+        )
+        torch.testing.assert_close(method.memory.values.double(), target, rtol=1e-6, atol=1e-7)
+
+
+def test_no_gradient_flows_through_the_targets():
+    method = SELC(alpha=0.5, start=0)
+    method.prepare(situation([0], classes=3))
+    logits = normal(1, 3).requires_grad_()
+    zero = torch.tensor([0])
+    (found,) = torch.autograd.grad(method.step(logits, zero, zero, epoch=1), logits)
+    wanted = logits.detach().softmax(1) - method.memory.values
+    torch.testing.assert_close(found, wanted.double(), rtol=1e-5, atol=1e-7)
+
+
+def test_labels_are_corrected_in_time():
+    method = SELC(alpha=0.9, start=0)
+    method.prepare(situation([0, 1]))
+    logits = torch.tensor([[0.0, 9.0], [0.0, 9.0]])
+    seen = []
+    for epoch in range(1, 11):
+        method.step(logits, torch.tensor([0, 1]), torch.arange(2), epoch)
+        seen.append(method.corrected_labels().tolist())
+    assert seen[0] == [0, 1]
+    assert seen[5] == [0, 1], "0.9^6 = 0.53 still speaks for the label"
+    assert seen[6] == [1, 1], "0.9^7 = 0.48 no longer does"

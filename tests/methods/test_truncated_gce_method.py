@@ -1,0 +1,64 @@
+"""Pruning: who is given up, when, and that they may come back."""
+
+import torch
+from situations import normal, situation
+
+from noiseproof import losses
+from noiseproof.methods import PrunedGCE
+
+
+def gradient(loss, logits):
+    return torch.autograd.grad(loss, logits)[0]
+
+
+def prepared(label, **options):
+    method = PrunedGCE(**options)
+    method.prepare(situation(label, classes=3))
+    return method
+
+
+def test_before_start_it_is_gce_minus_a_constant():
+    label = torch.tensor([0, 1, 2, 0])
+    method = prepared(label, q=0.6, k=0.4, start=10)
+    logits = normal(4, 3).requires_grad_()
+    gce = losses.get("gce(q=0.6)")
+    found = method.step(logits, label, torch.arange(4), 9)
+    torch.testing.assert_close(found, gce(logits, label) - (1 - 0.4**0.6) / 0.6)
+    torch.testing.assert_close(gradient(found, logits), gradient(gce(logits, label), logits))
+
+
+def test_pruning_at_every_step_has_the_gradient_of_the_loss_of_that_name():
+    label = torch.arange(30) % 3
+    method = prepared(label, start=1, period=1)
+    logits = (3 * normal(30, 3)).requires_grad_()
+    found = method.step(logits, label, torch.arange(30), 1)
+    plain = losses.get("truncated_gce")(logits, label)
+    torch.testing.assert_close(gradient(found, logits), gradient(plain, logits))
+    kept = logits.softmax(1).gather(1, label.unsqueeze(1)).squeeze(1) > 0.5
+    assert torch.equal(method.memory.values.bool(), kept)
+    assert kept.any()
+    assert not kept.all()
+
+
+def test_samples_are_given_up_by_epochs_and_come_back():
+    label = torch.tensor([0])
+    method = prepared(label, start=4, period=2)
+    lost, fitted = torch.tensor([[0.0, 5.0, 0.0]]), torch.tensor([[5.0, 0.0, 0.0]])
+    shown = {1: lost, 2: lost, 3: lost, 4: lost, 5: fitted, 6: fitted, 7: lost}
+    weights = []
+    for epoch, logits in shown.items():
+        method.step(logits, label, label, epoch)
+        weights.append(method.memory.values.item())
+    assert weights == [1, 1, 1, 0, 0, 1, 1]
+
+
+def test_a_sample_given_up_has_neither_loss_nor_gradient():
+    label = torch.tensor([0, 1])
+    method = prepared(label, start=1, period=1)
+    logits = torch.tensor([[0.0, 5.0, 0.0], [0.0, 5.0, 0.0]], requires_grad=True)
+    loss = method.step(logits, label, torch.arange(2), 1)
+    found = gradient(loss, logits)
+    assert not found[0].any()
+    assert found[1].any()
+    kept = (0.5**0.7 - logits[1].softmax(0)[1] ** 0.7) / 0.7
+    torch.testing.assert_close(loss, kept / 2, msg="the mean is over the whole batch")
