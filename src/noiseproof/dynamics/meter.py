@@ -28,7 +28,7 @@ class EmphasisMeter:
         >>> one = torch.tensor(1.0)
         >>> meter.add(torch.tensor([5, 6]), emphasis=torch.tensor([0.5, 0.25]), loss=one, lr=0.1)
         >>> found = meter.read()
-        >>> found["alpha"], found["snr"], found["emphasis_spread"], found["loss"]
+        >>> round(found["alpha"], 6), found["snr"], found["emphasis_spread"], found["loss"]
         (0.75, 2.0, 0.0625, 1.0)
 
     Reference:

@@ -1,0 +1,113 @@
+"""``noiseproof labels find``: the labels of a run that are probably wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from pandas import DataFrame  # type: ignore[import-untyped]
+    from rich.console import Console
+
+app = typer.Typer(
+    name="labels",
+    help="Find wrong labels.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+MOST_CLASSES = 8
+"""Lines of the table of classes; those with most suspects come first."""
+
+
+@app.callback()
+def _verbs() -> None:
+    """Find wrong labels."""
+
+
+@app.command("find")
+def find_labels(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Write the suspects to this .csv or .parquet file.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every sample into the file.")] = False,
+    top: Annotated[int, typer.Option(min=0, help="How many of the worst to show.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Name the samples whose label is probably wrong, worst first, and estimate how many there are."""
+    from ..labels import find, write
+    from ..labels.export import check_path, with_names
+
+    if out is not None:
+        check_path(out)
+    found = find(run)
+    worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"))
+    if as_json:
+        typer.echo(json.dumps(_facts(found, worst), indent=2))
+    else:
+        _show(found, worst, run)
+    if out is not None:
+        count = write(found, out, everything=everything)
+        typer.echo(f"{count:,} samples written to {out}", err=as_json)
+
+
+def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
+    columns = ["index", "label_score", "given_label", "given_name", "predicted_label", "predicted_name"]
+    return {
+        "samples": len(found),
+        "suspects": int(found.is_label_issue.sum()),
+        **found.attrs,
+        "worst": worst[columns].to_dict(orient="records"),
+    }
+
+
+def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..labels.export import neutral
+
+    suspects, about = int(found.is_label_issue.sum()), found.attrs
+    console = Console()
+    console.print(
+        f"[bold]{suspects:,} of {len(found):,} labels of {escape(neutral(str(run)))} are probably wrong"
+        f" ({100 * about['noise_rate']:.1f}%)[/bold], judged by the first {about['window']} epochs",
+        highlight=False,
+    )
+    if not suspects:
+        return
+    if len(worst):
+        console.print(f"\n[italic]The {len(worst):,} least trusted[/italic]", highlight=False)
+        table = Table()
+        for heading in ("sample", "given label", "rather", "score"):
+            table.add_column(heading, justify="right" if heading in ("sample", "score") else "left")
+        for row in worst.itertuples():
+            names = escape(row.given_name), escape(row.predicted_name)
+            table.add_row(str(row.index), *names, f"{row.label_score:.3f}")
+        console.print(table)
+    _show_classes(found, console)
+
+
+def _show_classes(found: DataFrame, console: Console) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..labels.export import neutral
+
+    rates = found.attrs["class_noise_rate"]
+    counts = found.given_label[found.is_label_issue].value_counts(sort=False)
+    order = sorted(range(len(rates)), key=lambda k: (-counts.get(k, 0), k))[:MOST_CLASSES]
+    shown = "" if len(order) == len(rates) else f" ({len(order)} of {len(rates)} classes)"
+    console.print(f"\n[italic]Suspects by given label{shown}[/italic]", highlight=False)
+    table = Table()
+    for heading in ("given label", "suspects", "share"):
+        table.add_column(heading, justify="left" if heading == "given label" else "right")
+    for number in order:
+        name = escape(neutral(str(found.attrs["class_names"][number])))
+        table.add_row(name, f"{counts.get(number, 0):,}", f"{100 * rates[number]:.1f}%")
+    console.print(table)

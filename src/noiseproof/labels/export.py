@@ -1,0 +1,68 @@
+"""Suspects as a file that is safe to open."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..atomic import write_bytes
+
+if TYPE_CHECKING:
+    from pandas import DataFrame  # type: ignore[import-untyped]
+
+FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+"""What a spreadsheet takes for the beginning of a formula; the last four are the wide forms."""
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, line separators, and marks that turn the direction of text."""
+
+
+def neutral(text: str) -> str:
+    """Text that neither a spreadsheet nor a terminal takes for a command.
+
+    Control characters become spaces; a quote is put before what a spreadsheet would calculate.
+
+    Example:
+        >>> [neutral(name) for name in ("cat", "=1+1", "-2", chr(9) + "@SUM", chr(27) + "[2J")]
+        ['cat', "'=1+1", "'-2", "' @SUM", ' [2J']
+    """
+    plain = CONTROL.sub(" ", text)
+    return f"'{plain}" if plain.lstrip().startswith(FORMULA) else plain
+
+
+def with_names(found: DataFrame) -> DataFrame:
+    """The frame of ``find`` with the names of the classes, made neutral, after their numbers."""
+    names = {number: neutral(str(name)) for number, name in enumerate(found.attrs["class_names"])}
+    named = found.copy()
+    for what in ("given", "predicted"):
+        place = named.columns.get_loc(f"{what}_label") + 1
+        named.insert(place, f"{what}_name", named[f"{what}_label"].map(names).fillna(""))
+    return named
+
+
+def write(found: DataFrame, path: str | Path, *, everything: bool = False) -> int:
+    """The suspects of ``find``, worst first, as .csv or .parquet; returns how many.
+
+    Args:
+        everything: all samples, not only the suspects.
+    """
+    path = check_path(path)
+    rows = found if everything else found[found.is_label_issue]
+    table = with_names(rows.sort_values("label_score", kind="stable"))
+    content = table.to_csv(index=False).encode() if path.suffix == ".csv" else table.to_parquet(index=False)
+    write_bytes(path, content)
+    return len(table)
+
+
+def check_path(path: str | Path) -> Path:
+    """The path, if a file of its kind can be written here."""
+    path = Path(path)
+    if path.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"cannot write {str(path)!r}: the name must end in .csv or .parquet")
+    if path.suffix == ".parquet":
+        try:
+            import pyarrow  # type: ignore[import-not-found, import-untyped]  # noqa: F401
+        except ImportError:
+            advice = "pip install 'noiseproof[parquet]', or write .csv"
+            raise ValueError(f"cannot write {str(path)!r}: pyarrow is missing, {advice}") from None
+    return path

@@ -1,0 +1,71 @@
+"""Until when to listen: the epochs before the network learns wrong labels by heart."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..dynamics import Record
+from ..dynamics.statistics.blocks import Block, blocks
+
+FEWEST = 5
+"""Votes of fewer epochs are too noisy to choose by."""
+CHOICES = 24
+
+
+def candidates(epochs: int) -> list[int]:
+    """Numbers of first epochs to choose among, evenly spaced on a log scale.
+
+    Example:
+        >>> candidates(10), candidates(3)
+        ([5, 6, 7, 8, 9, 10], [3])
+    """
+    fewest = min(FEWEST, epochs)
+    steps = [fewest * (epochs / fewest) ** (step / (CHOICES - 1)) for step in range(CHOICES)]
+    return sorted({round(step) for step in steps})
+
+
+def best_window(record: Record) -> int:
+    r"""The number of first epochs whose mean margin says best which labels the network votes against.
+
+    Chosen:
+        the number of epochs t with the largest squared correlation, over samples, of the mean margin of
+        epochs 1..t and of "some class had more votes in them than the given label". While a network learns
+        what is general, votes against a label and low margins go together; as it memorises wrong labels the
+        votes vanish and the margins close up. Robust losses never get there and keep (nearly) all epochs.
+        No clean label is used.
+    """
+    choices = candidates(record.epochs)
+    if len(choices) == 1:
+        return choices[0]
+    sums = torch.zeros(len(choices), 6, dtype=torch.float64)
+    for block in blocks(record, record.num_classes):
+        sums += _sums(block, choices, record.num_classes)
+    quality = [_squared_correlation(row) for row in sums.tolist()]
+    return choices[max(range(len(choices)), key=lambda choice: quality[choice])]
+
+
+def _sums(block: Block, choices: list[int], num_classes: int) -> Tensor:
+    """(choices, 6): number, and sums of x, y, xx, yy, xy with x the mean margin and y the vote against."""
+    votes = torch.zeros(len(block.label), num_classes)
+    rows, found, done = torch.arange(len(block.label)), [], 0
+    for choice in choices:
+        part = slice(done, choice)
+        seen = block.seen[part].float()
+        votes.scatter_add_(1, block.prediction[part].clamp_min(0).long().T, seen.T)
+        done = choice
+        visits = block.seen[:choice].sum(0)
+        known = visits > 0
+        x = (block.margin[:choice].nansum(0) / visits)[known].double()
+        y = (votes.amax(1) > votes[rows, block.label])[known].double()
+        terms = [known.sum().double(), x.sum(), y.sum(), (x * x).sum(), (y * y).sum(), (x * y).sum()]
+        found.append(torch.stack(terms))
+    return torch.stack(found)
+
+
+def _squared_correlation(sums: list[float]) -> float:
+    number, x, y, xx, yy, xy = sums
+    spread = (number * xx - x * x) * (number * yy - y * y)
+    return (number * xy - x * y) ** 2 / spread if spread > 0 and math.isfinite(spread) else 0.0

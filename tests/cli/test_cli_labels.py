@@ -1,0 +1,116 @@
+"""``noiseproof labels find`` on run folders written here."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from noiseproof import labels
+from noiseproof.cli.labels import app
+from noiseproof.dynamics.record import save_epoch, save_samples
+
+SAMPLES, EPOCHS = 60, 8
+
+
+def write_run(folder: Path, names=("cat", "dog", "[red]bird[/red]"), doubted=9):
+    """A run of 60 samples; the first ``doubted`` look like the class after their own at every epoch."""
+    generator = torch.Generator().manual_seed(0)
+    label = torch.arange(SAMPLES) % len(names)
+    wrong = torch.arange(SAMPLES) < doubted
+    (folder / "record").mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    save_samples(folder / "record", torch.arange(SAMPLES) + 1000, label, None, tuple(names))
+    for epoch in range(1, EPOCHS + 1):
+        margin = torch.where(wrong, -4.0, 4.0) + torch.randn(SAMPLES, generator=generator)
+        prediction = torch.where(margin < 0, (label + 1) % len(names), label).int()
+        save_epoch(folder / "record", epoch, {"margin": margin.half(), "prediction": prediction})
+    return folder
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, ["find", *map(str, words)], env={"COLUMNS": "120", "NO_COLOR": "1"})
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+def test_the_worst_are_shown_with_the_noise_rate(tmp_path):
+    shown = run(write_run(tmp_path / "a"), "--top", 4).stdout
+    assert "9 of 60 labels" in shown
+    assert "(15.0%)" in shown
+    assert "The 4 least trusted" in shown
+    numbers = re.findall(r"│ +(10\d\d) │", shown)
+    assert len(numbers) == 4
+    assert set(numbers) <= {str(number) for number in range(1000, 1009)}
+    assert "[red]bird[/red]" in shown
+
+
+def test_json_holds_the_same_and_is_nothing_but_json(tmp_path):
+    folder, out = write_run(tmp_path / "a"), tmp_path / "s.csv"
+    facts = json.loads(run(folder, "--json", "--top", 3, "--out", out).stdout)
+    found = labels.find(folder)
+    assert (facts["samples"], facts["suspects"]) == (60, 9)
+    assert facts["noise_rate"] == found.attrs["noise_rate"] == pytest.approx(0.15)
+    assert facts["transition"] == found.attrs["transition"]
+    worst = found.nsmallest(3, "label_score")
+    assert [row["index"] for row in facts["worst"]] == worst["index"].tolist()
+    assert facts["worst"][0]["predicted_label"] == (facts["worst"][0]["given_label"] + 1) % 3
+    assert len(pd.read_csv(out)) == 9
+
+
+def test_the_file_has_the_suspects_or_all(tmp_path):
+    folder = write_run(tmp_path / "a", names=("=1+1", "@x", "dog"))
+    run(folder, "--out", tmp_path / "s.csv", "--top", 0)
+    suspects = pd.read_csv(tmp_path / "s.csv")
+    assert sorted(suspects["index"]) == list(range(1000, 1009))
+    assert suspects.label_score.is_monotonic_increasing
+    assert set(suspects.given_name) == {"'=1+1", "'@x", "dog"}
+    run(folder, "--out", tmp_path / "all.csv", "--all")
+    assert len(pd.read_csv(tmp_path / "all.csv")) == 60
+
+
+def test_no_suspects_is_told(tmp_path):
+    shown = run(write_run(tmp_path / "a", doubted=0)).stdout
+    assert "0 of 60 labels" in shown
+    assert "least trusted" not in shown
+
+
+def test_control_characters_of_class_names_do_not_reach_the_terminal(tmp_path):
+    folder = write_run(tmp_path / "a", names=("\x1b[2Jcat", "do\rg", "b\u202eird"))
+    for words in ([], ["--json"]):
+        shown = run(folder, *words).stdout
+        assert not set("\x1b\r\u202e") & set(shown)
+
+
+def test_many_classes_are_cut_short(tmp_path):
+    shown = run(write_run(tmp_path / "a", names=tuple(f"n{k}" for k in range(20)))).stdout
+    assert "(8 of 20 classes)" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["nowhere"], "is no run"), (["{run}", "--out", "{run}/a.xlsx"], "must end in .csv or .parquet")],
+)
+def test_mistakes_end_in_one_line(words, message, tmp_path):
+    folder = write_run(tmp_path / "a")
+    words = [word.format(run=folder) for word in words]
+    code = "import sys; from noiseproof.cli import main, labels; "
+    code += "main.app.registered_groups[:] = []; main.app.add_typer(labels.app); main.main()"
+    command = [sys.executable, "-c", code, "labels", "find", *words]
+    ended = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert message in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_importing_the_verb_does_not_load_torch():
+    code = (
+        "import sys, noiseproof.cli.labels; assert not {'torch', 'pandas', 'rich.table'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603

@@ -1,0 +1,165 @@
+"""Finding wrong labels where the truth is known, and what may not change the findings."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from label_samples import CLASSES, average_precision, best_f1, f1, made_up
+
+from noiseproof import labels
+from noiseproof.dynamics import Record
+from noiseproof.dynamics.statistics import available
+
+
+def judged(record, **options):
+    found = labels.find(record, **options)
+    return found, torch.tensor(found.label_score.to_numpy()), torch.tensor(found.is_label_issue.to_numpy())
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.4, 0.6])
+@pytest.mark.parametrize("memorises", [True, False])
+def test_wrong_labels_are_found_at_any_rate(rate, memorises):
+    record, wrong = made_up(rate=rate, memorises=memorises)
+    found, score, issue = judged(record)
+    assert average_precision(score, wrong) > 0.98
+    assert f1(issue, wrong) > best_f1(score, wrong) - 0.02
+    assert found.attrs["noise_rate"] == pytest.approx(float(wrong.float().mean()), abs=0.02)
+
+
+def test_epochs_that_memorise_are_not_listened_to():
+    record, wrong = made_up(epochs=40, memorises=True, spread=8)
+    robust, _ = made_up(epochs=40, memorises=False, spread=8)
+    assert labels.best_window(record) <= 28
+    assert labels.best_window(robust) > 30
+    chosen, everything = judged(record)[1:], judged(record, window=40)[1:]
+    assert average_precision(chosen[0], wrong) > average_precision(everything[0], wrong)
+    assert f1(chosen[1], wrong) > f1(everything[1], wrong) + 0.01
+
+
+def test_a_class_the_network_gave_up_is_not_suspected_as_a_whole():
+    record, wrong = made_up(rate=0.2, memorises=False, given_up=(2,))
+    found, score, issue = judged(record)
+    assert average_precision(score, wrong) > 0.9
+    assert found.attrs["class_noise_rate"][2] < 0.4
+    assert float(issue[record.label == 2].float().mean()) < 0.4
+
+
+def test_rates_and_transitions_are_those_of_the_noise():
+    record, wrong = made_up(samples=8000, rate=0.3, memorises=False)
+    record.label[:] = torch.where(wrong, (record.clean_label + 1) % CLASSES, record.clean_label)
+    record.prediction[:] = torch.where(record.margin > 0, record.label, record.clean_label.int())
+    found = labels.find(record)
+    truth = 0.7 * np.eye(CLASSES) + 0.3 * np.roll(np.eye(CLASSES), 1, axis=1)
+    assert np.abs(np.array(found.attrs["transition"]) - truth).max() < 0.04
+    assert found.attrs["class_noise_rate"] == pytest.approx([0.3] * CLASSES, abs=0.04)
+
+
+def test_clean_labels_are_not_looked_at():
+    record, _ = made_up(samples=300)
+    with_truth, without = labels.find(record), labels.find(replace(record, clean_label=None))
+    assert with_truth.equals(without)
+    assert with_truth.attrs == without.attrs
+
+
+def test_the_order_of_samples_and_names_of_indices_change_nothing():
+    record, _ = made_up(samples=500)
+    order = torch.randperm(500, generator=torch.Generator().manual_seed(5))
+    columns = record.margin[:, order], record.prediction[:, order]
+    mixed = Record(record.index[order], record.label[order], None, record.class_names, *columns)
+    first, second = labels.find(record), labels.find(mixed).sort_values("index").reset_index(drop=True)
+    assert list(first["index"]) == list(range(1, 1501, 3))
+    assert (first.is_label_issue == second.is_label_issue).all()
+    assert np.allclose(first.label_score, second.label_score, atol=1e-5)
+
+
+def test_the_frame_has_the_columns_of_the_contract_and_plain_attributes():
+    record, _ = made_up(samples=200)
+    found = labels.find(record)
+    contract = ["index", "is_label_issue", "label_score", "given_label", "predicted_label"]
+    assert list(found.columns) == [*contract, *available(record)]
+    assert list(labels.find(record, statistics=False).columns) == contract
+    assert found.is_label_issue.dtype == bool
+    assert ((found.label_score < 0.5) == found.is_label_issue).all()
+    assert found.label_score.between(0, 1).all()
+    assert (found.given_label == record.label.numpy()).all()
+    assert all(type(value) in (float, list, int) for value in found.attrs.values())
+
+
+def test_samples_never_seen_are_unknown_and_not_suspected():
+    record, wrong = made_up(samples=400)
+    record.margin[:, :50], record.prediction[:, :50] = torch.nan, -1
+    found = labels.find(record)
+    assert found.label_score[:50].isna().all()
+    assert not found.is_label_issue[:50].any()
+    assert (found.predicted_label[:50] == -1).all()
+    assert found.label_score[50:].notna().all()
+    assert f1(torch.tensor(found.is_label_issue.to_numpy())[50:], wrong[50:]) > 0.95
+
+
+def test_epochs_that_missed_samples_do_not_count_against_them():
+    record, wrong = made_up(samples=1500, memorises=False)
+    gone = torch.rand(record.margin.shape, generator=torch.Generator().manual_seed(3)) < 0.5
+    record.margin[gone], record.prediction[gone] = torch.nan, -1
+    _, score, issue = judged(record)
+    assert f1(issue, wrong) > max(0.95, best_f1(score, wrong) - 0.02)
+
+
+def test_labels_that_no_one_doubts_are_not_suspected():
+    record, _ = made_up(samples=300, rate=0.0, memorises=False)
+    sure = replace(record, prediction=record.label.int().expand(30, 300).clone())
+    found = labels.find(sure)
+    assert not found.is_label_issue.any()
+    assert found.attrs["noise_rate"] == 0
+    assert found.attrs["transition"] == np.eye(CLASSES).tolist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 12), st.integers(1, 8), st.integers(0, 2**20))
+def test_any_record_is_judged(samples, epochs, seed):
+    generator = torch.Generator().manual_seed(seed)
+    prediction = torch.randint(-1, 3, (epochs, samples), generator=generator).int()
+    margin = torch.where(prediction < 0, torch.nan, torch.randn(epochs, samples, generator=generator)).half()
+    label = torch.randint(3, (samples,), generator=generator)
+    found = labels.find(Record(torch.arange(samples), label, None, tuple("abc"), margin, prediction))
+    seen = (prediction >= 0).any(0).numpy()
+    assert (found.label_score.notna() == seen).all()
+    assert found.label_score[seen].between(0, 1).all()
+    assert np.allclose(np.sum(found.attrs["transition"], axis=1), 1)
+    assert found.attrs["noise_rate"] <= 1
+
+
+def test_probabilities_help_where_the_record_is_silent_and_add_to_it_elsewhere():
+    record, wrong = made_up(samples=1500, epochs=6, memorises=False)
+    record.margin[:] += 8 * torch.randn(6, 1500, generator=torch.Generator().manual_seed(1)).half()
+    table = torch.full((1500, CLASSES), 0.05)
+    table[torch.arange(1500), record.clean_label] = 0.8
+    record.margin[:, :40], record.prediction[:, :40] = torch.nan, -1
+    alone, both = judged(record)[1], judged(record, probabilities=table)[1]
+    assert alone[:40].isnan().all()
+    assert not both.isnan().any()
+    assert average_precision(both[:40], wrong[:40]) == 1
+    assert average_precision(both[40:], wrong[40:]) > average_precision(alone[40:], wrong[40:])
+
+
+def test_what_cannot_be_judged_is_told():
+    record, _ = made_up(samples=20)
+    empty = replace(record, margin=record.margin[:0], prediction=record.prediction[:0])
+    with pytest.raises(
+        ValueError, match=r"Record\(0 epochs of 20 samples, 5 classes\) holds nothing to judge by"
+    ):
+        labels.find(empty)
+    with pytest.raises(ValueError, match="window=31 is out of range: the record has 30 epochs"):
+        labels.find(record, window=31)
+    with pytest.raises(TypeError, match="a run, a record, or probabilities"):
+        labels.find()
+    with pytest.raises(TypeError, match="got list"):
+        labels.find([1, 2])
+    with pytest.raises(TypeError, match="the record has its own"):
+        labels.find(record, label=record.label)
+    with pytest.raises(ValueError, match=r"\(20, 3\) do not fit the record of 20 samples and 5 classes"):
+        labels.find(record, probabilities=np.full((20, 3), 1 / 3))
+    with pytest.raises(FileNotFoundError, match="is no run"):
+        labels.find("nowhere")

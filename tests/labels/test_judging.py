@@ -1,0 +1,79 @@
+"""The parts of a judgement: cut, score, alignment of lost classes, estimates, windows to choose among."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noiseproof.labels.estimate import estimate
+from noiseproof.labels.evidence import lowest_with_best_f1
+from noiseproof.labels.score import label_score
+from noiseproof.labels.unlearned import align
+from noiseproof.labels.window import candidates
+
+NUMBERS = st.lists(st.integers(-50, 50), min_size=1, max_size=30, unique=True)
+
+
+@settings(deadline=None)
+@given(NUMBERS, st.randoms())
+def test_the_cut_has_the_best_f1_against_the_votes(margins, random):
+    wrong = [random.choice([0.0, 0.25, 0.5, 1.0]) for _ in margins]
+    ordered = [w for _, w in sorted(zip(margins, wrong, strict=True))]
+    found = lowest_with_best_f1(torch.tensor(margins).float(), torch.tensor(wrong))
+    scores = [2 * sum(ordered[:n]) / (n + sum(wrong)) if n else 0.0 for n in range(len(margins) + 1)]
+    assert scores[found] == pytest.approx(max(scores))
+
+
+@settings(deadline=None)
+@given(NUMBERS, st.integers(0, 30))
+def test_scores_keep_the_order_and_as_many_are_below_one_half_as_are_suspected(margins, suspects):
+    suspects = min(suspects, len(margins))
+    score = label_score(torch.tensor(margins).float(), suspects)
+    assert int((score < 0.5).sum()) == suspects
+    assert (score[torch.tensor(margins).argsort()].diff() >= 0).all()
+
+
+def test_samples_of_one_margin_share_their_fate():
+    score = label_score(torch.tensor([1.0, 1.0, 1.0, 5.0]), suspects=2)
+    assert (score[:3] < 0.5).unique().tolist() == [False]
+    assert label_score(torch.full((3,), torch.nan), 0).isnan().all()
+
+
+def test_only_classes_that_are_never_predicted_are_moved():
+    label = torch.tensor([0] * 10 + [1] * 10 + [2] * 10)
+    margin = torch.arange(30).float()
+    margin[20:] -= 100
+    predicted = torch.tensor([0] * 10 + [1] * 3 + [0] * 7 + [0] * 8 + [2] * 2)
+    found = align(margin, label, predicted, num_classes=4)
+    assert torch.equal(found[:20], margin[:20])
+    assert torch.equal(found[20:].argsort(), margin[20:].argsort())
+    assert float(found[20:].median()) == float(margin[:20].median())
+
+
+def test_where_no_class_was_learned_nothing_is_moved():
+    margin, label = torch.tensor([1.0, -9.0]), torch.tensor([0, 1])
+    assert torch.equal(align(margin, label, torch.tensor([2, 2]), 3), margin)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=50))
+def test_estimates_count_pairs(pairs):
+    label, likely = torch.tensor(pairs).T
+    found = estimate(label, likely, 4)
+    assert found.noise_rate == pytest.approx(sum(a != b for a, b in pairs) / len(pairs))
+    for i in range(4):
+        row = [pair for pair in pairs if pair[1] == i]
+        column = [pair for pair in pairs if pair[0] == i]
+        expected = [sum(a == j for a, _ in row) / len(row) if row else float(i == j) for j in range(4)]
+        assert found.transition[i] == pytest.approx(expected)
+        share = sum(b != i for _, b in column) / len(column) if column else 0
+        assert found.class_noise_rate[i] == pytest.approx(share)
+
+
+@given(st.integers(1, 2000))
+def test_windows_go_from_five_epochs_to_all(epochs):
+    found = candidates(epochs)
+    assert found[0] == min(5, epochs)
+    assert found[-1] == epochs
+    assert found == sorted(set(found))
+    assert len(found) <= 24
