@@ -1,0 +1,33 @@
+"""``noiseproof report``: one HTML file per run, or one that compares several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Folder of a run; several are compared in one page.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="File to write: by default RUN/report.html, or comparison.html."),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Where the inputs are now, if not where the run found them.")
+    ] = None,
+) -> None:
+    """Write a self-contained HTML report: summary, figures, suspects with thumbnails."""
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"cannot write {out}: the report is an .html file")
+    from ..dynamics import RunFolder
+
+    folders = [RunFolder(run) for run in runs]
+    from ..report import write, write_comparison
+
+    if len(folders) == 1:
+        path = write(folders[0], out, data=data)
+    else:
+        path = write_comparison(folders, out or Path("comparison.html"))
+    typer.echo(f"wrote {path}")

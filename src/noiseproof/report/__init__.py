@@ -1,0 +1,10 @@
+"""Figures of a run, and one HTML file that holds them all."""
+
+from .comparison import write_comparison
+from .evidence import NothingToShow
+from .example import example_record
+from .figures import *  # noqa: F403
+from .figures import __all__ as _figures
+from .page import write
+
+__all__ = ["NothingToShow", "example_record", "write", "write_comparison", *_figures]

@@ -1,0 +1,95 @@
+"""A figure as part of a page: SVG that follows the page's colours, or a picture where SVG would be large."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import warnings
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+
+from .palette import CLEAN, INK, PAPER, RECOVERED, SUSPECTED, WRONG
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LARGEST = 250_000
+"""Characters of SVG; above it a figure becomes a PNG."""
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+NAMES = {CLEAN: "clean", WRONG: "wrong", RECOVERED: "recovered", SUSPECTED: "suspected", PAPER: "paper"}
+ON_PAGE = {colour.lower(): f"var(--{name}, {colour})" for colour, name in NAMES.items()} | {
+    INK: "currentColor"
+}
+"""Colours that a dark page shows in a lighter shade."""
+UNWANTED = (f"{{{SVG}}}metadata", f"{{{SVG}}}title")
+SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "noiseproof", "axes.unicode_minus": True}
+
+
+def embed(ax: Axes, name: str, description: str) -> Markup:
+    """The whole figure of these axes as markup; ``name`` must be unique on the page.
+
+    Every word of the user's in it was escaped by the SVG writer and is escaped again here; the markup never
+    holds text that was not.
+    """
+    figure = ax.figure
+    figure.patch.set_visible(False)
+    for axes in figure.axes:
+        axes.patch.set_visible(False)
+    root = ElementTree.fromstring(_saved(ax, "svg"))  # noqa: S314 - written a moment ago by matplotlib
+    _adapt(root, name, description)
+    ElementTree.register_namespace("", SVG)
+    ElementTree.register_namespace("xlink", XLINK)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return Markup(text) if len(text) <= LARGEST else _picture(ax, description)  # noqa: S704 - escaped above
+
+
+def data_uri(content: bytes, kind: str) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _saved(ax: Axes, kind: str) -> bytes:
+    import matplotlib as mpl
+
+    memory = io.BytesIO()
+    metadata = {"Date": None, "Creator": None} if kind == "svg" else {}
+    with mpl.rc_context(SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the browser has more letters
+        ax.figure.savefig(memory, format=kind, dpi=110, metadata=metadata, transparent=kind == "svg")  # type: ignore[union-attr]
+    return memory.getvalue()
+
+
+def _picture(ax: Axes, description: str) -> Markup:
+    """On white, because its colours cannot follow the page."""
+    ax.figure.patch.set_visible(True)
+    ax.figure.patch.set_facecolor("white")
+    uri = data_uri(_saved(ax, "png"), "png")
+    return Markup('<img class="onwhite" src="{}" alt="{}">').format(uri, description)
+
+
+def _adapt(root: ElementTree.Element, name: str, description: str) -> None:
+    """Accessible name, ids of its own, the page's colours; size from the page's width."""
+    for parent in root.iter():
+        for child in [child for child in parent if child.tag in UNWANTED]:
+            parent.remove(child)
+        for attribute, value in list(parent.attrib.items()):
+            parent.set(attribute, _adapted(attribute, value, name))
+    width = float(root.attrib.pop("width").removesuffix("pt"))
+    root.attrib.pop("height")
+    root.set("style", f"max-width: {width * 1.33:.0f}px")
+    root.set("fill", "currentColor")
+    root.set("role", "img")
+    root.set("aria-label", description)
+
+
+def _adapted(attribute: str, value: str, name: str) -> str:
+    if attribute == "id":
+        return f"{name}-{value}"
+    if attribute in ("href", f"{{{XLINK}}}href") and value.startswith("#"):
+        return f"#{name}-{value[1:]}"
+    value = value.replace("url(#", f"url(#{name}-")
+    if attribute != "style":
+        return value
+    return re.sub(r"#[0-9a-f]{6}", lambda found: ON_PAGE.get(found.group(), found.group()), value)

@@ -1,0 +1,140 @@
+"""What figures and pages look at: a run, or its record alone, read once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from ..dynamics import Record, RunFolder
+from ..losses import MarginLoss
+from ..losses import get as get_loss
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+Source: TypeAlias = "RunFolder | Record | Evidence | str | Path"
+"""What every figure takes: a run, its folder, or a record."""
+
+
+class NothingToShow(ValueError):  # noqa: N818
+    """A figure asks for what this run does not have; the message says what."""
+
+
+class Evidence:
+    """A run with everything the figures ask of it, each part read when first asked for and kept.
+
+    Where clean labels are known, ``doubted`` are the samples whose label is wrong. Elsewhere they are those
+    that ``labels.find`` suspects, and ``word`` says so.
+    """
+
+    def __init__(
+        self, source: RunFolder | Record | str | Path, *, loss: MarginLoss | str | None = None
+    ) -> None:
+        if not isinstance(source, (RunFolder, Record, str, Path)):
+            kind = type(source).__name__
+            raise TypeError(f"expected a run, the folder of a run, or a Record, got {kind}")
+        self.run = RunFolder(source) if isinstance(source, (str, Path)) else source
+        self.given_loss = loss
+
+    @classmethod
+    def of(cls, source: Source, *, loss: MarginLoss | str | None = None) -> Evidence:
+        """Evidence as it is, or of a run or record."""
+        if isinstance(source, Evidence):
+            return source if loss is None else cls(source.run, loss=loss)
+        return cls(source, loss=loss)
+
+    @cached_property
+    def record(self) -> Record:
+        if isinstance(self.run, Record):
+            return self.run
+        try:
+            found = self.run.record
+        except FileNotFoundError:
+            raise NothingToShow("this run kept no record of its samples: train with record=True") from None
+        if found.epochs == 0 or len(found) == 0:
+            raise NothingToShow("no epoch is recorded yet")
+        return found
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        return {} if isinstance(self.run, Record) else self.run.settings
+
+    @cached_property
+    def metrics(self) -> list[dict[str, Any]]:
+        return [] if isinstance(self.run, Record) else self.run.metrics
+
+    @cached_property
+    def outputs(self) -> dict[str, Tensor]:
+        return {} if isinstance(self.run, Record) else self.run.outputs
+
+    @property
+    def name(self) -> str:
+        return "record" if isinstance(self.run, Record) else self.run.name
+
+    @cached_property
+    def class_names(self) -> tuple[str, ...]:
+        """Of the record, or of the manifest where there is no record."""
+        try:
+            return self.record.class_names
+        except NothingToShow:
+            manifest = {} if isinstance(self.run, Record) else self.run.manifest
+            return tuple(str(name) for name in manifest.get("data", {}).get("class_names", ()))
+
+    def class_name(self, number: int) -> str:
+        return self.class_names[number] if 0 <= number < len(self.class_names) else str(number)
+
+    @cached_property
+    def loss(self) -> MarginLoss | None:
+        """The loss of the run where it is a function of the margin alone; a method has a rule of its own."""
+        spec = self.given_loss or (None if self.settings.get("method") else self.settings.get("loss"))
+        try:
+            loss = get_loss(spec) if spec else None
+        except (ValueError, TypeError):
+            return None
+        return loss if isinstance(loss, MarginLoss) else None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether clean labels are known."""
+        return self.record.clean_label is not None
+
+    @property
+    def word(self) -> str:
+        return "wrong" if self.is_known else "suspected"
+
+    @cached_property
+    def doubted(self) -> Tensor:
+        """(N,) bool: labels that are wrong, or suspected where the truth is not known."""
+        flipped = self.record.flipped
+        if flipped is not None:
+            return flipped
+        return torch.tensor(self.suspects["is_label_issue"].to_numpy(dtype=bool))
+
+    @cached_property
+    def suspects(self) -> pd.DataFrame:
+        """``labels.find`` of the run: one row per sample, in the order of the record."""
+        from ..labels import find
+
+        return find(self.record, statistics=False)
+
+    def emphasis(self, epoch: int) -> Tensor:
+        """(N,) float32: what the loss gave each sample in an epoch counted from 0."""
+        record = self.record
+        if "emphasis" in record.extra:
+            return record.extra["emphasis"][epoch].float()
+        if self.loss is None:
+            raise NothingToShow("the emphasis was not recorded and does not follow from the margin alone")
+        return self.loss.evaluate(record.margin[epoch].float(), num_classes=record.num_classes)[1]
+
+    def series(self, name: str) -> tuple[list[int], list[float]]:
+        """Epochs and values of a metric, without the epochs that have none."""
+        found = [
+            (int(line["epoch"]), float(line[name])) for line in self.metrics if line.get(name) is not None
+        ]
+        if not found:
+            raise NothingToShow(f"{name.replace('_', ' ')} was not measured in this run")
+        return [epoch for epoch, _ in found], [value for _, value in found]

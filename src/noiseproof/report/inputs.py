@@ -1,0 +1,96 @@
+"""The inputs of a run again, so that suspects can be looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..data import LabelledData, load
+from .evidence import Evidence, NothingToShow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHANNELS = (1, 3)
+SMALLEST = 4
+"""Pixels; a shorter side is no picture."""
+
+
+class Inputs:
+    """Training inputs by the permanent numbers the record has.
+
+    Example:
+        >>> inputs = Inputs(LabelledData(torch.rand(3, 1, 8, 8), [0, 1, 0], index=[5, 7, 9]))
+        >>> inputs.read([7, 5]).shape, inputs.are_images
+        (torch.Size([2, 1, 8, 8]), True)
+    """
+
+    def __init__(self, data: LabelledData) -> None:
+        self.data = data
+        self.place = {number: position for position, number in enumerate(data.index.tolist())}
+        self.are_images = is_image_shape(data.sample_shape)
+
+    def read(self, index: Sequence[int]) -> Tensor:
+        """Inputs of these permanent numbers."""
+        return self.data.batch(self._positions(index)).input
+
+    def file(self, number: int) -> str | None:
+        """The file a sample was read from, where it has one of its own."""
+        position, inputs = self._positions([number])[0], self.data.inputs
+        rows = getattr(inputs, "rows", None)
+        if isinstance(rows, np.ndarray):
+            position, inputs = int(rows[position]), getattr(inputs, "base", None)  # type: ignore[assignment]
+        paths = getattr(inputs, "paths", None)
+        return str(paths[position]) if isinstance(paths, list) else None
+
+    def _positions(self, index: Sequence[int]) -> list[int]:
+        missing = [number for number in index if number not in self.place]
+        if missing:
+            raise NothingToShow(
+                f"sample {missing[0]} of the run is not in the data, which have changed since"
+            )
+        return [self.place[number] for number in index]
+
+
+def inputs_of(evidence: Evidence, data: LabelledData | str | None = None) -> Inputs:
+    """The inputs of a run, from ``data`` or from the source named in its settings."""
+    source = data if data is not None else evidence.settings.get("data")
+    if source is None:
+        raise NothingToShow("the inputs are not at hand: pass data=...")
+    try:
+        return Inputs(load(source))
+    except (OSError, ValueError, TypeError, ImportError) as problem:
+        raise NothingToShow(f"the inputs are not at hand: {problem}") from None
+
+
+def is_image_shape(shape: tuple[int, ...]) -> bool:
+    """(C, H, W) with one or three channels, or (H, W).
+
+    Example:
+        >>> [is_image_shape(shape) for shape in ((3, 32, 32), (28, 28), (64,), (8, 2, 2))]
+        [True, True, False, False]
+    """
+    if len(shape) == 3 and shape[0] not in CHANNELS:
+        return False
+    return len(shape) in (2, 3) and min(shape[-2:]) >= SMALLEST
+
+
+def pixels(image: Tensor) -> NDArray[np.uint8]:
+    """One image as (H, W, 3) bytes; floats in [0, 1] as they are, others stretched.
+
+    Example:
+        >>> pixels(torch.tensor([[[0.0, 1.0]]])).tolist()
+        [[[0, 0, 0], [255, 255, 255]]]
+    """
+    values = image.detach().cpu()
+    values = values.unsqueeze(0) if values.dim() == 2 else values
+    if values.dtype != torch.uint8:
+        low, high = float(values.min()), float(values.max())
+        low, high = (0.0, 1.0) if low >= 0 and high <= 1 else (low, max(high, low + 1e-12))
+        values = ((values.float() - low) / (high - low) * 255).round().to(torch.uint8)
+    found: NDArray[np.uint8] = values.expand(3, -1, -1).permute(1, 2, 0).contiguous().numpy()
+    return found

@@ -1,0 +1,115 @@
+"""The suspects of a run as a page shows them, worst first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import torch
+
+from ..data import LabelledData
+from .evidence import Evidence, NothingToShow
+from .inputs import Inputs, inputs_of, pixels
+from .thumbnails import spark_points, thumbnail
+from .wording import shown
+
+MOST = 60
+VALUES = 8
+"""Of a row that is no image."""
+PAIRS = 10
+UNKNOWN = "?"
+"""Stands for the better label where there is none to suggest."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One card of the page."""
+
+    number: int
+    given: str
+    suggested: str
+    truth: str | None
+    is_wrong: bool | None
+    score: float
+    spark: str
+    image: str | None = None
+    values: str | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """The worst, how many there are in all, the commonest confusions, and why there are no pictures."""
+
+    worst: tuple[Suspect, ...]
+    total: int
+    pairs: tuple[tuple[str, str, int], ...]
+    why_no_inputs: str | None
+
+
+def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most: int = MOST) -> Suspects:
+    """Samples ``labels.find`` calls an issue, by rising label score."""
+    frame = evidence.suspects
+    rows = frame["is_label_issue"].to_numpy(dtype=bool).nonzero()[0]
+    scores = frame["label_score"].to_numpy(dtype=float)
+    order = rows[scores[rows].argsort(kind="stable")]
+    worst, why = order[:most].tolist(), None
+    inputs: Inputs | None = None
+    try:
+        inputs = inputs_of(evidence, data)
+        pictures = _looks(inputs, evidence.record.index[torch.tensor(worst, dtype=torch.int64)].tolist())
+    except (NothingToShow, ValueError, OSError) as problem:
+        pictures, why = [{} for _ in worst], shown(problem, 300)
+    limit = _limit(evidence, worst)
+    cards = [_card(evidence, row, look, limit) for row, look in zip(worst, pictures, strict=True)]
+    return Suspects(tuple(cards), len(order), _pairs(evidence, order.tolist()), why)
+
+
+def _card(evidence: Evidence, row: int, look: dict[str, str | None], limit: float) -> Suspect:
+    record, frame = evidence.record, evidence.suspects
+    truth = None if record.clean_label is None else int(record.clean_label[row])
+    given, suggested = int(record.label[row]), int(frame["predicted_label"].iloc[row])
+    return Suspect(
+        number=int(record.index[row]),
+        given=shown(evidence.class_name(given), 40),
+        suggested=UNKNOWN if suggested in (given, -1) else shown(evidence.class_name(suggested), 40),
+        truth=None if truth is None else shown(evidence.class_name(truth), 40),
+        is_wrong=None if truth is None else truth != given,
+        score=float(frame["label_score"].iloc[row]),
+        spark=spark_points(record.margin[:, row], limit),
+        **look,
+    )
+
+
+def _limit(evidence: Evidence, rows: list[int]) -> float:
+    """The margin that reaches the edge of a small line: nearly the largest of these samples."""
+    size = evidence.record.margin[:, rows].float().abs()
+    size = size[size.isfinite()]
+    return max(1.0, float(size.quantile(0.98))) if len(size) else 1.0
+
+
+def _looks(inputs: Inputs, numbers: list[int]) -> list[dict[str, str | None]]:
+    """Per sample its picture or its first values, and its file."""
+    looks: list[dict[str, str | None]] = []
+    for number in numbers:
+        sample = inputs.read([number])[0]
+        file = inputs.file(number)
+        look: dict[str, str | None] = {"file": None if file is None else shown(file, 200)}
+        if inputs.are_images:
+            look["image"] = thumbnail(pixels(sample))
+        else:
+            values = [f"{value:.3g}" for value in sample.flatten()[:VALUES].tolist()]
+            look["values"] = ", ".join(values) + (", …" if sample.numel() > VALUES else "")
+        looks.append(look)
+    return looks
+
+
+def _pairs(evidence: Evidence, rows: list[int]) -> tuple[tuple[str, str, int], ...]:
+    """Given and suggested class of the commonest confusions."""
+    suggested = evidence.suspects["predicted_label"].to_numpy()
+    found = ((int(evidence.record.label[row]), int(suggested[row])) for row in rows)
+    counts = Counter((given, other) for given, other in found if other not in (given, -1))
+    named = [
+        (evidence.class_name(a), evidence.class_name(b), times) for (a, b), times in counts.most_common(PAIRS)
+    ]
+    return tuple((shown(a, 40), shown(b, 40), times) for a, b, times in named)

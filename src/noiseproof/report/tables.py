@@ -1,0 +1,117 @@
+"""Numbers behind the figures, as rows of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .evidence import Evidence
+from .facts import Facts
+from .wording import NONE, count, percent, shown
+
+MOST_CLASSES = 100
+MOST_EPOCHS = 40
+EPOCH_COLUMNS = {
+    "loss": "loss",
+    "test_accuracy": "test",
+    "validation_accuracy": "validation",
+    "corrupted_accuracy": "given labels",
+    "intact_accuracy": "clean labels",
+    "clean_subset_accuracy": "right labels",
+    "noisy_subset_accuracy": "wrong labels",
+    "alpha": "alpha",
+    "snr": "snr",
+    "lr": "learning rate",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A heading, column names, and rows whose first cell names them."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def class_table(evidence: Evidence) -> Table:
+    """Per class: samples, suspects, wrong labels and test accuracy; the most suspected first."""
+    record = evidence.record
+    doubt = torch.tensor(evidence.suspects["is_label_issue"].to_numpy(dtype=bool))
+    total = torch.bincount(record.label, minlength=record.num_classes)
+    suspected = torch.bincount(record.label[doubt], minlength=record.num_classes)
+    wrong = (
+        None if record.flipped is None else torch.bincount(record.label[record.flipped], minlength=len(total))
+    )
+    tested = _last_class_accuracy(evidence)
+    rows = []
+    for number in suspected.argsort(descending=True, stable=True)[:MOST_CLASSES].tolist():
+        size = int(total[number])
+        cells = [shown(evidence.class_name(number)), count(size), count(int(suspected[number]))]
+        cells.append(percent(int(suspected[number]) / size if size else None))
+        cells.append(NONE if wrong is None else percent(int(wrong[number]) / size if size else None))
+        cells.append(percent(tested[number]) if number < len(tested) else NONE)
+        rows.append(tuple(cells))
+    note = (
+        f"the {MOST_CLASSES} most suspected of {record.num_classes}"
+        if record.num_classes > MOST_CLASSES
+        else ""
+    )
+    columns = ("class as given", "samples", "suspects", "suspected", "wrong", "test accuracy")
+    return Table("Classes", columns, tuple(rows), note)
+
+
+def epoch_table(evidence: Evidence) -> Table:
+    """The metrics of the epochs, thinned out where there are many."""
+    lines = evidence.metrics
+    every = max(1, -(-len(lines) // MOST_EPOCHS))
+    kept = [line for place, line in enumerate(lines) if place % every == 0 or place == len(lines) - 1]
+    names = [name for name in EPOCH_COLUMNS if any(line.get(name) is not None for line in lines)]
+    rows = [(str(line.get("epoch")), *(_cell(name, line.get(name)) for name in names)) for line in kept]
+    note = f"one in {every} of {len(lines)} epochs" if every > 1 else ""
+    return Table("Epochs", ("epoch", *(EPOCH_COLUMNS[name] for name in names)), tuple(rows), note)
+
+
+def settings_table(evidence: Evidence) -> Table:
+    """What the run was asked to do."""
+    rows = [
+        (shown(name), shown(value, 300)) for name, value in evidence.settings.items() if value is not None
+    ]
+    return Table("Settings", ("setting", "value"), tuple(rows))
+
+
+def comparison_table(names: Sequence[str], facts: Sequence[Facts]) -> Table:
+    """One row per run, best final test accuracy first."""
+    rows = []
+    order = sorted(zip(names, facts, strict=True), key=lambda pair: -(pair[1].final_test or 0.0))
+    for name, fact in order:
+        shares = (
+            fact.final_test,
+            fact.best_test,
+            fact.fitted,
+            fact.memorised,
+            fact.recovered,
+            fact.gradient_share,
+        )
+        found = (percent(fact.precision, 0), percent(fact.recall, 0), percent(fact.average_precision))
+        rows.append((shown(name, 80), *(percent(share) for share in shares), count(fact.suspects), *found))
+    columns = ("run", "test, final", "test, best", "right fitted", "wrong memorised", "truth recovered")
+    more = ("gradient on wrong", "suspects", "precision", "recall", "average precision")
+    return Table("Runs", columns + more, tuple(rows))
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return NONE
+    return percent(float(value)) if name.endswith("accuracy") else f"{float(value):.4g}"
+
+
+def _last_class_accuracy(evidence: Evidence) -> list[float | None]:
+    for line in reversed(evidence.metrics):
+        if line.get("test_class_accuracy"):
+            return list(line["test_class_accuracy"])
+    return []

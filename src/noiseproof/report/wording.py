@@ -1,0 +1,76 @@
+"""Words and numbers as they are shown: names that cannot break a page, shares, counts."""
+
+from __future__ import annotations
+
+import unicodedata
+
+NONE = "\N{EN DASH}"
+"""Stands for a number that is not there."""
+BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Invisible marks that turn the direction of writing, and so the meaning of what stands beside them."""
+
+
+def shown(text: object, longest: int = 60) -> str:
+    """A name of the user's for a page or a terminal: one line, no control characters, not too long.
+
+    Example:
+        >>> shown("cat\\x1b[31m\\n dog"), shown("a" * 99, 8)
+        ('cat[31m dog', 'aaaaaaa…')
+    """
+    kept = (
+        " " if letter.isspace() else letter for letter in str(text) if letter.isspace() or _is_visible(letter)
+    )
+    line = " ".join("".join(kept).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def drawn(text: object, longest: int = 24) -> str:
+    """The same for a figure, where a dollar sign would begin a formula.
+
+    Example:
+        >>> drawn("5$ and 6$")
+        '5\\\\$ and 6\\\\$'
+    """
+    return shown(text, longest).replace("$", r"\$")
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in percent; an en dash where there is none.
+
+    Example:
+        >>> percent(0.123), percent(None), percent(0.9996), percent(0.0004, 0)
+        ('12.3%', '–', '>99.9%', '<1%')
+    """
+    if share is None or share != share:
+        return NONE
+    step = 10.0**-digits
+    if share < 1 and f"{100 * share:.{digits}f}" == f"{100:.{digits}f}":
+        return f">{100 - step:.{digits}f}%"
+    if share > 0 and f"{100 * share:.{digits}f}" == f"{0:.{digits}f}":
+        return f"<{step:.{digits}f}%"
+    return f"{100 * share:.{digits}f}%"
+
+
+def points(difference: float) -> str:
+    """A difference of two shares.
+
+    Example:
+        >>> points(-0.214)
+        '21.4 points'
+    """
+    return f"{abs(100 * difference):.1f} points"
+
+
+def count(number: int, noun: str = "", plural: str = "") -> str:
+    """A number of things.
+
+    Example:
+        >>> count(50000, "sample"), count(1, "class", "classes"), count(12)
+        ('50,000 samples', '1 class', '12')
+    """
+    words = noun if number == 1 else plural or f"{noun}s"
+    return f"{number:,} {words}" if noun else f"{number:,}"
+
+
+def _is_visible(letter: str) -> bool:
+    return unicodedata.category(letter) not in ("Cc", "Cs") and letter not in BIDIRECTIONAL

@@ -1,0 +1,62 @@
+"""``noiseproof report``."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from noiseproof.cli.report import report as verb
+from noiseproof.report import example_record
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+from small_runs import SETTINGS, write_run
+
+app = typer.Typer()
+app.command()(verb)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli report")
+    record = example_record(60, 3)
+    specs = {"one": "ce", "two": "mae"}
+    return [
+        write_run(folder / name, record, outputs={}, settings=SETTINGS | {"loss": specs[name]})
+        for name in specs
+    ]
+
+
+def test_one_run_gets_its_report(runs):
+    done = CliRunner().invoke(app, [str(runs[0].folder)])
+    path = runs[0].folder / "report.html"
+    assert done.exit_code == 0, done.output
+    assert done.stdout.replace("\n", "") == f"wrote {path}"
+    assert "<h1><bdi>one</bdi></h1>" in path.read_text(encoding="utf-8")
+
+
+def test_several_runs_are_compared(runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, [str(run.folder) for run in runs]).exit_code == 0
+    assert "2 runs compared" in (tmp_path / "comparison.html").read_text(encoding="utf-8")
+
+
+def test_the_report_goes_where_it_is_told(runs, tmp_path):
+    target = tmp_path / "new folder" / "r.html"
+    assert CliRunner().invoke(app, [str(runs[1].folder), "--out", str(target)]).exit_code == 0
+    assert target.is_file()
+    assert not (runs[1].folder / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere"], "nowhere is no run"),
+        (["x", "--out", "r.pdf"], "cannot write r.pdf: the report is an .html file"),
+    ],
+)
+def test_mistakes_are_named(words, message):
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, (ValueError, OSError))
+    assert message in str(done.exception)

@@ -1,0 +1,73 @@
+"""Figures inside a page."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from noiseproof.report.embed import LARGEST, embed
+from noiseproof.report.palette import CLEAN, legend, new_axes
+
+
+def small(text="title", points=3):
+    ax = new_axes(None, 3, 2)
+    ax.plot(range(points), [(7 * k) % 11 for k in range(points)], color=CLEAN, label="line")
+    ax.set_title(text)
+    legend(ax)
+    return ax
+
+
+def parsed(text):
+    return ElementTree.fromstring(str(text))  # noqa: S314 - our own
+
+
+def test_ids_of_two_figures_never_meet_and_links_stay_inside():
+    texts = [str(embed(small(), name, "a line")) for name in ("one", "two")]
+    ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in texts]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    for text, known in zip(texts, ids, strict=True):
+        links = re.findall(r'href="#([^"]+)"', text) + re.findall(r"url\(#([^)]+)\)", text)
+        assert links
+        assert set(links) <= known
+
+
+def test_words_are_text_and_escaped():
+    text = str(embed(small('<b>"&bold"</b> id="x" url(#y)'), "one", "a line"))
+    assert "<b>" not in text
+    title = [node.text for node in parsed(text).iter("{http://www.w3.org/2000/svg}text")]
+    assert '<b>"&bold"</b> id="x" url(#y)' in title
+
+
+def test_colours_follow_the_page():
+    text = str(embed(small(), "one", "a line"))
+    assert "#000000" not in text
+    assert "stroke: currentColor" in text
+    assert f"var(--clean, {CLEAN})" in text
+    assert CLEAN.lower() not in text
+    assert "#ffffff" not in text
+
+
+def test_a_figure_has_a_name_for_those_who_cannot_see_it():
+    root = parsed(embed(small(), "one", 'says "so" & more'))
+    assert (root.get("role"), root.get("aria-label")) == ("img", 'says "so" & more')
+    assert root.get("width") is None
+
+
+def test_the_same_figure_gives_the_same_bytes():
+    assert embed(small(), "one", "a line") == embed(small(), "one", "a line")
+
+
+def test_a_figure_too_large_for_svg_becomes_a_picture():
+    ax = new_axes(None, 3, 2)
+    for k in range(800):
+        ax.plot(range(40), [(k * j * 7) % 13 for j in range(40)])
+    text = str(embed(ax, "one", 'with "quotes"'))
+    assert text.startswith('<img class="onwhite" src="data:image/png;base64,')
+    assert len(text) < LARGEST
+    assert text.endswith('alt="with &#34;quotes&#34;">')
+
+
+@pytest.mark.parametrize("text", ["猫と犬", "🦊", "ﷺ"])
+def test_letters_our_font_does_not_have_are_left_to_the_browser(text):
+    assert text in str(embed(small(text), "one", "a line"))

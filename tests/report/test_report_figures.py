@@ -1,0 +1,304 @@
+"""Every figure: what it draws is what the record says."""
+
+import dataclasses
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from sklearn.metrics import average_precision_score, confusion_matrix
+from small_runs import SETTINGS, metrics_of, write_run
+
+from noiseproof import report
+from noiseproof.data import LabelledData
+from noiseproof.dynamics import subset_accuracies
+from noiseproof.report.evidence import Evidence
+from noiseproof.report.figures.confusion import corrected_labels, row_shares
+from noiseproof.report.figures.detection import average_precision, precision_recall
+from noiseproof.report.figures.hills import hill
+from noiseproof.report.figures.margin_ridges import chosen_epochs
+from noiseproof.report.figures.subset_accuracy import subset_curves
+from noiseproof.report.palette import FAINT, SUSPECTED, WRONG
+
+SEVERAL = ("plot_test_accuracy", "plot_memorised", "plot_final_margins")
+FIGURES = [name for name in report.__all__ if name.startswith("plot_")]
+
+
+def with_tau(record):
+    flipped = record.label != record.label.roll(1) if record.clean_label is None else record.flipped
+    tau = torch.where(flipped, 0.2, 0.9).half().expand(record.epochs, -1)
+    return dataclasses.replace(record, extra={"tau": tau})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("known") / "run", with_tau(report.example_record()))
+
+
+@pytest.fixture(scope="module")
+def unknown(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("unknown") / "run", with_tau(report.example_record(known=False)))
+
+
+def draw(name, run, **options):
+    if name == "plot_sample_sheet":
+        options["data"] = LabelledData(torch.ones(len(run.record), 1, 8, 8), run.record.label)
+    return getattr(report, name)([run, run] if name in SEVERAL else run, **options)
+
+
+def words(ax):
+    found = [text.get_text() for text in ax.figure.findobj(mpl.text.Text)]
+    return " | ".join(found)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_draws_on_the_axes_it_is_given_and_leaves_no_trace(name, run):
+    ax = Figure().add_subplot()
+    before, state = dict(mpl.rcParams), torch.get_rng_state()
+    numbers, figures = np.random.get_state()[1].tolist(), list(mpl._pylab_helpers.Gcf.figs)
+    assert draw(name, run, ax=ax) is ax
+    assert ax.has_data() or ax.texts
+    assert dict(mpl.rcParams) == before
+    assert torch.equal(torch.get_rng_state(), state)
+    assert np.random.get_state()[1].tolist() == numbers
+    assert list(mpl._pylab_helpers.Gcf.figs) == figures
+
+
+@pytest.mark.parametrize(
+    "name", set(FIGURES) - {"plot_detection", "plot_prediction_counts", "plot_update_scale"}
+)
+def test_without_the_truth_no_figure_calls_a_label_wrong(name, unknown):
+    found = words(draw(name, unknown))
+    assert "wrong" not in found
+    plain = {"plot_features", "plot_class_accuracy", "plot_confidence", "plot_test_accuracy"}
+    assert ("suspected" in found) == (name not in plain)
+
+
+def test_detection_needs_the_truth(unknown):
+    with pytest.raises(report.NothingToShow, match="no label is known to be wrong"):
+        report.plot_detection(unknown)
+
+
+def test_ridges_stand_where_the_margins_are(run):
+    record = run.record
+    ax = report.plot_margin_ridges(run, rows=3)
+    hills = [line for line in ax.get_lines() if len(line.get_xdata()) == 120]
+    assert len(hills) == 6
+    last = record.margin[-1].float()
+    for line, group in zip(hills[-2:], (~record.flipped, record.flipped), strict=True):
+        peak = line.get_xdata()[np.nanargmax(line.get_ydata())]
+        assert abs(peak - float(last[group].median())) < 0.7
+        assert np.nanmax(line.get_ydata()) == pytest.approx(-2 + 1.3)
+
+
+def test_ridges_print_the_share_of_the_gradient(run):
+    record = run.record
+    emphasis = 1 - torch.sigmoid(record.margin.double())
+    share = (emphasis * record.flipped).sum(1) / emphasis.sum(1)
+    ax = report.plot_margin_ridges(run, rows=3)
+    written = [text.get_text() for text in ax.texts if text.get_text().endswith("%")]
+    assert written == [f"{100 * float(share[epoch]):.0f}%" for epoch in chosen_epochs(12, 3)]
+    line = report.plot_emphasis_share(run).get_lines()[0]
+    np.testing.assert_allclose(line.get_ydata(), share, atol=1e-3)
+
+
+def test_the_curve_on_top_is_the_emphasis_of_the_loss():
+    ax = report.plot_margin_ridges(report.example_record(), loss="mae")
+    curve = next(line for line in ax.get_lines() if len(line.get_xdata()) == 400)
+    assert abs(curve.get_xdata()[curve.get_ydata().argmax()]) < 0.05
+    assert np.ptp(curve.get_ydata()) == pytest.approx(1, abs=0.06)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=50))
+@settings(deadline=None, max_examples=30)
+def test_a_hill_has_its_peak_at_one_and_falls_off_outside(values):
+    x, y = hill(np.array(values), (-6.0, 6.0))
+    assert y.max() == pytest.approx(1)
+    assert y.min() >= 0
+    far = [place for place in x if min(abs(place - value) for value in values) > 4]
+    assert all(y[x == place] < 0.2 for place in far)
+
+
+def test_chosen_epochs_rise_from_first_to_last():
+    for epochs in range(1, 60):
+        found = chosen_epochs(epochs, 6)
+        assert found[0] == 0
+        assert found[-1] == epochs - 1
+        assert len(found) == min(6, epochs)
+        assert found == sorted(set(found))
+
+
+def test_subset_curves_are_the_accuracies_of_the_record():
+    record = report.example_record()
+    record.prediction[5, ::3] = -1
+    curves = list(subset_curves(Evidence(record)).values())
+    for epoch in (0, 5, 11):
+        expected = subset_accuracies(record.prediction[epoch].long(), record.label, record.clean_label)
+        assert curves[0][epoch] == pytest.approx(expected["clean_subset"])
+        assert curves[1][epoch] == pytest.approx(expected["noisy_subset"])
+        flipped = record.flipped & (record.prediction[epoch] >= 0)
+        recovered = (record.prediction[epoch] == record.clean_label)[flipped].float().mean()
+        assert curves[2][epoch] == pytest.approx(float(recovered))
+
+
+def test_the_three_worst_classes_are_named(run):
+    ax = report.plot_class_accuracy(run)
+    named = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert named == ["class 2, 60%", "class 1, 70%", "class 0, 80%", "all classes"]
+
+
+def test_epochs_without_evaluation_are_left_out(tmp_path):
+    record = report.example_record()
+    lines = metrics_of(record)
+    for line in lines[::2]:
+        line["test_accuracy"], line["test_class_accuracy"] = None, None
+    found = write_run(tmp_path / "run", record, metrics=lines)
+    assert report.plot_class_accuracy(found).get_lines()[-1].get_xdata().tolist() == [2, 4, 6, 8, 10, 12]
+
+
+def test_confidence_is_that_of_the_hardest_class(run):
+    probability, label = run.outputs["test_probability"].float(), run.outputs["test_label"]
+    ax = report.plot_confidence(run)
+    heights = [bar.get_height() for bar in ax.patches]
+    np.testing.assert_allclose(heights, probability[label == 0].mean(0), atol=1e-6)
+    assert "class 0" in ax.get_title(loc="left")
+    with pytest.raises(report.NothingToShow, match="no sample of class 3"):
+        report.plot_confidence(run, of=3)
+
+
+def test_bars_of_predictions_add_up_to_the_samples(run):
+    ax = report.plot_prediction_counts(run)
+    heights = np.array([bar.get_height() for bar in ax.patches]).reshape(2, -1)
+    assert heights.sum() == 90
+    assert heights[:, 0].tolist() == [15, 0]
+    assert heights[:, 1].tolist() == [30, 15]
+
+
+def test_confusion_is_scikit_learns():
+    record = report.example_record(classes=5)
+    expected = confusion_matrix(record.clean_label, record.label, normalize="true")
+    np.testing.assert_allclose(row_shares(record.clean_label, record.label, 5), expected, atol=1e-6)
+
+
+def test_corrected_labels_change_suspects_and_nobody_else():
+    evidence = Evidence(report.example_record())
+    corrected, label = corrected_labels(evidence), evidence.record.label
+    doubted = torch.tensor(evidence.suspects["is_label_issue"].to_numpy())
+    assert torch.equal(corrected[~doubted], label[~doubted])
+    truth = evidence.record.clean_label
+    assert (corrected == truth).float().mean() > (label == truth).float().mean() + 0.2
+
+
+def test_given_labels_have_no_confusion_without_the_truth():
+    record = report.example_record(known=False)
+    with pytest.raises(report.NothingToShow, match="not known"):
+        report.plot_confusion(record, labels="given")
+    assert "suspected" in report.plot_confusion(record).get_ylabel()
+    with pytest.raises(ValueError, match="labels='new' is unknown"):
+        report.plot_confusion(record, labels="new")
+
+
+def test_a_matrix_of_many_classes_has_no_numbers():
+    assert not report.plot_confusion(report.example_record(classes=40)).texts
+    assert report.plot_confusion(report.example_record(classes=4)).texts
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), min_size=1, max_size=40))
+@settings(deadline=None)
+def test_average_precision_is_scikit_learns_ties_included(pairs):
+    score, wrong = torch.tensor([s for s, _ in pairs]), torch.tensor([w for _, w in pairs])
+    if not bool(wrong.any()):
+        return
+    expected = average_precision_score(wrong.numpy(), -score.numpy())
+    assert average_precision(*precision_recall(score, wrong)) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_dot_of_detection_is_the_choice_of_find(run):
+    evidence = Evidence(run)
+    ax = report.plot_detection(evidence)
+    dot = next(line for line in ax.get_lines() if line.get_marker() == "o")
+    chosen, flipped = torch.tensor(evidence.suspects["is_label_issue"].to_numpy()), run.record.flipped
+    assert dot.get_xdata()[0] == pytest.approx(float(chosen[flipped].float().mean()))
+    assert dot.get_ydata()[0] == pytest.approx(float(flipped[chosen].float().mean()))
+
+
+def test_the_data_map_draws_a_fixed_part_of_many_samples():
+    record = report.example_record(20000, 2)
+    clouds = [report.plot_data_map(record).collections for _ in range(2)]
+    assert [len(cloud.get_offsets()) for cloud in clouds[0]] == [4000, 4000]
+    np.testing.assert_array_equal(clouds[0][0].get_offsets(), clouds[1][0].get_offsets())
+
+
+def test_samples_never_visited_are_not_on_the_map():
+    record = report.example_record(100, 4)
+    record.margin[:, :10] = torch.nan
+    assert sum(len(cloud.get_offsets()) for cloud in report.plot_data_map(record).collections) == 90
+
+
+def test_attention_of_right_and_wrong_labels_stands_apart(run):
+    hills = [line for line in report.plot_tau(run).get_lines() if len(line.get_xdata()) == 120]
+    peaks = [line.get_xdata()[np.nanargmax(line.get_ydata())] for line in hills]
+    np.testing.assert_allclose(peaks, [0.9, 0.2] * 3, atol=0.02)
+
+
+def test_features_are_laid_the_same_way_twice(run):
+    places = [
+        np.concatenate([c.get_offsets() for c in report.plot_features(run).collections]) for _ in range(2)
+    ]
+    assert len(places[0]) == 90
+    np.testing.assert_array_equal(*places)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_boxes_of_the_sheet_are_the_suspects(known):
+    record = report.example_record(40, known=known)
+    evidence = Evidence(record)
+    data = LabelledData(torch.rand(40, 3, 8, 8), record.label)
+    boxes = report.plot_sample_sheet(evidence, data=data).patches
+    suspected = torch.tensor(evidence.suspects["is_label_issue"].to_numpy())
+    colours = [to_hex(box.get_edgecolor()).upper() for box in boxes]
+    if not known:
+        assert colours == [SUSPECTED] * int(suspected.sum())
+    else:
+        right = record.label == record.clean_label
+        assert colours.count(FAINT.upper()) == int((suspected & right).sum())
+        assert colours.count(WRONG) == int((~right).sum())
+        assert sum(box.get_linestyle() == ":" for box in boxes) == int((~right & ~suspected).sum())
+
+
+def test_the_sheet_shows_the_pixels_of_the_right_samples():
+    record = report.example_record(30, 3)
+    shuffled = torch.randperm(30, generator=torch.Generator().manual_seed(1))
+    images = (
+        (torch.arange(30) * 8).to(torch.uint8)[shuffled, None, None, None].expand(-1, 1, 8, 8).contiguous()
+    )
+    data = LabelledData(images, record.label[shuffled], index=shuffled)
+    ax = report.plot_sample_sheet(record, data=data, samples=30)
+    picture = np.asarray(ax.images[0].get_array())
+    greys = picture[picture[..., 3] == 255][:, 0].reshape(-1)
+    assert picture[10, 10, 0] == 0
+    assert set(greys.tolist()) == set(range(0, 240, 8))
+    first_row = [int(picture[10, 10 + 44 * place, 0]) for place in range(10)]
+    assert first_row == list(range(0, 80, 8))
+
+
+def test_runs_of_one_loss_differ_by_dash_and_name(tmp_path):
+    runs = [
+        write_run(tmp_path / name, settings=SETTINGS | {"loss": loss})
+        for name, loss in (("a", "ce"), ("b", "ce"), ("c", "mae"))
+    ]
+    lines = report.plot_test_accuracy(runs).get_lines()
+    assert [line.get_label() for line in lines] == ["ce (a)", "ce (b)", "mae"]
+    assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
+    assert lines[0].get_linestyle() != lines[1].get_linestyle()
+
+
+def test_very_many_runs_do_not_break_the_page():
+    ax = report.plot_memorised([report.example_record(20, 2)] * 60)
+    assert len(ax.get_legend().get_texts()) == 12
+    assert ax.get_legend().get_title().get_text() == "the first 12 of 60"
+    assert len(report.plot_final_margins([report.example_record(20, 2)] * 60).get_yticks()) == 20

@@ -1,0 +1,210 @@
+"""report.html: complete, small, the same every time, and usable by everyone."""
+
+import dataclasses
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import torch
+from headless import open_browser
+from PIL import Image
+from small_runs import SETTINGS, write_run
+
+from noiseproof import report
+from noiseproof.data import LabelledData
+from noiseproof.dynamics import RunFolder
+
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="session")
+def browser(request, tmp_path_factory):
+    return open_browser(request, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_run(
+        tmp_path_factory.mktemp("page") / "a run", report.example_record(1000), class_names="abcd"
+    )
+
+
+@pytest.fixture(scope="module")
+def page(run):
+    return report.write(run)
+
+
+@pytest.fixture(scope="module")
+def comparison(run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("comparison")
+    runs = [write_run(folder / loss, settings=SETTINGS | {"loss": loss}) for loss in ("ce", "mae")]
+    return report.write_comparison([str(run.folder) for run in runs], folder / "new" / "comparison.html")
+
+
+class Outline(HTMLParser):
+    """Tags with their attributes, in order."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.found = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def all(self, *tags):
+        return [attributes for tag, attributes in self.found if tag in tags]
+
+
+def test_the_page_lies_in_the_run_and_nothing_else_changed(run, page):
+    assert page == run.folder / "report.html"
+    files = "config.json manifest.json metrics.jsonl outputs.safetensors record report.html result.json"
+    assert sorted(path.name for path in run.folder.iterdir()) == files.split()
+
+
+def test_the_same_run_gives_the_same_bytes(run, page, tmp_path):
+    again = report.write(RunFolder(run.folder), tmp_path / "deep" / "again.html")
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_every_figure_of_the_catalogue_is_there_or_says_why_not(page):
+    text = page.read_text(encoding="utf-8")
+    shown = set(re.findall(r'<figure id="(\w+)"', text))
+    assert shown == set(report.pictures.RUN_PICTURES) - {"tau"}
+    assert "Noise attention: tau was not recorded" in text
+
+
+@pytest.mark.parametrize("kind", ["page", "comparison"])
+def test_nothing_is_remote_and_nothing_runs(kind, request):
+    path = request.getfixturevalue(kind)
+    outline = Outline(path)
+    assert not outline.all("script", "link", "iframe", "object", "embed", "form", "base", "audio", "video")
+    addresses = [
+        found[name] for _, found in outline.found for name in ("src", "href", "xlink:href") if name in found
+    ]
+    assert addresses
+    assert all(address.startswith(("#", "data:image/")) for address in addresses)
+    assert not re.findall(r"@import|url\((?!#)", path.read_text(encoding="utf-8"))
+    order = [found.get("http-equiv") or found.get("charset") for found in outline.all("meta")]
+    assert order[:2] == ["utf-8", "Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("kind", ["page", "comparison"])
+def test_the_page_can_be_used_without_eyes_and_without_a_mouse(kind, request):
+    outline = Outline(request.getfixturevalue(kind))
+    for picture in outline.all("img"):
+        assert len(picture["alt"]) > 10
+    drawings = outline.all("svg")
+    assert drawings
+    assert all(drawing["role"] == "img" and len(drawing["aria-label"]) > 20 for drawing in drawings)
+    tags = [tag for tag, _ in outline.found]
+    assert all(tags[place + 1] == "summary" for place, tag in enumerate(tags) if tag == "details")
+    regions = [found for found in outline.all("div") if found.get("class") == "scroll"]
+    assert regions
+    assert all(found["tabindex"] == "0" and found["aria-label"] for found in regions)
+    levels = [int(tag[1]) for tag in tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert next(found for found in outline.all("a"))["href"] == "#main"
+    ids = [found["id"] for _, found in outline.found if "id" in found]
+    assert len(ids) == len(set(ids))
+    targets = {found["href"][1:] for found in outline.all("a")}
+    assert targets <= set(ids)
+    assert outline.all("html")[0]["lang"] == "en"
+    assert not [found for _, found in outline.found if int(found.get("tabindex", 0)) > 0]
+
+
+def test_a_comparison_ranks_by_the_end_not_by_the_best_epoch(tmp_path):
+    runs = []
+    for name, values in (("fell", [0.99, 0.5]), ("kept", [0.7, 0.8])):
+        lines = [{"epoch": k + 1, "test_accuracy": value} for k, value in enumerate(values)]
+        record = report.example_record(60, 2)
+        settings = SETTINGS | {"loss": {"fell": "ce", "kept": "mae"}[name]}
+        runs.append(write_run(tmp_path / name, record, metrics=lines, settings=settings, outputs={}))
+    text = report.write_comparison(runs, tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "mae ends with the highest test accuracy, 80.0%: 30.0 points above ce." in text
+    table = text.split("<tbody>")[1]
+    assert table.index("mae") < table.index("ce")
+
+
+def test_a_comparison_needs_two():
+    with pytest.raises(ValueError, match="needs two runs or more, got 1"):
+        report.write_comparison([report.example_record()], "x.html")
+
+
+def test_fifty_thousand_samples_make_less_than_two_megabytes(tmp_path):
+    record = report.example_record(50_000, 20, classes=100, wrong=0.4)
+    noise = torch.randint(
+        0, 256, (500, 3, 64, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8
+    )
+    data = LabelledData(noise.repeat(100, 1, 1, 1), record.label)
+    path = report.write(write_run(tmp_path / "run", record), data=data)
+    text = path.read_text(encoding="utf-8")
+    assert text.count("data:image/jpeg") == 60
+    assert path.stat().st_size < 2 * MEGABYTE
+
+
+def test_an_unfinished_run_without_tests_has_a_page_too(tmp_path):
+    record = report.example_record(30, 1, known=False)
+    run = write_run(tmp_path / "run", record, metrics=[], outputs={})
+    (run.folder / "result.json").unlink()
+    text = report.write(run).read_text(encoding="utf-8")
+    assert "not finished" in text
+    assert "There was no test data." in text
+
+
+def test_samples_that_were_never_visited_do_not_break_a_page(tmp_path):
+    record = report.example_record(60, 3)
+    record.margin[:, ::2], record.prediction[:, ::2] = torch.nan, -1
+    record.margin[1], record.prediction[1] = torch.nan, -1
+    text = report.write(write_run(tmp_path / "run", record, outputs={})).read_text(encoding="utf-8")
+    assert "nan" not in re.sub(r'"data:[^"]*"', "", text).lower().replace("banana", "")
+
+
+def test_a_record_alone_needs_a_path():
+    with pytest.raises(ValueError, match="say where the report goes with path="):
+        report.write(report.example_record())
+
+
+def test_a_run_of_method_nal_shows_its_attention(tmp_path):
+    record = report.example_record(80)
+    record = dataclasses.replace(record, extra={"tau": torch.sigmoid(record.margin.float()).half()})
+    run = write_run(tmp_path / "run", record, settings=SETTINGS | {"method": "nal"}, outputs={})
+    text = report.write(run).read_text(encoding="utf-8")
+    assert '<figure id="tau"' in text
+    assert "emphasis of ce" not in text
+
+
+def test_settings_are_listed(page, run):
+    text = page.read_text(encoding="utf-8")
+    for name, value in json.loads((run.folder / "config.json").read_text()).items():
+        assert f"<bdi>{name}</bdi></th><td><bdi>{value}</bdi>" in text
+
+
+def brightness(path):
+    pixels = np.asarray(Image.open(path).convert("L"), dtype=float)
+    return float(np.median(pixels))
+
+
+def test_the_page_is_light_or_dark_as_the_reader_likes(browser, page, tmp_path):
+    light = browser.picture(page, tmp_path / "light.png")
+    dark = browser.picture(page, tmp_path / "dark.png", dark=True)
+    assert brightness(light) > 240
+    assert brightness(dark) < 40
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_hangs_over_the_edge(browser, page, comparison, width, tmp_path):
+    """A copy that may run one script of ours tells how wide it became."""
+    ask = "<script>document.title=document.documentElement.scrollWidth+' '+innerWidth</script></body>"
+    for path in (page, comparison):
+        copy = tmp_path / path.name
+        text = path.read_text(encoding="utf-8").replace("Content-Security-Policy", "none")
+        copy.write_text(text.replace("</body>", ask), encoding="utf-8")
+        dom = browser.run(copy, f"--window-size={width},800", "--dump-dom")
+        wide, window = map(int, re.search(r"<title>(\d+) (\d+)</title>", dom).groups())
+        assert wide <= window

@@ -1,0 +1,105 @@
+"""The numbers of the summary, and what it makes of them."""
+
+import dataclasses
+
+import pytest
+import torch
+from small_runs import SETTINGS, write_run
+
+from noiseproof.dynamics import Record
+from noiseproof.report import example_record
+from noiseproof.report.evidence import Evidence
+from noiseproof.report.facts import facts_of
+from noiseproof.report.summary import summarise, verdict
+
+
+def ten_samples():
+    """Ten samples, four wrong: three of them memorised, one recovered; five of six right ones fitted."""
+    clean = torch.zeros(10, dtype=torch.int64)
+    label = torch.tensor([1, 1, 1, 1, 0, 0, 0, 0, 0, 0])
+    prediction = torch.tensor([1, 1, 1, 0, 0, 0, 0, 0, 0, 2])
+    margin = torch.where(prediction == label, 3.0, -3.0)
+    return Record(
+        index=torch.arange(10),
+        label=label,
+        clean_label=clean,
+        class_names=("a", "b", "c"),
+        margin=margin.half().expand(2, 10),
+        prediction=prediction.int().expand(2, 10),
+    )
+
+
+def test_facts_are_counted_right(tmp_path):
+    run = write_run(
+        tmp_path / "run", ten_samples(), settings=SETTINGS | {"loss": "ce"}, outputs={}, metrics=[]
+    )
+    facts = facts_of(Evidence(run))
+    assert (facts.memorised, facts.recovered) == (0.75, 0.25)
+    assert facts.doubted == pytest.approx(0.4)
+    assert facts.fitted == pytest.approx(5 / 6)
+    p = torch.sigmoid(torch.tensor(3.0))
+    wrong, all_of_them = 3 * (1 - p) + p, 8 * (1 - p) + 2 * p
+    assert facts.gradient_share == pytest.approx(float(wrong / all_of_them), rel=1e-3)
+    words = " ".join(summarise(Evidence(run), facts))
+    assert "40.0% of the labels are wrong. At the end the network repeats 75% of the wrong labels" in words
+    assert "gives the true class for 25% of them" in words
+    assert "of the right labels it repeats 83%" in words
+    assert (
+        "mlp was trained with ce on digits with noise symmetric(0.3): 10 samples of 3 classes, 2 epochs."
+        in words
+    )
+    assert "There was no test data." in words
+
+
+def test_the_final_network_has_the_last_word(tmp_path):
+    run = write_run(tmp_path / "run", ten_samples(), outputs={"train_probability": torch.eye(3)[[0] * 10]})
+    facts = facts_of(Evidence(run))
+    assert (facts.memorised, facts.recovered, facts.fitted) == (0.0, 1.0, 1.0)
+
+
+def test_test_accuracy_is_told_final_and_best(tmp_path):
+    evidence = Evidence(write_run(tmp_path / "run"))
+    facts = facts_of(evidence)
+    assert (facts.final_test, facts.best_test, facts.best_epoch) == (pytest.approx(0.8), 0.9, 4)
+    words = " ".join(summarise(evidence, facts))
+    assert "ended at 80.0%, 10.0 points below its best: the best epoch, 4, had 90.0%." in words
+
+
+def test_a_method_is_named_in_place_of_the_loss(tmp_path):
+    evidence = Evidence(write_run(tmp_path / "run", settings=SETTINGS | {"method": "elr(lam=3.0)"}))
+    assert "trained with elr(lam=3.0) on digits" in summarise(evidence, facts_of(evidence))[0]
+
+
+def test_without_the_truth_nothing_is_called_wrong():
+    evidence = Evidence(example_record(known=False))
+    facts = facts_of(evidence)
+    words = " ".join([*summarise(evidence, facts), verdict(facts)])
+    assert "Clean labels are not known." in words
+    assert (facts.recovered, facts.precision, facts.average_precision) == (None, None, None)
+    assert "really" not in words
+    assert f"{facts.suspects} labels of 400 look wrong" in words
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"fitted": 0.3}, "underfits"),
+        ({"memorised": 0.9}, "memorised the wrong labels"),
+        ({"memorised": 0.2, "best_test": 0.9, "final_test": 0.8}, "test accuracy fell"),
+        ({"memorised": 0.1, "best_test": 0.9, "final_test": 0.89}, "did not believe most"),
+        ({"memorised": None, "doubted": 0.0}, "No label of this run is wrong"),
+    ],
+)
+def test_the_verdict_names_what_happened(changes, expected):
+    facts = facts_of(Evidence(ten_samples(), loss="ce"))
+    facts = dataclasses.replace(facts, fitted=0.99, final_test=None, best_test=None)
+    assert expected in verdict(dataclasses.replace(facts, **changes))
+
+
+def test_a_run_with_right_labels_only():
+    record = ten_samples()
+    record = dataclasses.replace(record, clean_label=record.label)
+    evidence = Evidence(record, loss="ce")
+    facts = facts_of(evidence)
+    assert (facts.doubted, facts.memorised, facts.precision) == (0.0, None, None)
+    assert "All labels are right" in " ".join(summarise(evidence, facts))

@@ -1,0 +1,124 @@
+"""Suspects and their inputs: the right sample behind every card."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from noiseproof.data import ImageFiles, LabelledData
+from noiseproof.report import NothingToShow, example_record
+from noiseproof.report.evidence import Evidence
+from noiseproof.report.inputs import Inputs, inputs_of, pixels
+from noiseproof.report.suspects import UNKNOWN, suspects_of
+from noiseproof.report.thumbnails import spark_points, thumbnail
+
+
+def numbered_images(record, order):
+    """The image of sample k is grey k, wherever the sample lies."""
+    grey = record.index[order].to(torch.uint8)[:, None, None, None].expand(-1, 1, 8, 8)
+    return LabelledData(grey.contiguous(), record.label[order], index=record.index[order])
+
+
+def opened(uri):
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1]))))
+
+
+def test_every_card_shows_the_image_of_its_own_sample():
+    record = example_record(200, 8)
+    order = torch.randperm(200, generator=torch.Generator().manual_seed(3))
+    found = suspects_of(Evidence(record), numbered_images(record, order))
+    assert len(found.worst) == min(60, found.total)
+    assert found.why_no_inputs is None
+    for card in found.worst:
+        assert (opened(card.image) == card.number).all()
+        assert card.given == f"class {record.label[card.number]}"
+        assert card.truth == f"class {record.clean_label[card.number]}"
+        assert card.is_wrong == bool(record.flipped[card.number])
+
+
+def test_the_worst_come_first_and_are_those_of_find():
+    evidence = Evidence(example_record(300))
+    frame = evidence.suspects
+    cards = suspects_of(evidence, most=1000).worst
+    scores = [card.score for card in cards]
+    assert scores == sorted(scores)
+    assert {card.number for card in cards} == set(frame["index"][frame["is_label_issue"]])
+
+
+def test_the_commonest_confusion_leads():
+    record = example_record(400)
+    record.label[:], record.clean_label[:] = 0, 0
+    found = suspects_of(Evidence(example_record(400))).pairs
+    assert [times for *_, times in found] == sorted((times for *_, times in found), reverse=True)
+    assert all(given != suggested for given, suggested, _ in found)
+
+
+def test_no_label_is_suggested_in_place_of_itself():
+    evidence = Evidence(example_record(200))
+    frame = evidence.suspects
+    frame["predicted_label"] = frame["given_label"]
+    found = suspects_of(evidence)
+    assert {card.suggested for card in found.worst} == {UNKNOWN}
+    assert found.pairs == ()
+
+
+def test_rows_of_numbers_show_their_first_values():
+    record = example_record(50)
+    data = LabelledData(torch.arange(500.0).reshape(50, 10), record.label)
+    card = suspects_of(Evidence(record), data).worst[0]
+    assert card.image is None
+    assert card.values == ", ".join(f"{10 * card.number + k:.3g}" for k in range(8)) + ", …"
+
+
+def test_without_inputs_the_reason_is_given():
+    found = suspects_of(Evidence(example_record(50)))
+    assert found.why_no_inputs == "the inputs are not at hand: pass data=..."
+    assert found.worst[0].image is None
+    less = numbered_images(example_record(50), torch.arange(20))
+    assert (
+        "is not in the data, which have changed since"
+        in suspects_of(Evidence(example_record(50)), less).why_no_inputs
+    )
+    assert "unknown source 'nothing'" in suspects_of(Evidence(example_record(50)), "nothing").why_no_inputs
+
+
+def test_files_are_named_also_of_a_subset(tmp_path):
+    paths = []
+    for number in range(6):
+        paths.append(tmp_path / f"photo {number}.png")
+        Image.new("RGB", (9, 8), (number, 0, 0)).save(paths[-1])
+    data = LabelledData(ImageFiles(paths), [0, 1, 0, 1, 0, 1])
+    inputs = Inputs(data.subset([5, 2, 0]))
+    assert inputs.file(2) == str(paths[2])
+    assert int(inputs.read([2])[0, 0, 0, 0]) == 2
+    assert Inputs(LabelledData(torch.ones(2, 3), [0, 1])).file(0) is None
+
+
+def test_a_run_without_source_needs_data():
+    with pytest.raises(NothingToShow, match="pass data="):
+        inputs_of(Evidence(example_record(20)))
+
+
+def test_pixels_keep_bytes_and_stretch_other_ranges():
+    grey = torch.arange(16, dtype=torch.uint8).reshape(1, 4, 4)
+    np.testing.assert_array_equal(pixels(grey)[..., 0], grey[0])
+    np.testing.assert_array_equal(pixels(grey / 255)[..., 2], grey[0])
+    wide = pixels(torch.linspace(-3, 5, 16).reshape(4, 4))
+    assert (wide.min(), wide.max(), wide.shape) == (0, 255, (4, 4, 3))
+    assert (pixels(torch.full((1, 4, 4), 7.0)) == 0).all()
+
+
+def test_thumbnails_are_small_and_small_images_exact():
+    image = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(opened(thumbnail(image)), image)
+    large = thumbnail(np.zeros((3000, 1000, 3), np.uint8))
+    assert opened(large).shape[:2] == (96, 32)
+    assert len(large) < 4000
+
+
+def test_a_small_line_keeps_to_its_frame():
+    found = spark_points(torch.tensor([-1e4, 0.0, 1e4, torch.nan]), 10.0)
+    assert found == "0.0,24.0 33.3,12.0 66.7,0.0"
