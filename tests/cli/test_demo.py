@@ -1,130 +1,56 @@
+import json
+
 import pytest
-import torch
-from sklearn.datasets import load_digits
-from typer.testing import CliRunner
 
 from noiseproof import losses
-from noiseproof.cli.demo import LOSSES, NOISE, noisy_digits, train_and_test
-from noiseproof.cli.main import app
-
-
-def run(*words: str):
-    return CliRunner().invoke(app, ["demo", *words], env={"COLUMNS": "120", "NO_COLOR": "1"})
-
-
-def table(output: str) -> list[list[str]]:
-    lines = [line.split("│")[1:4] for line in output.splitlines() if line.startswith("│")]
-    return [[cell.strip() for cell in line] for line in lines]
-
-
-def true_labels(inputs: torch.Tensor) -> torch.Tensor:
-    # found by the pixels, which no two digits share
-    pixels, digits = load_digits(return_X_y=True)
-    rows = (torch.tensor(pixels, dtype=torch.float32) / 16 - 0.3).numpy()
-    known = {row.tobytes(): int(digit) for row, digit in zip(rows, digits, strict=True)}
-    assert len(known) == len(digits)
-    return torch.tensor([known[row.tobytes()] for row in inputs.numpy()])
+from noiseproof.cli.demo import LOSSES, SETTINGS
+from noiseproof.dynamics import RunFolder
 
 
 @pytest.fixture(scope="module")
-def short_demo():
-    before = torch.get_rng_state()
-    result = run("--seeds", "1", "--epochs", "2")
-    return result, before, torch.get_rng_state()
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo") / "demo"
 
 
-def test_the_table_lists_every_loss(short_demo):
-    result, _, _ = short_demo
-    assert result.exit_code == 0, result.exception
-    assert "Digits, 40% of the training labels wrong" in result.output
-    rows = table(result.output)
-    assert [row[0] for row in rows] == list(LOSSES)
-    for _, accuracy, _ in rows:
-        mean, spread = accuracy.split("±")
-        assert 0 <= float(mean) <= 100
-        assert float(spread) == 0
+def test_the_demo_compares_seven_losses_and_says_where_everything_is(shell, place):
+    code, out, err = shell("demo", "--seeds", 1, "--epochs", 1, "--jobs", 1, "--out", place, "--quiet")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].strip() == "Digits, 40% of the training labels wrong, 1 seed"
+    shown = [line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")]
+    assert shown == list(LOSSES)
+    table = json.loads((place / "table.json").read_text())
+    assert [row["run"] for row in table["rows"]] == list(LOSSES)
+    assert (table["settings"]["noise"], table["settings"]["data"]) == ("symmetric(0.4)", "digits")
+    assert str(place) in out
+    [find] = [line for line in out.splitlines() if "noiseproof labels find" in line]
+    assert RunFolder(find.split()[3]).finished
 
 
-def test_cross_entropy_is_the_baseline(short_demo):
-    rows = table(short_demo[0].output)
-    found = {spec: (float(accuracy.split("±")[0]), float(against)) for spec, accuracy, against in rows}
-    baseline, difference = found["ce"]
-    assert difference == 0
-    assert all(against == pytest.approx(mean - baseline, abs=0.11) for mean, against in found.values())
+def test_the_second_time_it_only_prints(shell, place):
+    code, out, err = shell("demo", "--seeds", 1, "--epochs", 1, "--jobs", 1, "--out", place)
+    assert code == 0
+    assert err == "7 of 7 runs are finished already\n"
+    assert "unit_max(mae)" in out
 
 
-def test_the_demo_leaves_the_global_generator_alone(short_demo):
-    _, before, after = short_demo
-    assert torch.equal(before, after)
+def test_two_fifths_of_the_training_labels_are_wrong_and_no_test_label(place):
+    for folder in place.glob("*-ce-*"):
+        run = RunFolder(folder)
+        record = run.record
+        share = float((record.label != record.clean_label).float().mean())
+        assert share == pytest.approx(0.4, abs=0.04)
+        assert run.manifest["data"]["test"]["samples"] == 397
 
 
-def test_the_demo_repeats_itself(short_demo):
-    again = run("--seeds", "1", "--epochs", "2")
-    assert table(again.output) == table(short_demo[0].output)
+@pytest.mark.parametrize("words", [["--seeds", "0"], ["--epochs", "0"], ["--seeds", "x"], ["--jobs", "0"]])
+def test_senseless_sizes_are_refused(shell, words):
+    code, out, err = shell("demo", *words)
+    assert (code, out) == (2, "")
+    assert words[0] in err
 
 
-def test_more_seeds_give_a_spread(monkeypatch):
-    monkeypatch.setattr("noiseproof.cli.demo.LOSSES", ("ce",))
-    monkeypatch.setattr("noiseproof.cli.demo.train_and_test", lambda spec, seed, epochs: 80.0 + 2 * seed)
-    assert "82.0 ± 2.0" in run("--seeds", "3").output
-
-
-@pytest.mark.parametrize("words", [["--seeds", "0"], ["--epochs", "0"], ["--seeds", "x"]])
-def test_senseless_sizes_are_refused(words):
-    result = run(*words)
-    assert result.exit_code == 2
-    assert words[0] in result.output
-
-
-def test_every_loss_of_the_demo_is_a_spec():
-    assert [isinstance(losses.get(spec), losses.MarginLoss) for spec in LOSSES] == [True] * len(LOSSES)
-    assert LOSSES[0] == "ce"
-
-
-@pytest.fixture(scope="module")
-def offsets():
-    inputs, labels = zip(*[noisy_digits(seed)[:2] for seed in range(5)], strict=True)
-    assert (inputs[0].shape, labels[0].shape) == ((1400, 64), (1400,))
-    return (torch.cat(labels) - true_labels(torch.cat(inputs))) % 10
-
-
-def test_two_fifths_of_the_training_labels_are_wrong(offsets):
-    assert float((offsets != 0).float().mean()) == pytest.approx(NOISE, abs=0.02)
-
-
-def test_wrong_labels_are_spread_over_the_other_classes(offsets):
-    counts = torch.bincount(offsets, minlength=10)[1:].float()
-    assert counts.min() > 0.8 * counts.mean()
-    assert counts.max() < 1.2 * counts.mean()
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_test_labels_are_never_touched(seed):
-    _, _, inputs, labels = noisy_digits(seed)
-    assert len(labels) == 397
-    assert torch.equal(labels, true_labels(inputs))
-
-
-def test_training_and_test_digits_do_not_overlap():
-    train, _, test, _ = noisy_digits(0)
-    rows = {row.tobytes() for row in train.numpy()} | {row.tobytes() for row in test.numpy()}
-    assert len(rows) == len(train) + len(test) == 1797
-
-
-def test_the_seed_settles_the_digits():
-    first, again, other = noisy_digits(3), noisy_digits(3), noisy_digits(4)
-    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not torch.equal(first[1], other[1])
-
-
-def test_noisy_digits_leave_the_global_generator_alone():
-    before = torch.get_rng_state()
-    noisy_digits(0)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_training_learns_the_digits_and_repeats_itself():
-    with torch.random.fork_rng(devices=[]):
-        first = train_and_test("gce(q=0.7)", 0, 5)
-        assert train_and_test("gce(q=0.7)", 0, 5) == first
-    assert first > 60
+def test_the_losses_of_the_demo_are_those_the_issue_names():
+    wanted = ["ce", "sl", "gce", "imae", "gr", "unit_max(mae)", "unit_max(scale(mae"]
+    assert [spec.startswith(name) for spec, name in zip(LOSSES, wanted, strict=True)] == [True] * 7
+    assert [str(losses.get(spec)) for spec in LOSSES] == [str(losses.get(str(losses.get(s)))) for s in LOSSES]
+    assert "validation" not in SETTINGS

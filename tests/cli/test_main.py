@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from noiseproof import __version__
 from noiseproof.cli.main import app, main
 
-VERBS = ("demo", "curve", "doctor")
+VERBS = ("demo", "train", "compare", "predict", "report", "labels", "recipe", "curve", "doctor", "data")
 
 REPORT_HEAVY_MODULES = """
 import json, sys
@@ -20,21 +20,7 @@ print(json.dumps({"code": result.exit_code, "output": result.output, "heavy": he
 """
 
 
-@pytest.fixture
-def shell(monkeypatch, capfd):
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["noiseproof", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capfd.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
-
-
-@pytest.mark.parametrize(
-    "words", [["--help"], ["--version"], ["curve", "--help"], ["demo", "--help"], ["doctor", "--help"]]
-)
+@pytest.mark.parametrize("words", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
 def test_help_and_version_answer_without_torch(words):
     command = [sys.executable, "-c", REPORT_HEAVY_MODULES, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603

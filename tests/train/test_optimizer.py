@@ -50,5 +50,5 @@ def test_bad_specs_are_explained(spec, message):
 def test_values_torch_refuses_name_the_optimizer():
     with pytest.raises(ValueError, match=r"optimizer='adam\(beta1=2.0\)'"):
         make_optimizer(Config(optimizer="adam(beta1=2.0)"), [nn.Parameter(torch.zeros(1))])
-    with pytest.raises(ValueError, match="[Nn]esterov"):
+    with pytest.raises(ValueError, match=r"[Nn]esterov"):
         make_optimizer(Config(optimizer="sgd(nesterov=True)", momentum=0.0), [nn.Parameter(torch.zeros(1))])

@@ -1,5 +1,7 @@
 """The order of samples, batches and the validation split."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from hypothesis import given
@@ -13,7 +15,7 @@ def test_batches_cover_everything_once_and_none_is_single(samples, size):
     bounds = batch_bounds(samples, size)
     assert bounds[0][0] == 0
     assert bounds[-1][1] == samples
-    assert all(first[1] == second[0] for first, second in zip(bounds, bounds[1:], strict=False))
+    assert all(first[1] == second[0] for first, second in pairwise(bounds))
     sizes = [stop - start for start, stop in bounds]
     assert max(sizes) <= size + 1
     if samples > 1 and size > 1:

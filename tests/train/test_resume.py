@@ -1,15 +1,14 @@
 """A run that is interrupted and resumed ends with the same bits as one that is not."""
 
 import json
-import os
 import signal
 
 import pytest
 import torch
+from stopping import StopAt, contents
 
 from noiseproof import methods
-from noiseproof.dynamics.record import read_tensors
-from noiseproof.train import Interrupted, Run, RunExistsError, RunLockedError, Watcher, fit
+from noiseproof.train import Interrupted, RunExistsError, RunLockedError, Watcher, fit
 from noiseproof.train.lock import RunLock
 
 SETTINGS = [
@@ -20,35 +19,6 @@ SETTINGS = [
     {"iterations": 9, "epochs": None, "optimizer": "sgd(nesterov=True)", "weight_decay": 0.01},
     {"model": "mlp(hidden=8, norm=True)", "optimizer": "adamw"},
 ]
-
-
-class StopAt(Watcher):
-    """Sends a signal after some steps, as ctrl-C would."""
-
-    def __init__(self, *steps, number=signal.SIGINT):
-        self.steps, self.number = steps, number
-
-    def step(self, done):
-        if done in self.steps:
-            os.kill(os.getpid(), self.number)
-
-
-def contents(folder):
-    """Everything a run is judged by, wall-clock times excepted."""
-    run = Run(folder)
-    metrics = [{name: value for name, value in line.items() if name != "seconds"} for line in run.metrics]
-    result = {name: value for name, value in run.result.items() if name != "seconds"}
-    record = run.record
-    tensors = {
-        **read_tensors(folder / "model.safetensors")[0],
-        **{f"outputs {name}": value for name, value in run.outputs.items()},
-        "margin": record.margin,
-        "prediction": record.prediction,
-        **{f"extra {name}": value for name, value in record.extra.items()},
-    }
-    if (folder / "best.safetensors").exists():
-        tensors |= {f"best {k}": v for k, v in read_tensors(folder / "best.safetensors")[0].items()}
-    return metrics, result, {name: value.numpy().tobytes() for name, value in tensors.items()}
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: " ".join(map(str, s.values())) or "plain")

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from test_resume import StopAt
+from stopping import StopAt
 from torch import nn
 
 from noiseproof.data import LabelledData

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from test_resume import StopAt, contents
+from stopping import StopAt, contents
 from torch import nn
 
 from noiseproof.train import Interrupted, NonFiniteError, fit

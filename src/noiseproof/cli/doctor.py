@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import importlib.util
 import json
 import platform
 from typing import Annotated
@@ -59,17 +58,15 @@ def examine() -> dict[str, dict[str, str]]:
             "torch": str(torch.__version__),
         },
         "devices": devices,
-        "kernels": _kernels(bool(torch.cuda.is_available())),
+        "kernels": _kernels(),
         "extras": {extra: _state(packages) for extra, packages in EXTRAS.items()},
     }
 
 
-def _kernels(has_cuda: bool) -> dict[str, str]:
-    if importlib.util.find_spec("triton") is None:
-        triton = "triton is not installed"
-    else:
-        triton = "triton is installed" if has_cuda else "triton is installed, but there is no CUDA device"
-    return {"reference": "ready (pure torch, every device)", "triton": f"not in this release ({triton})"}
+def _kernels() -> dict[str, str]:
+    from ..kernels import path
+
+    return {"reference": "ready (pure torch, every device)", "triton": path.state()}
 
 
 def _state(packages: list[str]) -> str:

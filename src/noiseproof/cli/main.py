@@ -8,10 +8,15 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import data
+from . import data, labels, recipe
+from .compare import compare
 from .curve import curve
 from .demo import demo
 from .doctor import doctor
+from .endings import exit_code, one_line, polite_signals
+from .predict import predict
+from .report import report
+from .train import train
 
 app = typer.Typer(
     name="noiseproof",
@@ -21,8 +26,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(train)
+app.command()(compare)
+app.command()(predict)
+app.command()(report)
 app.command()(curve)
 app.command()(doctor)
+app.add_typer(labels.app)
+app.add_typer(recipe.app)
 app.add_typer(data.app)
 
 
@@ -42,12 +53,16 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one line and exit code 2."""
+    """Run the command line; a user's mistake ends in one line and exit code 2, a failure in exit code 1."""
     try:
-        app()
-    except (ValueError, TypeError, OSError) as problem:
-        typer.echo(f"noiseproof: {problem}", err=True)
-        sys.exit(2)
+        with polite_signals():
+            app()
+    except Exception as problem:
+        code = exit_code(problem)
+        if code is None:
+            raise
+        typer.echo(f"noiseproof: {one_line(problem)}", err=True)
+        sys.exit(code)
 
 
 if __name__ == "__main__":

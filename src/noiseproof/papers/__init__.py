@@ -1,5 +1,32 @@
-"""The five papers as data: figures that are drawn from formulas so far, tables to come."""
+"""The five papers as data: every table with the runs behind it, figures drawn from formulas."""
 
-from .curve_figures import CURVE_FIGURES, draw
+from __future__ import annotations
 
-__all__ = ["CURVE_FIGURES", "draw"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .compare import compare
+    from .curve_figures import CURVE_FIGURES, draw
+    from .run import run
+    from .table import Table
+    from .tables import TABLES, get
+
+__all__ = ["CURVE_FIGURES", "TABLES", "Table", "compare", "draw", "get", "run"]
+
+_HOME = {
+    "CURVE_FIGURES": "curve_figures",
+    "draw": "curve_figures",
+    "TABLES": "tables",
+    "get": "tables",
+    "Table": "table",
+    "run": "run",
+    "compare": "compare",
+}
+"""Imported on first use: to list and show tables needs no torch."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -47,7 +47,7 @@ def relabel_and_retrain(
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     config = Config(noise="symmetric(0.4)", loss="mae", epochs=10, lr=0.05, out=folder)
+        ...     config = Config(noise="symmetric(0.4)", epochs=5, lr=0.1, out=folder)
         ...     found = relabel_and_retrain(config)
         ...     found.wrong_after < found.wrong_before
         True

@@ -58,9 +58,10 @@ def compare(
 
     Example:
         >>> import tempfile
-        >>> from noiseproof.train.compare_grid import grid
+        >>> from noiseproof.train import grid
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     runs = grid(Config(noise="pair(0.2)", epochs=1), losses=["ce", "mae"], seeds=1, out=folder)
+        ...     shared = Config(noise="symmetric(0.2)", epochs=1)
+        ...     runs = grid(shared, losses=["ce", "mae"], seeds=1, out=folder)
         ...     [(row.name, row.seeds) for row in compare(runs, jobs=1).rows]
         [('ce', [0]), ('mae', [0])]
     """

@@ -1,0 +1,118 @@
+"""``noiseproof compare``: several losses over several seeds, in one table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .settings import read_config, with_settings
+
+if TYPE_CHECKING:
+    from ..train import Comparison, Config
+
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="Runs at the same time; by default one per core, or 1 on a GPU."),
+]
+
+
+CAPTION = """final, best: test accuracy after the last epoch, and its maximum over epochs
+gain: final, against the first row; memorised: % of the wrong labels repeated"""
+
+
+@with_settings("loss", "method", "seed", "out")
+def compare(
+    loss: Annotated[list[str] | None, typer.Option(help="A loss; give it several times.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="A method; give it several times.")] = None,
+    seeds: Annotated[str, typer.Option(help="How many seeds, or which: 5, or '0,3,7'.")] = "5",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the table and the runs; by default one under runs/.")
+    ] = None,
+    jobs: Jobs = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    settings: Any = None,
+) -> None:
+    """Train several losses or methods, each with several seeds, and set them side by side.
+
+    Finished runs are kept and interrupted ones go on, so the command can be given again, also with more
+    losses or seeds. The first loss is the one the others are measured against.
+    """
+    numbers = read_seeds(seeds)
+    config = read_config(settings)
+    from ..train import grid
+    from ..train.compare_grid import comparison_folder
+
+    place = comparison_folder(config) if out is None else out.expanduser()
+    configs = grid(config, losses=loss or (), methods=method or (), seeds=numbers, out=place)
+    found = run_all(configs, place, jobs, quiet)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        print_comparison(found, place, title(config))
+    report_failures(found)
+
+
+def read_seeds(words: str) -> list[int]:
+    """
+    >>> read_seeds("3"), read_seeds("0,3,7"), read_seeds("7,")
+    ([0, 1, 2], [0, 3, 7], [7])
+    """
+    parts = [part.strip() for part in words.split(",") if part.strip()]
+    if not parts or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"--seeds {words!r}: give a number of seeds such as 5, or seeds such as '0,3,7'")
+    numbers = [int(part) for part in parts]
+    if "," in words:
+        return numbers
+    if not 1 <= numbers[0] <= 10_000:
+        raise ValueError(f"--seeds {words}: between 1 and 10000 seeds are possible")
+    return list(range(numbers[0]))
+
+
+def run_all(configs: list[Config], place: Path, jobs: int | None, quiet: bool = False) -> Comparison:
+    """Train with progress, and write the table beside the runs."""
+    from ..train import compare as compare_runs
+    from .progress_of_many import watch_many
+
+    found = compare_runs(configs, jobs=jobs, watcher=watch_many(quiet))
+    found.write(place)
+    return found
+
+
+def title(config: Config) -> str:
+    length = f"{config.iterations} steps" if config.epochs is None else f"{config.epochs} epochs"
+    return ", ".join(part for part in (config.data, config.noise, config.model, length) if part)
+
+
+def print_comparison(found: Comparison, place: Path, heading: str) -> None:
+    """The table, and where the files are."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    counts = {len(row.seeds) for row in found.rows}
+    if len(counts) == 1:
+        number = counts.pop()
+        heading += f", {number} seed{'' if number == 1 else 's'}"
+    names = [name for name in found.headings if name != "seeds" or counts]
+    table = Table(title=escape(heading), caption=CAPTION, title_justify="left", caption_justify="left")
+    for name in names:
+        table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
+    for cells in found.cells():
+        table.add_row(*(escape(cells[name]) for name in names))
+    Console(emoji=False, highlight=False).print(table)
+    typer.echo(f"table.md, table.csv, table.json and all runs are in {place}")
+
+
+def report_failures(found: Comparison) -> None:
+    """Name the runs that failed, and end with exit code 1 if there are any."""
+    for outcome in found.failed:
+        name = outcome.config.method or outcome.config.loss
+        problem = " ".join((outcome.problem or "").split())
+        typer.echo(f"noiseproof: {name}, seed {outcome.config.seed} failed: {problem}", err=True)
+    if found.failed:
+        typer.echo("noiseproof: the same command tries the failed runs again", err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,64 @@
+"""How the command line ends: signals and errors as one line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+MISTAKE, FAILURE = 2, 1
+"""Exit codes: what the user can mend in the command, and everything else."""
+NOBODYS_MISTAKE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+FAILURES = ("NonFiniteError", "OutOfMemoryError", "MemoryError")
+MISTAKES = ("RunLockedError",)
+"""By name, so that knowing them does not load torch."""
+
+
+def exit_code(problem: BaseException) -> int | None:
+    """The exit code of an error that is told in one line; None for mistakes of the library.
+
+    Example:
+        >>> exit_code(ValueError("lr=-1")), exit_code(OSError(28, "disk full")), exit_code(KeyError("x"))
+        (2, 1, None)
+    """
+    names = {kind.__name__ for kind in type(problem).__mro__}
+    if "Interrupted" in names:
+        return int(problem.exit_code)  # type: ignore[attr-defined]
+    if names & set(FAILURES) or (isinstance(problem, OSError) and problem.errno in NOBODYS_MISTAKE):
+        return FAILURE
+    if names & set(MISTAKES) or isinstance(problem, (ValueError, TypeError, OSError)):
+        return MISTAKE
+    return None
+
+
+def one_line(problem: BaseException) -> str:
+    """The message without line ends.
+
+    >>> one_line(ValueError("no file.\\n  - a\\n  - b"))
+    'no file. - a - b'
+    """
+    return " ".join(str(problem).split()) or type(problem).__name__
+
+
+@contextmanager
+def polite_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM end in one line and 130 or 143 also where no run is there to be saved."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, _leave)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.stderr.write(f"noiseproof: stopped by {signal.Signals(number).name}\n")
+    raise SystemExit(128 + number)

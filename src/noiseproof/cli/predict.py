@@ -1,0 +1,90 @@
+"""``noiseproof predict``: what the network of a run says about data."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    from ..data import LabelledData
+    from ..train import Run
+
+FORMATS = (".csv", ".parquet")
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
+    data: Annotated[str, typer.Argument(help="Data such as digits or 'csv(path=\"new.csv\")'.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv or .parquet.")],
+    split: Annotated[
+        str | None, typer.Option(help="train or test; by default test, or all where there is no test split.")
+    ] = None,
+    best: Annotated[
+        bool, typer.Option("--best", help="Use the epoch validation chose instead of the last one.")
+    ] = False,
+) -> None:
+    """Write index, predicted label and the probability of every class, one line per sample."""
+    if out.suffix not in FORMATS:
+        raise ValueError(f"cannot write {out}: use one of {', '.join(FORMATS)}")
+    from ..train import Run
+
+    trained = Run(run)
+    if out.suffix == ".parquet":
+        _check_parquet(out)
+    table = predictions(trained, samples_of(data, split), "best" if best else "final")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    _write(table, out)
+    typer.echo(f"wrote {len(table):,} predictions to {out}")
+
+
+def samples_of(data: str, split: str | None) -> LabelledData:
+    """The split asked for; otherwise the test split, or everything where a source has only one."""
+    from ..data import load
+    from ..data.sources.split import NoSplitError
+
+    try:
+        return load(data, split=split or "test")
+    except NoSplitError:
+        if split is not None:
+            raise
+        return load(data, split="train")
+
+
+def predictions(run: Run, samples: LabelledData, which: str) -> pd.DataFrame:
+    """Columns ``index``, ``predicted_label`` and ``probability_NAME`` for each class."""
+    import pandas as pd
+
+    probability = run.predict(samples, which=which)
+    names = run.class_names
+    table = pd.DataFrame(probability.numpy(), columns=[f"probability_{name}" for name in names])
+    table.insert(0, "predicted_label", [names[number] for number in probability.argmax(1).tolist()])
+    table.insert(0, "index", samples.index.cpu().numpy())
+    return table
+
+
+def _write(table: pd.DataFrame, out: Path) -> None:
+    from .. import atomic
+    from ..labels.export import neutral
+
+    if out.suffix == ".parquet":
+        file = io.BytesIO()
+        table.to_parquet(file, index=False)
+        atomic.write_bytes(out, file.getvalue())
+        return
+    safe = table.assign(predicted_label=table["predicted_label"].map(neutral))
+    safe.columns = [neutral(str(name)) for name in safe.columns]
+    atomic.write_text(out, safe.to_csv(index=False, lineterminator="\n"))
+
+
+def _check_parquet(out: Path) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        raise ValueError(
+            f"cannot write {out}: Parquet needs pyarrow (pip install 'noiseproof[parquet]'), or use .csv"
+        )

@@ -1,0 +1,122 @@
+"""How a run gets on: a bar in a terminal, else a line now and then; always on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..dynamics.run_folder import CONFIG, RunFolder
+from ..train import Config, Watcher
+from ..train.out import run_folder
+
+SECONDS = 5.0
+"""Between two lines, where there is no terminal."""
+
+
+def watch(config: Config, quiet: bool = False) -> Watcher:
+    """The watcher for where stderr goes."""
+    if quiet:
+        return Watcher()
+    return Bar(config) if sys.stderr.isatty() else Lines(config)
+
+
+class Lines(Watcher):
+    """A line for the first epoch, the last one, and every few seconds between them."""
+
+    def __init__(self, config: Config) -> None:
+        self.config, self._told, self._start = config, -SECONDS, 0.0
+        self.done = self.first = self.steps = 0
+
+    def begin(self, done: int, steps: int) -> None:
+        self.done = self.first = done
+        self.steps, self._start = steps, time.monotonic()
+        if done:
+            say(resuming(self.config))
+
+    def step(self, done: int) -> None:
+        self.done = done
+
+    def epoch(self, line: dict[str, Any]) -> None:
+        now = time.monotonic()
+        if self.done >= self.steps or now - self._told >= SECONDS:
+            self._told = now
+            pace = (now - self._start) / max(1, self.done - self.first)
+            say(f"{epoch_words(self.config, line)}, {time_words(pace * (self.steps - self.done))} left")
+
+
+class Bar(Watcher):
+    """A bar over the steps, with epoch, accuracy and time left."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.progress = bar()
+        self.task = self.progress.add_task("loading", total=None)
+        self.progress.start()
+
+    def begin(self, done: int, steps: int) -> None:
+        if done:
+            self.progress.console.print(resuming(self.config), highlight=False)
+        self.progress.update(self.task, completed=done, total=steps, description="training")
+
+    def step(self, done: int) -> None:
+        self.progress.update(self.task, completed=done)
+
+    def epoch(self, line: dict[str, Any]) -> None:
+        self.progress.update(self.task, description=epoch_words(self.config, line))
+
+    def close(self) -> None:
+        self.progress.stop()
+
+
+def bar() -> Progress:
+    """The look of all bars."""
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def say(words: str) -> None:
+    """One line to stderr, at once."""
+    sys.stderr.write(words + "\n")
+    sys.stderr.flush()
+
+
+def resuming(config: Config) -> str:
+    folder = run_folder(config)
+    done = len(RunFolder(folder).metrics) if (folder / CONFIG).is_file() else 0
+    return f"resuming at epoch {done + 1}"
+
+
+def epoch_words(config: Config, line: dict[str, Any]) -> str:
+    """Such as ``epoch 7/100: test 91.2%, training 83.0%``."""
+    total = "" if config.epochs is None else f"/{config.epochs}"
+    names = {"test": "test", "validation": "validation", "training": "corrupted"}
+    found = {word: line.get(f"{name}_accuracy") for word, name in names.items()}
+    parts = [f"{word} {percent(share)}" for word, share in found.items() if share is not None]
+    return f"epoch {line['epoch']}{total}: {', '.join(parts)}"
+
+
+def percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}%"
+
+
+def time_words(seconds: float) -> str:
+    """
+    >>> time_words(7), time_words(200), time_words(7300)
+    ('7 s', '3 min 20 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

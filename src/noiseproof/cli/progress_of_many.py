@@ -1,0 +1,93 @@
+"""How a comparison gets on: one bar over all runs in a terminal, else a line for each run that ends."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from ..train import ComparisonWatcher, Config
+from .progress import bar, percent, say, time_words
+
+
+def watch_many(quiet: bool = False) -> ComparisonWatcher:
+    """The watcher for where stderr goes."""
+    if quiet:
+        return ComparisonWatcher()
+    return BarOfMany() if sys.stderr.isatty() else LinesOfMany()
+
+
+class LinesOfMany(ComparisonWatcher):
+    """Counts runs; a run under way counts by its share of steps."""
+
+    def __init__(self) -> None:
+        self.runs = self.kept = self.ended = 0
+        self.shares: dict[Config, float] = {}
+        self.accuracy: dict[Config, float | None] = {}
+        self._start = 0.0
+
+    def begin(self, configs: Sequence[Config], kept: int) -> None:
+        self.runs, self.kept, self._start = len(configs), kept, time.monotonic()
+        if kept:
+            self.show(f"{kept} of {len(configs)} runs are finished already")
+
+    def news(self, config: Config, what: str, details: Any) -> None:
+        if what == "begin":
+            self.shares[config] = details[0] / details[1]
+        elif what == "share":
+            self.shares[config] = details
+        elif what == "epoch":
+            self.accuracy[config] = details.get("test_accuracy")
+        else:
+            self.shares.pop(config, None)
+            self.ended += 1
+            self.show(self.ending(config, what, details))
+
+    @property
+    def done(self) -> float:
+        return self.kept + self.ended + sum(self.shares.values())
+
+    def left(self) -> str:
+        worked = self.done - self.kept
+        seconds = (time.monotonic() - self._start) / worked * (self.runs - self.done) if worked else 0.0
+        return time_words(seconds)
+
+    def ending(self, config: Config, what: str, details: Any) -> str:
+        name = f"{self.kept + self.ended}/{self.runs} {config.method or config.loss}, seed {config.seed}"
+        if what == "failed":
+            return f"{name}: failed: {' '.join(str(details).split())}"
+        return f"{name}: final test {percent(self.accuracy.get(config))}, {self.left()} left"
+
+    def show(self, words: str) -> None:
+        say(words)
+
+
+class BarOfMany(LinesOfMany):
+    """The same, with a bar; only failures leave a line behind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.progress = bar()
+        self.task = self.progress.add_task("starting", total=None)
+
+    def begin(self, configs: Sequence[Config], kept: int) -> None:
+        self.progress.start()
+        super().begin(configs, kept)
+        self._update()
+
+    def news(self, config: Config, what: str, details: Any) -> None:
+        super().news(config, what, details)
+        if what == "failed":
+            self.progress.console.print(self.ending(config, what, details), highlight=False, markup=False)
+        self._update()
+
+    def end(self) -> None:
+        self.progress.stop()
+
+    def show(self, words: str) -> None:
+        self.progress.update(self.task, description=words)
+
+    def _update(self) -> None:
+        words = f"run {min(self.runs, self.kept + self.ended + 1)} of {self.runs}"
+        self.progress.update(self.task, completed=self.done, total=self.runs, description=words)

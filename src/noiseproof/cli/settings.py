@@ -1,0 +1,114 @@
+"""The settings of a run as options of a command, without loading torch to say what they are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from ..train import Config
+
+Verb = TypeVar("Verb", bound=Callable[..., None])
+
+
+class Setting(NamedTuple):
+    """A field of ``train.Config``: its type on the command line, its default, and what it is."""
+
+    kind: type
+    default: object
+    help: str
+
+
+SETTINGS: dict[str, Setting] = {
+    "data": Setting(str, "digits", "Training data: digits, cifar10, 'csv(path=\"a.csv\")', ..."),
+    "test": Setting(str, None, "Test data, if not the test split of --data; 'none' for no test."),
+    "noise": Setting(str, None, "Noise added to the labels: 'symmetric(0.4)', 'pair(0.2)', ..."),
+    "noise_seed": Setting(int, None, "Seed of the noise, if not that of the run."),
+    "exact_noise": Setting(bool, False, "Flip exactly the share asked for, not each label by its own coin."),
+    "model": Setting(str, "mlp", "Network: mlp, 'mlp(norm=True)', cnn8, resnet20, ..."),
+    "weights": Setting(str, None, "A safetensors file of weights to begin with."),
+    "loss": Setting(str, "ce", "Loss: ce, 'gce(q=0.7)', 'sl(alpha=0.1, beta=1.0)', ..."),
+    "method": Setting(str, None, "What is more than a loss, such as 'elr(beta=0.7)'."),
+    "epochs": Setting(int, None, "Passes over the data; 100 unless --iterations is given."),
+    "iterations": Setting(int, None, "Steps, instead of epochs."),
+    "batch_size": Setting(int, 128, "Samples per step."),
+    "optimizer": Setting(str, "sgd", "sgd, 'sgd(nesterov=True)', adam or adamw."),
+    "lr": Setting(float, 0.01, "Learning rate at the beginning."),
+    "momentum": Setting(float, 0.9, "Momentum of sgd."),
+    "weight_decay": Setting(float, 0.0, "L2 penalty of the weights."),
+    "schedule": Setting(str, "cosine", "cosine, constant, \"step(milestones='40,80')\", warm_restarts, ..."),
+    "clip": Setting(float, None, "Largest norm of the gradient."),
+    "augment": Setting(str, None, "Such as \"crop(padding=4) | flip | normalize('cifar10')\"."),
+    "precision": Setting(str, "fp32", "fp32, or bf16 for the network (the loss stays in fp32)."),
+    "dropout": Setting(float, 0.0, "Share of features dropped in training."),
+    "validation": Setting(float, 0.0, "Share of the training data that chooses the best epoch."),
+    "validation_labels": Setting(str, "given", "Labels it chooses by: given (noisy) or clean."),
+    "patience": Setting(int, None, "Stop after so many epochs without a better validation accuracy."),
+    "evaluate_every": Setting(int, 1, "Epochs between evaluations on test and validation data."),
+    "record": Setting(bool, True, "Keep margin and prediction of every sample at every epoch."),
+    "seed": Setting(int, 0, "Seed of everything random."),
+    "device": Setting(str, "auto", "auto, cpu, cuda or cuda:1."),
+    "checkpoint_seconds": Setting(float, 30.0, "Time between checkpoints; 0 is one after every step."),
+    "out": Setting(str, None, "Folder of the run; by default one under runs/ named after its settings."),
+}
+"""Name to setting, in the order of the fields."""
+FILE_HELP = "A config as a run writes it (config.json); options take precedence over it."
+
+
+def with_settings(*left_out: str) -> Callable[[Verb], Verb]:
+    """Decorator: a verb whose ``settings`` parameter becomes ``--config`` and one option per setting."""
+
+    def decorate(verb: Verb) -> Verb:
+        own = [p for p in inspect.signature(verb, eval_str=True).parameters.values() if p.name != "settings"]
+        options = [_option(name, SETTINGS[name]) for name in SETTINGS if name not in left_out]
+        file = _parameter("config_file", Annotated[Path | None, typer.Option("--config", help=FILE_HELP)])
+
+        def run(**values: Any) -> None:
+            given = {p.name: values.pop(p.name) for p in (file, *options)}
+            verb(**values, settings=given)
+
+        run.__name__, run.__doc__ = verb.__name__, verb.__doc__
+        parameters = [*own, file, *options]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        return run  # type: ignore[return-value]
+
+    return decorate
+
+
+def read_config(settings: Mapping[str, Any]) -> Config:
+    """The config of a file, if one is named, with the options that were given."""
+    from ..train import Config
+
+    given = {name: value for name, value in settings.items() if value is not None and name != "config_file"}
+    for name in ("noise", "weights", "method", "augment"):
+        if given.get(name) == "none":  # what a config file has can be taken away
+            given[name] = None
+    file = settings.get("config_file")
+    if file is None:
+        return Config(**given)
+    try:
+        base = Config.load(file)
+    except (ValueError, TypeError) as problem:
+        raise ValueError(f"{file}: {problem}") from None
+    return base.replace(**given)
+
+
+def _option(name: str, setting: Setting) -> inspect.Parameter:
+    flag = f"--{name.replace('_', '-')}"
+    flags = [f"{flag}/--no-{name.replace('_', '-')}"] if setting.kind is bool else [flag]
+    shown = "" if setting.default is None else f" (default: {_shown(setting.default)})"
+    option = typer.Option(*flags, help=setting.help + shown, show_default=False)
+    return _parameter(name, Annotated[setting.kind | None, option])  # type: ignore[valid-type]
+
+
+def _shown(default: object) -> str:
+    return {True: "yes", False: "no"}[default] if isinstance(default, bool) else str(default)
+
+
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

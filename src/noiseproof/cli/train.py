@@ -1,0 +1,77 @@
+"""``noiseproof train``: one run, as its settings say."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .settings import read_config, with_settings
+
+if TYPE_CHECKING:
+    from ..train import Run
+
+
+@with_settings()
+def train(
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    settings: Any = None,
+) -> None:
+    """Train a network and keep what happened to every sample.
+
+    The same command with the same --out goes on where an interrupted run stopped.
+    """
+    config = read_config(settings)
+    from ..train import fit
+    from .progress import Bar, watch
+
+    watcher = watch(config, quiet)
+    try:
+        run = fit(config, watcher=watcher)
+    finally:
+        if isinstance(watcher, Bar):
+            watcher.close()
+    if as_json:
+        typer.echo(json.dumps({"folder": str(run.folder), **(run.result or {})}, indent=2))
+    else:
+        _print(run)
+
+
+def summary(run: Run) -> dict[str, str]:
+    """What a reader wants to know first, in words."""
+    from .progress import percent, time_words
+
+    result = run.result or {}
+    selected, fitted = result["selected"], result["train"]
+    best = percent(result["best_test_accuracy"])
+    if result["best_epoch"] is not None:
+        best += f" (epoch {result['best_epoch']})"
+    found = {"final test accuracy": percent(result["final_test_accuracy"]), "best test accuracy": best}
+    if selected is not None:
+        found["selected by validation"] = (
+            f"epoch {selected['epoch']}: test {percent(selected['test_accuracy'])},"
+            f" validation {percent(selected['validation_accuracy'])}"
+        )
+    if fitted["noisy_subset"] is not None:
+        record = run.record
+        wrong = 0 if record.clean_label is None else int((record.label != record.clean_label).sum())
+        count = round(fitted["noisy_subset"] * wrong)
+        found["wrong labels memorised"] = f"{count:,} of {wrong:,} ({percent(fitted['noisy_subset'])})"
+    return found | {"time": time_words(result["seconds"]), "folder": str(run.folder)}
+
+
+def _print(run: Run) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    config = run.config
+    title = ", ".join(part for part in (config.method or config.loss, config.data, config.noise) if part)
+    table = Table(title=escape(title), title_justify="left", show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, words in summary(run).items():
+        table.add_row(name, escape(words))
+    Console(emoji=False, highlight=False).print(table)

@@ -1,0 +1,97 @@
+"""A comparison as lines of text, Markdown and plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .compare import Comparison, Entry
+from .filling import BEST
+from .metrics import METRICS
+from .wording import decimals, plus_minus, printed, signed
+
+HEADINGS = ("row", "column", "printed", "ours", "seeds", "difference", "deviations", "state")
+EXPLAINED = (
+    "difference: ours less printed, in points for percentages; deviations: the same over the root of both"
+    " variances"
+)
+
+
+def lines(comparison: Comparison) -> list[list[str]]:
+    """A line for every cell, by ``HEADINGS``; ours with a decimal more than printed."""
+    digits = decimals(comparison.table)
+    return [_line(entry, digits.get(entry.cell.metric, 0), digits) for entry in comparison.entries]
+
+
+def _line(entry: Entry, digits: int, all_digits: Any) -> list[str]:
+    filling = entry.cell.filling
+    fine = min(digits + 1, 6)
+    seeds = f"best of {entry.finished}" if getattr(filling, "pick", "") == BEST else str(entry.finished)
+    return [
+        entry.cell.row,
+        entry.cell.column,
+        printed(entry.cell, all_digits),
+        plus_minus(entry.ours, entry.std, fine),
+        seeds if entry.finished else "",
+        signed(entry.difference, fine),
+        signed(entry.deviations, 1),
+        entry.state,
+    ]
+
+
+def heading(comparison: Comparison) -> str:
+    """Name, title and what is not as in the paper."""
+    changed = f" (not as in the paper: {comparison.changes})" if comparison.changes else ""
+    return f"{comparison.table.name}: {comparison.table.title}{changed}"
+
+
+def to_markdown(comparison: Comparison) -> str:
+    """A table with a heading, notes and failures below it."""
+    rows = [list(HEADINGS), ["---"] * len(HEADINGS), *lines(comparison)]
+    text = ["| " + " | ".join(_cell(part) for part in row) + " |" for row in rows]
+    below = [f"- {_escaped(note)}" for note in comparison.table.notes]
+    below += [f"- failed: {_escaped(problem)}" for problem in comparison.problems]
+    parts = [f"## {_escaped(heading(comparison))}", "\n".join(text), EXPLAINED + ".", "\n".join(below)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _cell(text: str) -> str:
+    return _escaped(text).replace("|", "\\|")
+
+
+def _escaped(text: str) -> str:
+    """No markup and no line end of ours can come from a name or a message."""
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for sign in "\\`*_":
+        plain = plain.replace(sign, "\\" + sign)
+    return plain
+
+
+def to_dict(comparison: Comparison) -> dict[str, Any]:
+    """Plain values; None where nothing can be said."""
+    return {
+        "table": comparison.table.name,
+        "title": comparison.table.title,
+        "changes": comparison.changes,
+        "notes": list(comparison.table.notes),
+        "cells": [_plain(entry) for entry in comparison.entries],
+    }
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    cell = entry.cell
+    return {
+        "row": cell.row,
+        "column": cell.column,
+        "metric": cell.metric,
+        "comparable": METRICS[cell.metric].comparable,
+        "printed": cell.printed,
+        "printed_std": cell.std,
+        "ours": entry.ours,
+        "ours_std": entry.std,
+        "difference": entry.difference,
+        "deviations": entry.deviations,
+        "finished": entry.finished,
+        "wanted": entry.wanted,
+        "state": entry.state,
+        "problems": list(entry.problems),
+    }

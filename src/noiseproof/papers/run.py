@@ -1,0 +1,83 @@
+"""Run a table, or a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..train import Config
+from ..train.compare_runs import ComparisonWatcher
+from .compare import Comparison, compare
+from .manifest import Manifest
+from .plan import Changes, Planned, plan, with_folder
+from .relabel import second_config
+from .table import Table
+from .tables import get
+from .training import is_finished, train
+
+HOME = Path("runs/papers")
+"""Where runs go when nobody says: all tables together, so that they share what they have in common."""
+
+
+def run(
+    table: str | Table,
+    *,
+    out: str | Path = HOME,
+    changes: Changes = Changes(),
+    device: str = "auto",
+    jobs: int | None = None,
+    watcher: ComparisonWatcher | None = None,
+) -> Comparison:
+    """Train every run of a table and set the results beside the printed numbers.
+
+    Finished runs are kept, interrupted ones go on, failed ones are named in the result and do not stop the
+    others. ``manifest.json`` in ``out`` says which run is which.
+
+    Args:
+        table: a name such as "gr.table3", or a table; ``table.select`` gives a part of one.
+        changes: what is not as in the paper: fewer epochs, another precision.
+
+    Example:
+        >>> import tempfile
+        >>> from noiseproof.papers.filling import Runs
+        >>> from noiseproof.papers.table import Cell
+        >>> quick = Runs({"data": "digits", "loss": "mae", "epochs": 1}, seeds=(0,))
+        >>> mine = Table("mine.table1", "Mine", (Cell("mae", "clean", "test_accuracy_%", 90.0, quick),))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run(mine, out=folder, jobs=1).entries[0].finished
+        1
+    """
+    whole, place = get(table), Path(out).expanduser()
+    planned = plan(whole, changes)
+    if not planned:
+        raise ValueError(f"{whole.name} has no cell that can be run: {_reasons(whole)}")
+    manifest = Manifest(place)
+    manifest.add(whole.name, changes, planned)
+    manifest.write()
+    first = {key: _config(one, place, device) for key, one in planned.items() if one.relabel_of is None}
+    problems = train(first, jobs=jobs, watcher=watcher)
+    again = _second(planned, first, place)
+    if again:
+        problems |= train(again, jobs=jobs, watcher=watcher)
+    manifest.note_problems(planned, problems)
+    manifest.write()
+    return compare(whole, out=place)
+
+
+def _config(planned: Planned, out: Path, device: str) -> Config:
+    return with_folder(planned, out).replace(device=device)
+
+
+def _second(planned: Mapping[str, Planned], first: Mapping[str, Config], out: Path) -> dict[str, Config]:
+    """Runs on corrected labels, of the first runs that came to their end."""
+    pairs = {key: one.relabel_of for key, one in planned.items() if one.relabel_of is not None}
+    return {
+        key: second_config(first[before], out / planned[key].folder)
+        for key, before in pairs.items()
+        if is_finished(first[before])
+    }
+
+
+def _reasons(table: Table) -> str:
+    told = {str(next(iter(vars(cell.filling).values()))) for cell in table.cells}
+    return "; ".join(sorted(told))

@@ -1,0 +1,32 @@
+"""Every table by name: a plain dict you can read."""
+
+from __future__ import annotations
+
+from ..grammar import unknown
+from . import curriculum, gr, imae, nal, sl
+from .table import Table
+
+TABLES: dict[str, Table] = {
+    **gr.TABLES,
+    **imae.TABLES,
+    **sl.TABLES,
+    **nal.TABLES,
+    **curriculum.TABLES,
+}
+
+
+def get(name: str | Table) -> Table:
+    """A table by name; a table comes back as it is.
+
+    Example:
+        >>> get("sl.table1").cell("MNIST · 4-layer CNN · SL", "symmetric 0.4").printed
+        98.97
+        >>> get("sl.table9")
+        Traceback (most recent call last):
+        ValueError: unknown table 'sl.table9', did you mean 'sl.table...'? (known: gr.table1, ...
+    """
+    if isinstance(name, Table):
+        return name
+    if name not in TABLES:
+        raise ValueError(unknown("table", name, TABLES))
+    return TABLES[name]

@@ -1,0 +1,76 @@
+import errno
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from noiseproof.cli.endings import exit_code, one_line, polite_signals
+from noiseproof.data.root import DataMissingError
+from noiseproof.train import ComparisonStopped, Interrupted, NonFiniteError, RunExistsError, RunLockedError
+
+
+@pytest.mark.parametrize(
+    ("problem", "code"),
+    [
+        (ValueError("a"), 2),
+        (TypeError("a"), 2),
+        (RunExistsError("a"), 2),
+        (RunLockedError("a"), 2),
+        (DataMissingError("a"), 2),
+        (PermissionError(errno.EACCES, "a"), 2),
+        (OSError(errno.ENOSPC, "a"), 1),
+        (OSError(errno.EIO, "a"), 1),
+        (NonFiniteError("a"), 1),
+        (MemoryError(), 1),
+        (torch.OutOfMemoryError("a"), 1),
+        (Interrupted(signal.SIGTERM, "a", epoch=1, step=1), 143),
+        (ComparisonStopped(signal.SIGINT, 1, 2), 130),
+        (AssertionError("a"), None),
+        (KeyError("a"), None),
+        (RuntimeError("a"), None),
+    ],
+)
+def test_exit_codes(problem, code):
+    assert exit_code(problem) == code
+
+
+def test_a_message_is_one_line_and_never_empty():
+    assert one_line(ValueError("a\n  b\r\n\tc")) == "a b c"
+    assert one_line(MemoryError()) == "MemoryError"
+
+
+def test_a_stopped_comparison_says_how_far_it_came():
+    stop = ComparisonStopped(signal.SIGINT, 3, 35)
+    assert str(stop) == "stopped by SIGINT with 3 of 35 runs finished; run the same command to go on"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_where_no_run_is_under_way(number, code, capfd):
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as ended, polite_signals():
+        os.kill(os.getpid(), number)
+    assert ended.value.code == code
+    assert capfd.readouterr().err == f"noiseproof: stopped by {number.name}\n"
+    assert signal.getsignal(number) is before
+
+
+def test_ignored_signals_stay_ignored():
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with polite_signals():
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_signal_in_the_middle_of_a_verb_is_no_traceback():
+    code = (
+        "import os, signal, sys; from noiseproof.cli import main;"
+        "main.app = lambda: os.kill(os.getpid(), signal.SIGINT); main.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
+    assert (done.returncode, done.stderr) == (130, "noiseproof: stopped by SIGINT\n")

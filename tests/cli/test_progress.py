@@ -1,0 +1,117 @@
+import io
+import re
+import sys
+
+import pytest
+
+from noiseproof.cli import progress, progress_of_many
+from noiseproof.cli.progress import Bar, Lines, epoch_words, time_words, watch
+from noiseproof.cli.progress_of_many import BarOfMany, LinesOfMany, watch_many
+from noiseproof.train import ComparisonWatcher, Config, Watcher
+
+LINE = {"epoch": 2, "test_accuracy": 0.5, "corrupted_accuracy": 0.25, "validation_accuracy": None}
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = Clock()
+    monkeypatch.setattr(progress, "time", found)
+    monkeypatch.setattr(progress_of_many, "time", found)
+    return found
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_words():
+    assert epoch_words(Config(epochs=7), LINE) == "epoch 2/7: test 50.0%, training 25.0%"
+    assert epoch_words(Config(iterations=70), LINE) == "epoch 2: test 50.0%, training 25.0%"
+    assert [time_words(s) for s in (0.2, 59.4, 61, 3599, 3661)] == [
+        "0 s",
+        "59 s",
+        "1 min 1 s",
+        "59 min 59 s",
+        "1 h 1 min",
+    ]
+
+
+def test_lines_come_at_the_beginning_at_the_end_and_now_and_then(clock, capfd):
+    lines = Lines(Config(epochs=100))
+    lines.begin(0, 1000)
+    for epoch in range(1, 101):
+        clock.now += 1
+        lines.step(10 * epoch)
+        lines.epoch(LINE | {"epoch": epoch})
+    told = capfd.readouterr().err.splitlines()
+    assert [int(re.match(r"epoch (\d+)/100", line)[1]) for line in told] == [1, *range(6, 100, 5), 100]
+    assert told[0].endswith("1 min 39 s left")
+    assert told[-1].endswith("0 s left")
+
+
+def test_the_time_left_of_a_resumed_run_counts_only_what_it_did_itself(clock, capfd, tmp_path):
+    lines = Lines(Config(epochs=100, out=str(tmp_path)))
+    lines.begin(500, 1000)
+    clock.now += 10
+    lines.step(600)
+    lines.epoch(LINE)
+    told = capfd.readouterr().err.splitlines()
+    assert told[0] == "resuming at epoch 1"
+    assert told[1].endswith("40 s left")
+
+
+def test_the_place_decides_what_is_shown(monkeypatch):
+    assert type(watch(Config(), quiet=True)) is Watcher
+    assert type(watch_many(quiet=True)) is ComparisonWatcher
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert type(watch(Config())) is Lines
+    assert type(watch_many()) is LinesOfMany
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    shown = watch(Config())
+    assert type(shown) is Bar
+    shown.close()
+    assert type(watch_many()) is BarOfMany
+
+
+def test_a_bar_shows_epoch_accuracy_and_share(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    shown = watch(Config(epochs=7))
+    shown.begin(0, 70)
+    shown.step(20)
+    shown.epoch(LINE)
+    shown.progress.refresh()
+    shown.close()
+    written = sys.stderr.getvalue()
+    assert "epoch 2/7: test 50.0%, training 25.0%" in written
+    assert "29%" in written
+
+
+@pytest.mark.parametrize("kind", [LinesOfMany, BarOfMany])
+def test_many_runs_count_by_their_steps(clock, monkeypatch, kind):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    runs = [Config(seed=seed) for seed in range(4)]
+    shown = kind()
+    shown.begin(runs, 1)
+    shown.news(runs[1], "begin", (0, 10))
+    shown.news(runs[2], "begin", (5, 10))
+    shown.news(runs[1], "share", 0.25)
+    assert shown.done == 1 + 0.25 + 0.5
+    clock.now += 30
+    shown.news(runs[1], "epoch", LINE)
+    shown.news(runs[1], "finished", None)
+    assert shown.done == 2.5
+    assert shown.left() == "30 s"
+    assert shown.ending(runs[1], "finished", None) == "2/4 ce, seed 1: final test 50.0%, 30 s left"
+    shown.news(runs[2], "failed", "a\nb")
+    assert shown.done == 3
+    shown.end()
+    assert "3/4 ce, seed 2: failed: a b" in sys.stderr.getvalue()

@@ -1,0 +1,113 @@
+import dataclasses
+import json
+import typing
+
+import click
+import pytest
+import typer
+
+from noiseproof.cli.main import app
+from noiseproof.cli.settings import SETTINGS, read_config
+from noiseproof.train import Config
+
+FIELDS = {field.name: field for field in dataclasses.fields(Config)}
+OWN_WORDS = {"compare": {"loss", "method", "seed", "out"}}
+
+
+def commands():
+    group = typer.main.get_command(app)
+    waiting = [(name, command) for name, command in group.commands.items()]
+    for name, command in waiting:
+        if hasattr(command, "commands"):
+            waiting += [(f"{name} {part}", inner) for part, inner in command.commands.items()]
+        else:
+            yield name, command
+
+
+def test_the_options_are_the_fields_of_config():
+    assert list(SETTINGS) == list(FIELDS)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_setting_has_type_and_default_of_its_field(name):
+    kinds = typing.get_type_hints(Config)[name]
+    allowed = set(typing.get_args(kinds)) - {type(None)} or {kinds}
+    assert {SETTINGS[name].kind} == allowed
+    assert SETTINGS[name].default == FIELDS[name].default
+
+
+@pytest.mark.parametrize("verb", ["train", "compare"])
+def test_every_setting_is_an_option(verb):
+    command = dict(commands())[verb]
+    flags = {flag for option in command.params for flag in option.opts}
+    for name in FIELDS:
+        if name == "seed" and verb == "compare":
+            assert "--seeds" in flags
+        else:
+            assert f"--{name.replace('_', '-')}" in flags
+
+
+def test_every_option_of_every_verb_has_help():
+    found = 0
+    for name, command in commands():
+        assert command.help, name
+        for option in command.params:
+            if isinstance(option, click.Option) or getattr(option, "help", None) is not None:
+                assert len(option.help or "") > 5, f"{name} {option.opts}"
+                found += 1
+    assert found > 60
+
+
+def test_help_shows_defaults(shell):
+    code, out, _ = shell("train", "--help")
+    assert code == 0
+    words = " ".join(out.replace("│", " ").split())
+    assert "(default: 128)" in words
+    assert "(default: cosine)" in words
+
+
+def test_options_alone():
+    config = read_config({"config_file": None, "lr": 0.5, "noise": "pair(0.2)", "seed": None})
+    assert config == Config(lr=0.5, noise="pair(0.2)")
+
+
+def test_options_go_before_the_file(tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text(Config(lr=0.5, momentum=0.5, iterations=7, noise="pair(0.2)").to_json())
+    assert read_config({"config_file": file}) == Config(lr=0.5, momentum=0.5, iterations=7, noise="pair(0.2)")
+    changed = read_config({"config_file": file, "lr": 0.25, "epochs": 3, "noise": "none"})
+    assert changed == Config(lr=0.25, momentum=0.5, epochs=3, noise=None)
+
+
+def test_no_test_is_not_the_same_as_no_setting(tmp_path):
+    assert read_config({"config_file": None, "test": "none"}).test == "none"
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"{", "a config is JSON"),
+        (b"[1]", "a config is a JSON object"),
+        (b'{"lrr": 1}', "no setting 'lrr', did you mean 'lr'?"),
+        (b'{"lr": -1}', "lr=-1 is out of range"),
+        (b'{"lr": "a"}', "lr must be a number"),
+        (b"\xff\xfe", "codec can't decode"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_mistake(shell, tmp_path, content, part):
+    file = tmp_path / "bad.json"
+    file.write_bytes(content)
+    code, out, err = shell("train", "--config", file)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert str(file) in err
+    assert part in err
+
+
+def test_a_config_that_was_written_is_read_again(shell, short, tmp_path):
+    assert shell("train", *short, "--epochs", 1, "--lr", 0.25, "--out", tmp_path / "a")[0] == 0
+    file = tmp_path / "a" / "config.json"
+    code, out, _ = shell("train", "--config", file, "--out", tmp_path / "b", "--seed", 7, "--json")
+    assert code == 0
+    assert json.loads(out)["folder"] == str(tmp_path / "b")
+    first, second = Config.load(file), Config.load(tmp_path / "b" / "config.json")
+    assert first.differences(second) == ["seed: 0 -> 7"]

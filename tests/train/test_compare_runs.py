@@ -1,0 +1,134 @@
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+
+from noiseproof.train import (
+    Comparison,
+    ComparisonStopped,
+    ComparisonWatcher,
+    Config,
+    Run,
+    RunExistsError,
+    compare,
+    fit,
+    grid,
+)
+from noiseproof.train.compare_runs import cores, usual_jobs
+
+
+@pytest.fixture
+def base(tmp_path):
+    random = np.random.default_rng(0)
+    label = np.arange(60) % 3
+    inputs = (3 * np.eye(3, 4)[label] + 0.3 * random.normal(size=(60, 4))).astype(np.float32)
+    np.savez(tmp_path / "p.npz", x_train=inputs, y_train=label, x_test=inputs[:9], y_test=label[:9])
+    settings = {"model": "mlp(hidden=8)", "epochs": 2, "batch_size": 16, "device": "cpu"}
+    return Config(data=f'arrays(path="{tmp_path / "p.npz"}")', **settings)
+
+
+class Notes(ComparisonWatcher):
+    def __init__(self, stop_at=None):
+        self.told, self.kept, self.stop_at = [], None, stop_at
+
+    def begin(self, configs, kept):
+        self.kept = kept
+
+    def news(self, config, what, details):
+        self.told.append((config.loss, config.seed, what, details))
+        if self.stop_at == (config.seed, what):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def weights(folder):
+    return {name: value.numpy().tobytes() for name, value in Run(folder).load_model().state_dict().items()}
+
+
+def test_two_workers_train_what_one_process_does(base, tmp_path):
+    """The same bits, in other processes, with news of every run."""
+    here = grid(base, losses=["ce", "mae"], seeds=2, out=tmp_path / "here")
+    there = grid(base, losses=["ce", "mae"], seeds=2, out=tmp_path / "there")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(1, cores() // 2))
+    try:
+        one = compare(here, jobs=1)
+    finally:
+        torch.set_num_threads(threads)
+    notes = Notes()
+    two = compare(there, jobs=2, watcher=notes)
+    assert isinstance(two, Comparison)
+    assert not two.failed
+    assert [row.name for row in two.rows] == ["ce", "mae"]
+    for first, second in zip(one.outcomes, two.outcomes, strict=True):
+        assert weights(first.folder) == weights(second.folder)
+        assert first.number("final") == second.number("final") is not None
+        mine = [
+            (what, d)
+            for loss, seed, what, d in notes.told
+            if (loss, seed) == (second.config.loss, second.config.seed)
+        ]
+        words = [what for what, _ in mine if what != "share"]
+        assert words == ["begin", "epoch", "epoch", "finished"]
+        assert mine[0] == ("begin", (0, 8))
+
+
+def test_finished_runs_are_kept(base, tmp_path):
+    runs = grid(base, losses=["ce"], seeds=2, out=tmp_path / "all")
+    fit(runs[0])
+    notes = Notes()
+    found = compare(runs, jobs=1, watcher=notes)
+    assert notes.kept == 1
+    assert {seed for _, seed, _, _ in notes.told} == {1}
+    assert found.rows[0].seeds == [0, 1]
+
+
+def test_a_folder_of_another_run_is_refused_before_anything_runs(base, tmp_path):
+    runs = [base.replace(out=str(tmp_path / "a")), base.replace(out=str(tmp_path / "b"), seed=1)]
+    fit(runs[1].replace(lr=0.5))
+    with pytest.raises(RunExistsError, match=r"lr: 0\.5 -> 0\.01"):
+        compare(runs, jobs=1)
+    assert not (tmp_path / "a").exists()
+
+
+def test_senseless_calls_are_refused(base, tmp_path):
+    with pytest.raises(ValueError, match="nothing to compare"):
+        compare([])
+    same = base.replace(out=str(tmp_path / "a"))
+    with pytest.raises(ValueError, match="the same folder"):
+        compare([same, same.replace(seed=1)])
+    with pytest.raises(ValueError, match="jobs=0 must be at least 1"):
+        compare([same], jobs=0)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_failures_are_told_and_the_rest_goes_on(base, tmp_path, jobs):
+    runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
+    runs[1] = runs[1].replace(weights=str(tmp_path / "nowhere.safetensors"))
+    notes = Notes()
+    found = compare(runs, jobs=jobs, watcher=notes)
+    assert [one.config.seed for one in found.failed] == [1]
+    assert "nowhere.safetensors" in found.failed[0].problem
+    assert sorted(seed for _, seed, what, _ in notes.told if what == "finished") == [0, 2]
+    assert sum(len(row.seeds) for row in found.rows) == 2
+
+
+def test_a_signal_stops_between_runs_and_the_same_call_goes_on(base, tmp_path):
+    runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
+    with pytest.raises(ComparisonStopped, match="SIGTERM with 1 of 3 runs finished") as stopped:
+        compare(runs, jobs=1, watcher=Notes(stop_at=(1, "begin")))
+    assert stopped.value.exit_code == 143
+    notes = Notes()
+    assert compare(runs, jobs=1, watcher=notes).rows[0].seeds == [0, 1, 2]
+    begun = {seed: details for _, seed, what, details in notes.told if what == "begin"}
+    assert list(begun) == [1, 2]
+    assert begun[1][0] == 1
+    whole = fit(runs[1].replace(out=str(tmp_path / "whole")))
+    assert weights(runs[1].out) == weights(whole.folder)
+
+
+def test_as_many_jobs_as_cores_but_one_on_a_gpu(monkeypatch):
+    assert usual_jobs([Config(device="cpu")]) == cores() >= 1
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert usual_jobs([Config(device="auto")]) == 1
