@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import data, labels, recipe
+from . import data, labels, papers, recipe
 from .compare import compare
 from .curve import curve
 from .demo import demo
@@ -34,6 +34,7 @@ app.command()(curve)
 app.command()(doctor)
 app.add_typer(labels.app)
 app.add_typer(recipe.app)
+app.add_typer(papers.app)
 app.add_typer(data.app)
 
 
