@@ -1,4 +1,4 @@
-"""The five papers as data: every table with the runs behind it, figures drawn from formulas."""
+"""The five papers as data: every table with the runs behind it, every figure with what draws it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .compare import compare
-    from .curve_figures import CURVE_FIGURES, draw
+    from .curve_figures import CURVE_FIGURES
+    from .figures import FIGURES, draw
     from .run import run
+    from .run_figures import RUN_FIGURES
     from .table import Table
     from .tables import TABLES, get
 
-__all__ = ["CURVE_FIGURES", "TABLES", "Table", "compare", "draw", "get", "run"]
+__all__ = ["CURVE_FIGURES", "FIGURES", "RUN_FIGURES", "TABLES", "Table", "compare", "draw", "get", "run"]
 
 _HOME = {
     "CURVE_FIGURES": "curve_figures",
-    "draw": "curve_figures",
+    "RUN_FIGURES": "run_figures",
+    "FIGURES": "figures",
+    "draw": "figures",
     "TABLES": "tables",
     "get": "tables",
     "Table": "table",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from .filling import Runs
@@ -12,8 +12,8 @@ from .wording import decimals, printed
 
 MARKS = {"quoted": " ‡", "missing": " x"}
 LEGEND = {"quoted": "‡ quoted by the paper, no run", "missing": "x cannot be run here"}
-WIDEST = 8
-"""Columns of one block."""
+GAP = 3
+"""Signs between two columns."""
 
 
 class Block(NamedTuple):
@@ -23,27 +23,29 @@ class Block(NamedTuple):
     rows: list[list[str]]
 
 
-def blocks(table: Table) -> list[Block]:
-    """The printed numbers; a wide table is cut where the first part of its columns' names changes."""
-    groups: dict[str, list[str]] = {}
-    for column in table.columns:
-        groups.setdefault(column.partition(JOINT)[0], []).append(column)
-    parts: list[list[str]] = []
-    for columns in groups.values():
-        if parts and len(parts[-1]) + len(columns) <= WIDEST:
-            parts[-1] += columns
-        else:
-            parts.append(columns)
-    return [_block(table, columns) for columns in parts]
-
-
-def _block(table: Table, columns: list[str]) -> Block:
+def blocks(table: Table, width: int = 100) -> list[Block]:
+    """The printed numbers; a wide table is cut, if possible where the first part of columns changes."""
     digits = decimals(table)
-    found = {
-        (cell.row, cell.column): printed(cell, digits) + MARKS.get(cell.state, "") for cell in table.cells
-    }
-    rows = [[row, *(found.get((row, column), "") for column in columns)] for row in table.rows]
-    return Block(columns, [row for row in rows if any(row[1:])])
+    texts = {(c.row, c.column): printed(c, digits) + MARKS.get(c.state, "") for c in table.cells}
+    room = width - 2 - min(max(map(len, table.rows)) + GAP, width // 2)
+    groups: dict[str, dict[str, int]] = {}
+    for column in table.columns:
+        words = [*column.split(JOINT), *(text for (_, place), text in texts.items() if place == column)]
+        groups.setdefault(column.partition(JOINT)[0], {})[column] = GAP + max(map(len, words))
+    parts, used = list[list[str]]([[]]), 0
+    for group in groups.values():
+        together = sum(group.values())
+        for number, (column, size) in enumerate(group.items()):
+            if parts[-1] and used + (together if number == 0 else size) > room:
+                parts, used = [*parts, []], 0
+            parts[-1].append(column)
+            used += size
+    return [_block(table.rows, columns, texts) for columns in parts]
+
+
+def _block(rows: list[str], columns: list[str], texts: Mapping[tuple[str, str], str]) -> Block:
+    lines = [[row, *(texts.get((row, column), "") for column in columns)] for row in rows]
+    return Block(columns, [line for line in lines if any(line[1:])])
 
 
 class Variant(NamedTuple):

@@ -20,8 +20,9 @@ Part = Callable[[Record], str]
 def name_places(records: Sequence[Record]) -> list[tuple[str, str]]:
     """Row and column of every record.
 
-    A row is the method, with dataset and network where they vary, and with hyper-parameters where one
-    method has several numbers in a column; a column is the noise and, where they vary, the metric.
+    A row is the method, with dataset and network where they vary; where one method has several numbers in a
+    column also whose they are and, if that is not enough, its hyper-parameters. A column is the noise and,
+    where they vary, the metric.
 
     Example:
         >>> clean = Record(metric="snr", value=1.0, method="MAE", noise="clean")
@@ -32,12 +33,14 @@ def name_places(records: Sequence[Record]) -> list[tuple[str, str]]:
     varying = [part for part in (_dataset, _network) if len({part(record) for record in records}) > 1]
     metrics = {record.metric for record in records}
     columns = [_column(record, len(metrics) > 1) for record in records]
-    plain = [_joined(record, [*varying, _method, _source]) for record in records]
-    if len(set(zip(plain, columns, strict=True))) == len(records):
-        return list(zip(plain, columns, strict=True))
     fixed = _fixed(records)
-    detailed = [_joined(r, [*varying, _method, lambda r: _options(r, fixed), _source]) for r in records]
-    return list(zip(detailed, columns, strict=True))
+    more: tuple[list[Part], ...] = ([], [_source], [lambda record: _options(record, fixed), _source])
+    for parts in more:
+        rows = [_joined(record, [*varying, _method, *parts]) for record in records]
+        places = list(zip(rows, columns, strict=True))
+        if len(set(places)) == len(records):
+            break
+    return places
 
 
 def _dataset(record: Record) -> str:

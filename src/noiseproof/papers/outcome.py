@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .compare import Comparison, Entry
 from .filling import BEST
 from .metrics import METRICS
-from .wording import decimals, plus_minus, printed, signed
+from .wording import NOTHING, decimals, plus_minus, printed, signed
 
-HEADINGS = ("row", "column", "printed", "ours", "seeds", "difference", "deviations", "state")
+HEADINGS = ("row", "column", "printed", "ours", "seeds", "diff", "in std", "state")
+NARROW = ("cell", *HEADINGS[2:-1])
 EXPLAINED = (
-    "difference: ours less printed, in points for percentages; deviations: the same over the root of both"
-    " variances"
+    "diff: ours less printed, in points for percentages; in std: the same over the root of both variances,"
+    " one that is not known taken as 0"
 )
 
 
@@ -20,6 +22,14 @@ def lines(comparison: Comparison) -> list[list[str]]:
     """A line for every cell, by ``HEADINGS``; ours with a decimal more than printed."""
     digits = decimals(comparison.table)
     return [_line(entry, digits.get(entry.cell.metric, 0), digits) for entry in comparison.entries]
+
+
+def narrow_lines(comparison: Comparison) -> list[list[str]]:
+    """The same for a screen: row and column one below the other, and the state where there is no number."""
+    return [
+        [f"{row}\n{column}", shown, state if ours == NOTHING else ours, seeds, *numbers]
+        for row, column, shown, ours, seeds, *numbers, state in lines(comparison)
+    ]
 
 
 def _line(entry: Entry, digits: int, all_digits: Any) -> list[str]:
@@ -46,19 +56,27 @@ def heading(comparison: Comparison) -> str:
 
 def to_markdown(comparison: Comparison) -> str:
     """A table with a heading, notes and failures below it."""
-    rows = [list(HEADINGS), ["---"] * len(HEADINGS), *lines(comparison)]
-    text = ["| " + " | ".join(_cell(part) for part in row) + " |" for row in rows]
-    below = [f"- {_escaped(note)}" for note in comparison.table.notes]
-    below += [f"- failed: {_escaped(problem)}" for problem in comparison.problems]
-    parts = [f"## {_escaped(heading(comparison))}", "\n".join(text), EXPLAINED + ".", "\n".join(below)]
+    table = as_markdown([HEADINGS, *lines(comparison)])
+    below = [f"- {escaped(note)}" for note in comparison.table.notes]
+    below += [f"- failed: {escaped(problem)}" for problem in comparison.problems]
+    parts = [f"## {escaped(heading(comparison))}", table, EXPLAINED + ".", "\n".join(below)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _cell(text: str) -> str:
-    return _escaped(text).replace("|", "\\|")
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """The first row is the heading.
+
+    Example:
+        >>> print(as_markdown([["a", "b"], ["1", "x|y"]]))
+        | a | b |
+        |---|---|
+        | 1 | x\\|y |
+    """
+    text = ["| " + " | ".join(escaped(part).replace("|", "\\|") for part in row) + " |" for row in rows]
+    return "\n".join([text[0], "|" + "---|" * len(rows[0]), *text[1:]])
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """No markup and no line end of ours can come from a name or a message."""
     plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     for sign in "\\`*_":

@@ -8,7 +8,7 @@ from html import escape
 from .compare import Comparison, Entry
 from .outcome import EXPLAINED, HEADINGS, heading, lines
 
-NUMBERS = {"printed", "ours", "seeds", "difference", "deviations"}
+NUMBERS = {"printed", "ours", "seeds", "diff", "in std"}
 FAR, VERY_FAR = 2.0, 4.0
 """Deviations from which a difference is coloured."""
 STYLE = """
@@ -48,7 +48,7 @@ def _row(entry: Entry, line: list[str]) -> str:
     away = abs(entry.deviations or 0.0)
     colour = "veryfar" if away >= VERY_FAR else "far" if away >= FAR else ""
     cells = "".join(
-        f"<td{_class(name, colour if name == 'deviations' else '')}>{escape(text)}</td>"
+        f"<td{_class(name, colour if name == 'in std' else '')}>{escape(text)}</td>"
         for name, text in zip(HEADINGS, line, strict=True)
     )
     return f"<tr{'' if entry.ours is not None else ' class=' + chr(34) + 'idle' + chr(34)}>{cells}</tr>"

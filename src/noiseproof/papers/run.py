@@ -26,6 +26,7 @@ def run(
     changes: Changes = Changes(),
     device: str = "auto",
     jobs: int | None = None,
+    engine: str = "local",
     watcher: ComparisonWatcher | None = None,
 ) -> Comparison:
     """Train every run of a table and set the results beside the printed numbers.
@@ -36,6 +37,8 @@ def run(
     Args:
         table: a name such as "gr.table3", or a table; ``table.select`` gives a part of one.
         changes: what is not as in the paper: fewer epochs, another precision.
+        jobs: runs at the same time, or per GPU with Ray.
+        engine: "local", in processes of this machine, or "ray", on a cluster.
 
     Example:
         >>> import tempfile
@@ -55,10 +58,9 @@ def run(
     manifest.add(whole.name, changes, planned)
     manifest.write()
     first = {key: _config(one, place, device) for key, one in planned.items() if one.relabel_of is None}
-    problems = train(first, jobs=jobs, watcher=watcher)
+    problems = train(first, jobs=jobs, watcher=watcher, engine=engine)
     again = _second(planned, first, place)
-    if again:
-        problems |= train(again, jobs=jobs, watcher=watcher)
+    problems |= train(again, jobs=jobs, watcher=watcher, engine=engine)
     manifest.note_problems(planned, problems)
     manifest.write()
     return compare(whole, out=place)

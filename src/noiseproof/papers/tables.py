@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from ..grammar import unknown
-from . import curriculum, gr, imae, nal, sl
+from . import curriculum, figure_runs, gr, imae, nal, questions, sl
 from .table import Table
 
-TABLES: dict[str, Table] = {
+PRINTED: dict[str, Table] = {
     **gr.TABLES,
     **imae.TABLES,
     **sl.TABLES,
     **nal.TABLES,
     **curriculum.TABLES,
 }
+"""Tables of the papers."""
+TABLES: dict[str, Table] = {**PRINTED, **figure_runs.TABLES, **questions.TABLES}
+"""And the runs behind figures, and our own questions."""
 
 
 def get(name: str | Table) -> Table:

@@ -1,0 +1,41 @@
+"""``noiseproof papers figure``: figures of the papers, from formulas or from runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .papers_printing import print_grid
+
+KINDS = (".png", ".pdf", ".svg")
+
+
+def figure(
+    name: Annotated[str, typer.Argument(help="A figure such as gr.figure2; without one, a list.")] = "",
+    runs: Annotated[list[Path] | None, typer.Argument(help="Folders of the runs to draw.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="A .png, .pdf or .svg file; by default NAME.png."),
+    ] = None,
+    home: Annotated[
+        Path, typer.Option("--runs", help="Where 'papers run' put the runs of the paper, if none are named.")
+    ] = Path("runs/papers"),
+) -> None:
+    """Draw a figure: from a formula, from the runs you name, or from those of the paper."""
+    if out is not None and out.suffix.lower() not in KINDS:
+        raise ValueError(f"cannot write {out}: a figure is a {', '.join(KINDS[:-1])} or {KINDS[-1]} file")
+    from ..papers.figures import FIGURES, draw
+
+    if not name:
+        from ..papers.run_figures import RUN_FIGURES
+
+        rows = [[key, "runs" if key in RUN_FIGURES else "formula", FIGURES[key]] for key in FIGURES]
+        print_grid(["figure", "drawn from", "shows"], rows, range(0))
+        return
+    path = Path(f"{name}.png") if out is None else out
+    picture = draw(name, runs or (), out=home)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture.savefig(path, dpi=150)
+    typer.echo(f"wrote {path}")

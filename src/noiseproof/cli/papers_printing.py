@@ -1,0 +1,78 @@
+"""Tables of ``noiseproof papers`` on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod
+
+    from ..papers.table import Table
+
+
+def screen_width() -> int:
+    from rich.console import Console
+
+    return Console().width
+
+
+def print_grid(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: range) -> None:
+    """Columns with these numbers to the right; they stay in one line, words are folded."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table as Grid
+
+    grid = Grid()
+    for number, name in enumerate(headings):
+        justify: JustifyMethod = "right" if number in numbers else "left"
+        grid.add_column(escape(name), justify=justify, overflow="fold", no_wrap=number in numbers)
+    for row in rows:
+        grid.add_row(*map(escape, row))
+    Console(emoji=False, highlight=False).print(grid)
+
+
+def told(counts: Mapping[str, int]) -> list[str]:
+    """Runnable, quoted, not runnable, and what there is nothing to run for."""
+    numbers = [counts["runs"], counts["quoted"], counts["missing"], counts["computed"] + counts["stated"]]
+    return [str(number or "") for number in numbers]
+
+
+def print_blocks(table: Table) -> None:
+    """The printed numbers."""
+    from ..papers import description
+    from ..papers.table import JOINT
+
+    for block in description.blocks(table, screen_width()):
+        headings = ["", *(column.replace(JOINT, "\n") for column in block.columns)]
+        print_grid(headings, block.rows, range(1, len(headings)))
+
+
+def print_runs(table: Table) -> None:
+    """Settings all runs have in common, then what sets them apart."""
+    from ..papers.description import runs_of
+
+    common, variants = runs_of(table)
+    if not variants:
+        return
+    words = ", ".join(f"{name}={value}" for name, value in common.items())
+    typer.echo(f"runs: {words or 'nothing in common'}")
+    names = list(dict.fromkeys(name for variant in variants for name in variant.settings))
+    rows = [
+        [*(str(variant.settings.get(name, "")) for name in names), str(variant.seeds), str(variant.cells)]
+        for variant in variants
+    ]
+    print_grid([*names, "seeds", "cells"], rows, range(len(names), len(names) + 2))
+
+
+def print_notes(table: Table) -> None:
+    from ..papers.description import LEGEND, reasons
+
+    states = {cell.state for cell in table.cells}
+    notes = [words for state, words in LEGEND.items() if state in states]
+    notes += [f"{', '.join(rows)}: {words}" for words, rows in reasons(table).items()]
+    notes += dict.fromkeys(f"{cell.row}: {cell.note}" for cell in table.cells if cell.note)
+    for note in [*notes, *table.notes]:
+        typer.echo(f"- {note}")

@@ -1,0 +1,119 @@
+"""Runs on a Ray cluster: the one that is there, or one on this machine.
+
+A run whose worker is killed is given to another one, which goes on from the last checkpoint. The folder of
+the runs must be one that all machines see.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..dynamics.run_folder import RESULT
+from ..train import Config, Interrupted
+from ..train.compare_runs import ComparisonStopped, ComparisonWatcher
+from ..train.compare_workers import POLL, train_one
+from ..train.device import pick_device
+from ..train.interrupt import Interruption
+
+RETRIES = 10
+"""So many deaths of its worker a run survives."""
+
+
+def compare_with_ray(
+    configs: Sequence[Config], *, jobs: int | None = None, watcher: ComparisonWatcher | None = None
+) -> Mapping[int, str]:
+    """Train every config that is not finished; what went wrong, by number.
+
+    Args:
+        jobs: runs per GPU where GPUs are used, else runs per machine of this size; by default one per GPU or
+            core.
+    """
+    ray, watcher = connected(), watcher or ComparisonWatcher()
+    left = [number for number, config in enumerate(configs) if not _has_result(config)]
+    watcher.begin(configs, len(configs) - len(left))
+    task = ray.remote(_train).options(max_retries=RETRIES, **share_of_machine(configs, jobs))
+    waiting = {task.remote(_everywhere(configs[number]), _environment()): number for number in left}
+    problems: dict[int, str] = {}
+    try:
+        with Interruption() as interruption:
+            while waiting and interruption.received is None:
+                for done in ray.wait(list(waiting), timeout=POLL)[0]:
+                    number = waiting.pop(done)
+                    if words := _problem(ray, done):
+                        problems[number] = words
+                    watcher.news(configs[number], "failed" if words else "finished", words)
+            _stop(ray, list(waiting))
+    finally:
+        watcher.end()
+    if interruption.received is not None:
+        raise ComparisonStopped(interruption.received, sum(map(_has_result, configs)), len(configs))
+    return problems
+
+
+def connected() -> Any:
+    """The module ray, connected to a cluster."""
+    try:
+        ray = importlib.import_module("ray")
+    except ImportError:
+        raise ValueError("--engine ray needs Ray: pip install 'noiseproof[ray]'") from None
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+    return ray
+
+
+def share_of_machine(configs: Sequence[Config], jobs: int | None) -> dict[str, float]:
+    """What of a machine one run is given.
+
+    Example:
+        >>> share_of_machine([Config(device="cpu")], None)
+        {'num_cpus': 1}
+    """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs={jobs} must be at least 1")
+    if any(pick_device(config.device).type != "cpu" for config in configs[:1]):
+        return {"num_cpus": 1, "num_gpus": 1 / (jobs or 1)}
+    return {"num_cpus": 1 if jobs is None else max(1, (os.cpu_count() or 1) // jobs)}
+
+
+def _train(config: Config, environment: Mapping[str, str]) -> str | None:
+    """On a worker: a run to its end, or what went wrong."""
+    os.environ.update(environment)
+    problems: list[str] = []
+    try:
+        train_one(config, lambda what, details: problems.append(details) if what == "failed" else None)
+    except Interrupted:
+        return "stopped"
+    return problems[0] if problems else None
+
+
+def _problem(ray: Any, done: Any) -> str | None:
+    try:
+        return None if (words := ray.get(done)) is None else str(words)
+    except ray.exceptions.RayError as problem:
+        return f"the worker ended: {type(problem).__name__}"
+
+
+def _stop(ray: Any, left: list[Any]) -> None:
+    """Ask the runs that are left to save where they are, and wait until they have."""
+    for one in left:
+        ray.cancel(one)
+    if left:
+        ray.wait(left, num_returns=len(left), timeout=60)
+
+
+def _has_result(config: Config) -> bool:
+    return (Path(str(config.out)) / RESULT).is_file()
+
+
+def _everywhere(config: Config) -> Config:
+    """Workers stand in a folder of their own."""
+    return config.replace(out=Path(str(config.out)).expanduser().resolve().as_posix())
+
+
+def _environment() -> dict[str, str]:
+    """Where data lie, as this process sees it."""
+    return {name: value for name, value in os.environ.items() if name.startswith("NOISEPROOF_")}
