@@ -52,7 +52,7 @@ def step_of(loss: Callable[..., Tensor], logits: Tensor, target: Tensor) -> Step
 
 def compiled(spec: str) -> Callable[..., Tensor]:
     """The reference formula under torch.compile; the kernels are off while it is traced."""
-    loss = torch.compile(losses.get(spec), fullgraph=True)
+    loss = torch.compile(losses.get(spec).cuda(), fullgraph=True)
 
     def call(logits: Tensor, target: Tensor) -> Tensor:
         path.enabled = False

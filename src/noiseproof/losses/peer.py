@@ -54,20 +54,20 @@ class Peer(RowLoss):
         return (self.base,)
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        a, b = self._permutations(logits.shape[0], keep)
+        a, b = self._permutations(logits, keep)
         own = self.base.hard_rows(Rows(logits, target, keep, target.shape))
         peers = self.base.hard_rows(Rows(logits[a], target[b], keep, target.shape))
         return own - self.alpha * peers
 
     def soft_rows(self, logits: Tensor, soft: Tensor) -> Tensor:
-        a, b = self._permutations(logits.shape[0], None)
+        a, b = self._permutations(logits, None)
         return self.base.soft_rows(logits, soft) - self.alpha * self.base.soft_rows(logits[a], soft[b])
 
-    def _permutations(self, rows: int, keep: Tensor | None) -> tuple[Tensor, Tensor]:
-        step = self.step.clone()
+    def _permutations(self, logits: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
+        step = self.step.to(logits.device, copy=True)
         if self.training:
             self.step += 1
-        number_of_row = torch.arange(rows, device=step.device)
+        number_of_row = torch.arange(logits.shape[0], device=step.device)
         rank = number_of_row if keep is None else (keep.long().cumsum(0) - 1).clamp_min(0)
         orders = []
         for side in (1, 2):
