@@ -65,7 +65,7 @@ def _of_batch(loss: Loss, projection: Projection, rows: Rows) -> Tensor:
     if isinstance(loss, Sum):
         return loss._total([unreduced(part, projection, rows, None) for part in loss.inner])
     if isinstance(loss, Peer):
-        a, b = loss._permutations(len(rows.target), rows.keep)
+        a, b = loss._permutations(rows.target, rows.keep)
         own = unreduced(loss.base, projection, rows, None)
         elsewhere, others = projection.hidden[a], rows._replace(target=rows.target[b])
         peers = unreduced(loss.base, projection._replace(hidden=elsewhere), others, None)

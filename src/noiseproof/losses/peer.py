@@ -63,11 +63,11 @@ class Peer(RowLoss):
         a, b = self._permutations(logits, None)
         return self.base.soft_rows(logits, soft) - self.alpha * self.base.soft_rows(logits[a], soft[b])
 
-    def _permutations(self, logits: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
-        step = self.step.to(logits.device, copy=True)
+    def _permutations(self, rows: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
+        step = self.step.to(rows.device, copy=True)
         if self.training:
             self.step += 1
-        number_of_row = torch.arange(logits.shape[0], device=step.device)
+        number_of_row = torch.arange(len(rows), device=step.device)
         rank = number_of_row if keep is None else (keep.long().cumsum(0) - 1).clamp_min(0)
         orders = []
         for side in (1, 2):
