@@ -4,16 +4,18 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BROWSER := $(VENV)/.browser
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
 .PHONY: demo test test-slow lint bench figures clean
 
 demo: $(STAMP)
 	$(BIN)/noiseproof demo
 
-test: $(STAMP)
+test: $(STAMP) $(BROWSER)
 	$(BIN)/python -m pytest
 
-test-slow: $(STAMP)
+test-slow: $(STAMP) $(BROWSER)
 	$(BIN)/python -m pytest -m "slow or not slow"
 
 lint: $(STAMP)
@@ -32,6 +34,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $(STAMP)
+
+# Tests open reports in a browser. Where we may not install one, those tests are skipped, loudly.
+$(BROWSER): | $(STAMP)
+	@for name in $(BROWSERS); do if command -v $$name >/dev/null; then touch $@; exit 0; fi; done; \
+	sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; \
+	command -v apt-get >/dev/null && $$sudo true 2>/dev/null && $$sudo apt-get update -qq && \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium && touch $@ || \
+	echo "chromium cannot be installed here: browser tests will be skipped"
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,5 +1,6 @@
 """``noiseproof report``."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def test_several_runs_are_compared(runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(app, [str(run.folder) for run in runs]).exit_code == 0
     assert "2 runs compared" in (tmp_path / "comparison.html").read_text(encoding="utf-8")
+
+
+def test_the_folder_of_a_comparison_gets_its_page(runs):
+    folder = runs[0].folder.parent
+    rows = [{"run": run.name, "runs": [{"folder": str(run.folder)}]} for run in runs]
+    (folder / "table.json").write_text(json.dumps({"rows": rows}))
+    done = CliRunner().invoke(app, [str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "2 runs compared" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_report_goes_where_it_is_told(runs, tmp_path):

@@ -13,6 +13,7 @@ from small_runs import SETTINGS, write_run
 from noiseproof import report
 from noiseproof.data import LabelledData
 from noiseproof.dynamics import RunFolder
+from noiseproof.report import template
 from noiseproof.report.evidence import Evidence
 
 PAGE = (
@@ -51,6 +52,11 @@ class PathInputs:
 
     def read(self, positions):
         return torch.zeros(len(positions), 1, 8, 8)
+
+
+def ran(dom):
+    """Whether a payload left its mark on the html element."""
+    return "data-ran" in dom[dom.index("<html") :].split(">", 1)[0]
 
 
 @pytest.fixture(scope="session")
@@ -140,7 +146,30 @@ def test_the_alarm_works(browser, server, tmp_path):
     page = tmp_path / "unprotected.html"
     words = [word for word in payloads(server.address) if "\ud800" not in word and "refresh" not in word]
     page.write_text("<html><body>" + "<br>".join(words[7:12] + words[:7]), encoding="utf-8")
-    assert 'data-ran="1"' in browser.dom(page)
+    assert ran(browser.dom(page))
+    assert server.calls
+    server.calls.clear()
+
+
+def test_without_escaping_the_same_page_does_run(browser, server, tmp_path, monkeypatch):
+    """Our own template with its protection switched off, both layers: the tests below would notice."""
+    environment = template._environment()
+    careless = environment.overlay(autoescape=False)
+    monkeypatch.setattr(template, "_environment", lambda: careless)
+    monkeypatch.setattr("noiseproof.report.page.RUN_PICTURES", {})
+    words = [word for word in payloads(server.address) if word.isprintable() and "refresh" not in word]
+    words = [word for word in words if "<!--" not in word and "<title" not in word][:40]
+    run = write_run(
+        tmp_path / "run", report.example_record(120, 3, classes=40), class_names=words, outputs={}
+    )
+    text = report.write(run).read_text(encoding="utf-8")
+    assert "script" in Reader(text).tags
+    guarded, opened = tmp_path / "guarded.html", tmp_path / "open.html"
+    guarded.write_text(text, encoding="utf-8")
+    opened.write_text(text.replace("Content-Security-Policy", "x-none"), encoding="utf-8")
+    assert not ran(browser.dom(guarded))
+    assert server.calls == []
+    assert ran(browser.dom(opened))
     assert server.calls
     server.calls.clear()
 
@@ -155,7 +184,7 @@ def test_nothing_runs_and_nobody_is_called(browser, server, hostile_pages, polic
             text if policy else text.replace("Content-Security-Policy", "x-none"), encoding="utf-8"
         )
         dom = browser.dom(opened)
-        assert "data-ran" not in dom.split(">", 2)[1]
+        assert not ran(dom)
         assert "<footer>" in dom
     assert server.calls == []
 

@@ -118,24 +118,6 @@ def test_the_page_can_be_used_without_eyes_and_without_a_mouse(kind, request):
     assert not [found for _, found in outline.found if int(found.get("tabindex", 0)) > 0]
 
 
-def test_a_comparison_ranks_by_the_end_not_by_the_best_epoch(tmp_path):
-    runs = []
-    for name, values in (("fell", [0.99, 0.5]), ("kept", [0.7, 0.8])):
-        lines = [{"epoch": k + 1, "test_accuracy": value} for k, value in enumerate(values)]
-        record = report.example_record(60, 2)
-        settings = SETTINGS | {"loss": {"fell": "ce", "kept": "mae"}[name]}
-        runs.append(write_run(tmp_path / name, record, metrics=lines, settings=settings, outputs={}))
-    text = report.write_comparison(runs, tmp_path / "c.html").read_text(encoding="utf-8")
-    assert "mae ends with the highest test accuracy, 80.0%: 30.0 points above ce." in text
-    table = text.split("<tbody>")[1]
-    assert table.index("mae") < table.index("ce")
-
-
-def test_a_comparison_needs_two():
-    with pytest.raises(ValueError, match="needs two runs or more, got 1"):
-        report.write_comparison([report.example_record()], "x.html")
-
-
 def test_fifty_thousand_samples_make_less_than_two_megabytes(tmp_path):
     record = report.example_record(50_000, 20, classes=100, wrong=0.4)
     noise = torch.randint(

@@ -9,7 +9,9 @@ import typer
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folder of a run; several are compared in one page.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folder of a run, or of a comparison; several runs are compared.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="File to write: by default RUN/report.html, or comparison.html."),
@@ -21,6 +23,13 @@ def report(
     """Write a self-contained HTML report: summary, figures, suspects with thumbnails."""
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"cannot write {out}: the report is an .html file")
+    from ..report.comparison_folder import is_comparison
+
+    if len(runs) == 1 and is_comparison(runs[0]):
+        from ..report import write_comparison
+
+        typer.echo(f"wrote {write_comparison(runs[0], out, data=data)}")
+        return
     from ..dynamics import RunFolder
 
     folders = [RunFolder(run) for run in runs]
@@ -29,5 +38,5 @@ def report(
     if len(folders) == 1:
         path = write(folders[0], out, data=data)
     else:
-        path = write_comparison(folders, out or Path("comparison.html"))
+        path = write_comparison(folders, out or Path("comparison.html"), data=data)
     typer.echo(f"wrote {path}")

@@ -98,6 +98,11 @@ class Evidence:
         return loss if isinstance(loss, MarginLoss) else None
 
     @property
+    def loss_name(self) -> str:
+        """As the user wrote it, without the defaults."""
+        return str(self.given_loss or self.settings.get("loss"))
+
+    @property
     def is_known(self) -> bool:
         """Whether clean labels are known."""
         return self.record.clean_label is not None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -78,6 +80,17 @@ def facts_of(evidence: Evidence) -> Facts:
         snr=_last(evidence, "snr"),
         seconds=sum(float(line.get("seconds") or 0) for line in evidence.metrics) or None,
     )
+
+
+def mean_of(seeds: Sequence[Facts]) -> Facts:
+    """The facts of runs that differ by their seed alone; what one of them does not know nobody knows."""
+    means: dict[str, Any] = {}
+    for name in (field.name for field in fields(Facts)):
+        values = [getattr(facts, name) for facts in seeds]
+        known = None not in values
+        kind = type(values[0])
+        means[name] = kind(round(fmean(values)) if kind is int else fmean(values)) if known else None
+    return Facts(**means)
 
 
 def final_prediction(evidence: Evidence) -> Tensor:

@@ -11,7 +11,7 @@ from ..data import LabelledData
 from ..dynamics import Record, RunFolder
 from .evidence import Evidence, Source
 from .facts import Facts, facts_of
-from .pictures import RUN_PICTURES, show
+from .pictures import RUN_PICTURES, arranged, show
 from .summary import summarise, verdict
 from .suspects import suspects_of
 from .tables import class_table, epoch_table, settings_table
@@ -65,7 +65,7 @@ def page(evidence: Evidence, data: LabelledData | str | None = None) -> str:
         verdict=verdict(facts),
         sentences=summarise(evidence, facts),
         tiles=tiles(facts),
-        pictures=[picture for picture in pictures if picture.markup is not None],
+        pictures=arranged(pictures),
         missing=[picture for picture in pictures if picture.markup is None],
         suspects=suspects_of(evidence, data),
         first=FIRST,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -37,14 +38,17 @@ class Shown:
     markup: Markup | None
     why_not: str | None
     wide: bool
+    alone: bool = False
+    """Whether nothing stands beside it where the page has two columns."""
 
 
 RUN_PICTURES: dict[str, Picture] = {
     "margins": Picture(
         figures.plot_margin_ridges,
         "Who gets the gradient",
-        "Margins of all training samples, epoch by epoch, below the emphasis curve of the loss. A hill in the"
-        " grey light is being learned. Good: the hills part, and {wrong} labels stay on the left, unlit.",
+        "Margins of all training samples, epoch by epoch, below the emphasis curve of the loss if it has one."
+        " A hill in the grey light is being learned. Good: the hills part, and {wrong} labels stay on the"
+        " left, unlit.",
         wide=True,
     ),
     "subsets": Picture(
@@ -118,7 +122,7 @@ COMPARISON_PICTURES: dict[str, Picture] = {
     "test": Picture(
         figures.plot_test_accuracy,
         "Test accuracy",
-        "Good: a line that ends where it was highest.",
+        "Good: a line that ends where it was highest. A line is the mean of all seeds, a band their range.",
     ),
     "memorised": Picture(
         figures.plot_memorised,
@@ -128,7 +132,7 @@ COMPARISON_PICTURES: dict[str, Picture] = {
     "final": Picture(
         figures.plot_final_margins,
         "Margins at the end",
-        "One row per run. Good: two hills apart, {wrong} labels on the left.",
+        "One row per experiment. Good: two hills apart, {wrong} labels on the left.",
         wide=True,
     ),
 }
@@ -156,3 +160,14 @@ def show(
             why = str(problem)
         found.append(Shown(name, title, caption, markup, why, picture.wide))
     return found
+
+
+def arranged(found: Sequence[Shown]) -> list[Shown]:
+    """Those that could be drawn; one that would stand beside a hole takes the whole row."""
+    drawn = [picture for picture in found if picture.markup is not None]
+    column, placed = 0, []
+    for picture, after in zip_longest(drawn, drawn[1:]):
+        alone = not picture.wide and column == 0 and (after is None or after.wide)
+        column = 0 if picture.wide else 1 - column
+        placed.append(replace(picture, alone=alone))
+    return placed

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 from typing import Any
 
 import torch
 
 from .evidence import Evidence
-from .facts import Facts
+from .facts import Facts, mean_of
 from .wording import NONE, count, percent, shown
 
 MOST_CLASSES = 100
@@ -26,6 +27,16 @@ EPOCH_COLUMNS = {
     "snr": "snr",
     "lr": "learning rate",
 }
+COMPARED = {
+    "final_test": "test, final",
+    "best_test": "test, best",
+    "fitted": "right fitted",
+    "memorised": "wrong memorised",
+    "recovered": "truth recovered",
+    "gradient_share": "gradient on wrong",
+    "precision": "suspects, precision",
+    "recall": "suspects, recall",
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,8 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    wordy: bool = False
+    """Whether cells hold words that may run over several lines."""
 
 
 def class_table(evidence: Evidence) -> Table:
@@ -76,32 +89,38 @@ def epoch_table(evidence: Evidence) -> Table:
     return Table("Epochs", ("epoch", *(EPOCH_COLUMNS[name] for name in names)), tuple(rows), note)
 
 
-def settings_table(evidence: Evidence) -> Table:
+def settings_table(evidence: Evidence, title: str = "Settings") -> Table:
     """What the run was asked to do."""
     rows = [
         (shown(name), shown(value, 300)) for name, value in evidence.settings.items() if value is not None
     ]
-    return Table("Settings", ("setting", "value"), tuple(rows))
+    return Table(title, ("setting", "value"), tuple(rows), wordy=True)
 
 
-def comparison_table(names: Sequence[str], facts: Sequence[Facts]) -> Table:
-    """One row per run, best final test accuracy first."""
+def comparison_table(names: Sequence[str], facts: Sequence[Sequence[Facts]]) -> Table:
+    """One row per experiment, best final test accuracy first: the mean of its seeds, and their deviation."""
+    order = sorted(zip(names, facts, strict=True), key=lambda pair: -(mean_of(pair[1]).final_test or 0.0))
     rows = []
-    order = sorted(zip(names, facts, strict=True), key=lambda pair: -(pair[1].final_test or 0.0))
-    for name, fact in order:
-        shares = (
-            fact.final_test,
-            fact.best_test,
-            fact.fitted,
-            fact.memorised,
-            fact.recovered,
-            fact.gradient_share,
-        )
-        found = (percent(fact.precision, 0), percent(fact.recall, 0), percent(fact.average_precision))
-        rows.append((shown(name, 80), *(percent(share) for share in shares), count(fact.suspects), *found))
-    columns = ("run", "test, final", "test, best", "right fitted", "wrong memorised", "truth recovered")
-    more = ("gradient on wrong", "suspects", "precision", "recall", "average precision")
-    return Table("Runs", columns + more, tuple(rows))
+    for name, seeds in order:
+        shares = [_share([getattr(fact, column) for fact in seeds]) for column in COMPARED]
+        rows.append((name, *shares, count(mean_of(seeds).suspects), count(len(seeds))))
+    several = any(len(seeds) > 1 for seeds in facts)
+    columns = ("run", *COMPARED.values(), "suspects", "seeds")
+    note = "in %, mean ± standard deviation over the seeds" if several else ""
+    return Table("Runs", columns, tuple(rows), note)
+
+
+def _share(values: Sequence[float | None]) -> str:
+    """
+    >>> _share([0.5]), _share([0.5, 0.7]), _share([0.5, None])
+    ('50.0%', '60.0 ± 14.1', '–')
+    """
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return NONE
+    if len(known) == 1:
+        return percent(known[0])
+    return f"{100 * fmean(known):.1f} ± {100 * stdev(known):.1f}"
 
 
 def _cell(name: str, value: Any) -> str:

@@ -1,12 +1,16 @@
-"""Several runs in one picture: how they learn, what they memorise, where their margins end."""
+"""Several experiments in one picture: how they learn, what they memorise, where their margins end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
+
 from ...losses.drawing import DASHES
 from ..evidence import Evidence, NothingToShow, Source
+from ..groups import Group, groups_of
 from ..palette import as_percent, legend, loss_lines, new_axes, plain
 from ..wording import drawn
 from .hills import draw_rows, span_of, split
@@ -19,16 +23,18 @@ MOST_ROWS = 20
 
 
 def plot_test_accuracy(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
-    """Test accuracy of several runs over the epochs; every loss has its colour.
+    """Test accuracy over the epochs, one line per experiment; every loss has its colour.
 
+    Runs that differ by their seed alone are one line, their mean, with a band from the lowest to the highest.
     A robust loss ends where it was best; a line that rises and falls has memorised wrong labels.
     """
-    found = [Evidence.of(run) for run in runs]
-    axes = plain(new_axes(ax))
+    axes, groups = plain(new_axes(ax)), groups_of([Evidence.of(run) for run in runs])
     drawn_any = False
-    for evidence, line in zip(found, run_lines(found), strict=True):
+    for group, line in zip(groups, group_lines(groups), strict=True):
         try:
-            axes.plot(*evidence.series("test_accuracy"), **line)
+            _draw_seeds(
+                axes, [dict(zip(*run.series("test_accuracy"), strict=True)) for run in group.runs], line
+            )
             drawn_any = True
         except NothingToShow:
             continue
@@ -38,7 +44,9 @@ def plot_test_accuracy(runs: Sequence[Source], *, ax: Axes | None = None) -> Axe
 
 
 def plot_memorised(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
-    """Share of wrong (or suspected) labels that each run repeats, over the epochs: the lower the better.
+    """Share of wrong (or suspected) labels that each experiment repeats, over the epochs: low is good.
+
+    Runs that differ by their seed alone are one line, their mean, with a band from the lowest to the highest.
 
     Example:
         >>> from noiseproof.report import example_record, plot_memorised
@@ -46,19 +54,19 @@ def plot_memorised(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
         'wrong labels memorised'
     """
     found = [Evidence.of(run) for run in runs]
-    axes = plain(new_axes(ax))
-    for evidence, line in zip(found, run_lines(found), strict=True):
-        values = subset_curves(evidence)[f"{evidence.word} labels, memorised"]
-        axes.plot(range(1, len(values) + 1), values, **line)
+    axes, groups = plain(new_axes(ax)), groups_of(found)
+    for group, line in zip(groups, group_lines(groups), strict=True):
+        curves = [subset_curves(run)[f"{run.word} labels, memorised"] for run in group.runs]
+        _draw_seeds(axes, [dict(enumerate(values, 1)) for values in curves], line)
     words = " or ".join(dict.fromkeys(evidence.word for evidence in found))
     return _finished(axes, f"{words} labels memorised")
 
 
 def plot_final_margins(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
-    """Margins of right and wrong labels at the end of each run, one row per run.
+    """Margins of right and wrong labels at the end, one row per experiment, all its seeds together.
 
     Two hills apart, the wrong labels on the left: the network learned without believing them. Of very many
-    runs the first twenty are drawn.
+    experiments the first twenty are drawn.
 
     Example:
         >>> from noiseproof.report import example_record, plot_final_margins
@@ -68,31 +76,41 @@ def plot_final_margins(runs: Sequence[Source], *, ax: Axes | None = None) -> Axe
     Reference:
         A Curriculum View of Robust Loss Functions, Fig. 3 and 9
     """
-    found = [Evidence.of(run) for run in runs[:MOST_ROWS]]
-    names = [line["label"] for line in run_lines(found)]
-    pairs = zip(found, names, strict=True)
-    rows = [split(evidence.record.margin[-1], evidence.doubted, name) for evidence, name in pairs]
-    axes = new_axes(ax, 7.2, 1.4 + 0.62 * len(rows))
-    draw_rows(axes, rows, span_of(rows), found[0].word if len({e.word for e in found}) == 1 else "suspected")
+    groups = groups_of([Evidence.of(run) for run in runs])[:MOST_ROWS]
+    rows = []
+    for group in groups:
+        margins = torch.cat([run.record.margin[-1] for run in group.runs])
+        rows.append(split(margins, torch.cat([run.doubted for run in group.runs]), drawn(group.name, 32)))
+    axes = new_axes(ax, 6.2, 1.4 + 0.5 * len(rows))
+    words = {run.word for group in groups for run in group.runs}
+    draw_rows(axes, rows, span_of(rows), words.pop() if len(words) == 1 else "suspected")
     axes.set_xlabel("margin Δ after the last epoch")
     axes.spines[["top", "right", "left"]].set_visible(False)
     legend(axes, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return axes
 
 
-def run_lines(runs: Sequence[Evidence]) -> list[dict[str, Any]]:
-    """Label, colour and dash of each run: one colour per loss, another dash for each further run of it."""
-    specs = [str(run.settings.get("method") or run.settings.get("loss") or run.name) for run in runs]
-    lines = loss_lines(specs)
-    found = []
-    for number, (run, spec) in enumerate(zip(runs, specs, strict=True)):
+def group_lines(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """Label, colour and dash of each group: one colour per loss, a dash for each further group."""
+    specs = [group.spec for group in groups]
+    lines, found = loss_lines(specs), []
+    for number, (group, spec) in enumerate(zip(groups, specs, strict=True)):
         earlier = specs[:number].count(spec)
-        name = spec if specs.count(spec) == 1 else f"{spec} ({run.name})"
         dash = DASHES[(DASHES.index(lines[spec]["linestyle"]) + earlier) % len(DASHES)]
-        found.append(
-            {"label": drawn(name, 40), "color": lines[spec]["color"], "linestyle": dash, "linewidth": 1.8}
-        )
+        look = {"color": lines[spec]["color"], "linestyle": dash, "linewidth": 1.8}
+        found.append({"label": drawn(group.name, 40), **look})
     return found
+
+
+def _draw_seeds(ax: Axes, curves: Sequence[dict[int, float]], line: dict[str, Any]) -> None:
+    """The mean over the epochs that all seeds have, and the range of the seeds behind it."""
+    epochs = sorted(set.intersection(*(set(curve) for curve in curves)))
+    values = np.array([[curve[epoch] for epoch in epochs] for curve in curves])
+    if len(values) > 1:
+        ax.fill_between(
+            epochs, values.min(0), values.max(0), color=line["color"], alpha=0.15, linewidth=0, zorder=1.5
+        )
+    ax.plot(epochs, values.mean(0), **line)
 
 
 def _finished(ax: Axes, label: str) -> Axes:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..evidence import Evidence, NothingToShow, Source
 from ..palette import CLEAN, WRONG, as_percent, name_bars, new_axes, plain
-from ..wording import drawn
+from ..wording import drawn, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def plot_confidence(run: Source, *, ax: Axes | None = None, of: int | None = Non
     axes = plain(new_axes(ax, 5.6, 3.3))
     colours = [CLEAN if number == chosen else WRONG for number in shown]
     bars = axes.bar(range(len(shown)), mean[shown].tolist(), color=colours, width=0.72)
-    axes.bar_label(bars, [f"{value:.0%}" for value in mean[shown].tolist()], fontsize="small", padding=2)
+    axes.bar_label(bars, [percent(value, 0) for value in mean[shown].tolist()], fontsize="small", padding=2)
     name_bars(axes, [drawn(evidence.class_name(number), 14) for number in shown])
     axes.set_ylim(0, 1.08)
     axes.set_ylabel("mean probability")

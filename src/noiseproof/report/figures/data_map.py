@@ -47,7 +47,7 @@ def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
             height[part].numpy(),
             s=9,
             color=colour,
-            alpha=0.55,
+            alpha=0.7,
             marker=marker,
             linewidths=0,
             label=f"{word} labels",
@@ -56,6 +56,7 @@ def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
     for place, words in REGIONS:
         look: dict[str, Any] = {"color": FAINT, "fontstyle": "italic", "ha": "right", "va": "center"}
         axes.text(0.985, place, words, transform=axes.transAxes, **look)
+    axes.set_xlim(-0.01, 0.51)
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("variability: standard deviation of p")
     axes.set_ylabel("confidence: mean of p")

@@ -51,7 +51,7 @@ def span_of(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def hill(values: NDArray[np.float64], span: tuple[float, float]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Smoothed histogram, its peak at 1.
+    """Smoothed histogram, its peak at 1; what would run over an edge is thrown back.
 
     Example:
         >>> x, y = hill(np.array([0.0, 0.1, 0.2]), (-2.0, 2.0))
@@ -62,10 +62,11 @@ def hill(values: NDArray[np.float64], span: tuple[float, float]) -> tuple[NDArra
     middle = (edges[:-1] + edges[1:]) / 2
     if not counts.any():
         return middle, np.zeros(BINS)
-    steps = np.arange(-BINS // 4, BINS // 4 + 1)
+    reach = BINS // 4
+    steps = np.arange(-reach, reach + 1)
     width = max(2.0, 0.06 * BINS * len(values) ** -0.2 * 2)
     kernel = np.exp(-0.5 * (steps / width) ** 2)
-    smooth = np.convolve(counts, kernel, mode="same")
+    smooth = np.convolve(np.pad(counts, reach, mode="symmetric"), kernel, mode="valid")
     return middle, smooth / smooth.max()
 
 

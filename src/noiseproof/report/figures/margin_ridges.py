@@ -51,11 +51,11 @@ def plot_margin_ridges(
     epochs = chosen_epochs(record.epochs, rows)
     ridges = [split(record.margin[epoch], doubted, str(epoch + 1)) for epoch in epochs]
     span = span_of(ridges)
-    axes = new_axes(ax, 7.2, 1.7 + 0.62 * len(ridges))
+    axes = new_axes(ax, 6.2, (1.7 if evidence.loss else 1.1) + 0.55 * len(ridges))
     _draw_curve(axes, evidence, span, len(ridges))
     draw_rows(axes, ridges, span, evidence.word)
     _write_shares(axes, evidence, epochs)
-    axes.set_ylim(BOTTOM - len(ridges), CURVE + 1.25)
+    axes.set_ylim(BOTTOM - len(ridges), CURVE + (1.25 if evidence.loss else 0.1))
     axes.set_xlabel("margin Δ")
     axes.set_ylabel("epoch", y=0.5 * len(ridges) / (len(ridges) + CURVE + 0.5))
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -89,7 +89,7 @@ def _draw_curve(ax: Axes, evidence: Evidence, span: tuple[float, float], rows: i
     light[..., :3], light[..., 3] = 0.5, 0.30 * share
     ax.imshow(light, extent=(*span, BOTTOM - rows, CURVE), aspect="auto", zorder=0, interpolation="bilinear")
     ax.fill_between(margin, CURVE, CURVE + share, color=FAINT, alpha=0.30, linewidth=0, zorder=1)
-    name = f"emphasis of {drawn(evidence.loss, 40)}"
+    name = f"emphasis of {drawn(evidence.loss_name, 32)}"
     ax.plot(margin, CURVE + share, color=INK, linewidth=2.0, zorder=30, label=name)
 
 

@@ -1,0 +1,119 @@
+"""The page of a comparison: several runs, or the folder that ``noiseproof compare`` leaves behind."""
+
+import json
+import re
+import shutil
+
+import pytest
+import torch
+from small_runs import SETTINGS, metrics_of, write_run
+
+from noiseproof import report
+from noiseproof.data import LabelledData
+from noiseproof.report.comparison_folder import is_comparison, runs_in
+from noiseproof.report.pictures import Shown, arranged
+
+RECORD = report.example_record(120, 6)
+ENDS = {"ce": 0.5, "mae": 0.8}
+
+
+def write_table(folder, rows):
+    """As the command does: folders as they were seen from where it was called."""
+    found = [
+        {"run": name, "runs": [{"folder": f"somewhere/else/{run}"} for run in runs]} for name, runs in rows
+    ]
+    (folder / "table.json").write_text(json.dumps({"rows": found}))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two losses, two seeds each; mae ends better. A third failed, and another run lies about."""
+    place = tmp_path_factory.mktemp("folder") / "demo"
+    for loss, end in ENDS.items():
+        for seed in (0, 1):
+            settings, metrics = SETTINGS | {"loss": loss, "seed": seed}, metrics_of(RECORD, end)
+            write_run(place / f"{loss}{seed}", RECORD, settings=settings, metrics=metrics, outputs={})
+    write_run(place / "other", RECORD, outputs={})
+    rows = [("mae", ["mae0", "mae1"]), ("ce", ["ce0", "ce1"]), ("gce", ["gce0"])]
+    write_table(place, rows)
+    return place
+
+
+@pytest.fixture(scope="module")
+def text(folder):
+    images = LabelledData(torch.rand(120, 1, 8, 8), RECORD.label)
+    path = report.write_comparison(folder, data=images)
+    assert path == folder / "report.html"
+    return path.read_text(encoding="utf-8")
+
+
+def test_a_folder_is_read_in_the_order_of_its_table(folder, tmp_path):
+    assert is_comparison(folder)
+    assert not is_comparison(folder / "ce0")
+    assert [run.name for run in runs_in(folder)] == ["mae0", "mae1", "ce0", "ce1"]
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    shutil.rmtree(moved / "ce1" / "record")
+    assert [run.name for run in runs_in(moved)] == ["mae0", "mae1", "ce0"]
+
+
+def test_a_folder_that_is_no_comparison_says_so(tmp_path, folder):
+    with pytest.raises(FileNotFoundError, match=r"ce0 is no comparison: expected table.json in it"):
+        report.write_comparison(folder / "ce0")
+    (tmp_path / "table.json").write_text("[]")
+    with pytest.raises(ValueError, match=r"cannot read .*table.json.*run the comparison again"):
+        report.write_comparison(tmp_path)
+
+
+def test_one_experiment_is_one_line_not_one_per_seed(text):
+    assert "2 experiments compared, 2 seeds each" in text
+    verdicts = re.findall(r"<li><strong><bdi>(.*?)</bdi></strong>: (.*?)</li>", text)
+    assert [name for name, _ in verdicts] == ["mae", "ce"]
+    assert text.count('<figure id="ridge') == 2
+    assert "in %, mean ± standard deviation over the seeds" in text
+
+
+def test_suspects_are_those_of_the_run_that_ended_best(text):
+    assert re.search(r"ended best: <bdi>mae</bdi>, seed 0", text)
+    cards = re.findall(r'<img src="data:image/png;base64,[^"]+" alt="Sample (\d+), given as', text)
+    frame = report.evidence.Evidence(RECORD).suspects
+    issues = frame[frame["is_label_issue"]].sort_values("label_score", kind="stable")
+    assert 14 < len(cards) <= 42
+    assert [int(card) for card in cards] == issues.index[: len(cards)].tolist()
+
+
+def test_several_runs_need_a_path():
+    with pytest.raises(ValueError, match="say where the page goes with path="):
+        report.write_comparison([RECORD, RECORD])
+
+
+def kinds(layout):
+    """w: wide, n: narrow, -: could not be drawn; the answer has A for one that stands alone."""
+    found = [Shown(str(k), "", "", None if c == "-" else "x", None, c == "w") for k, c in enumerate(layout)]
+    return "".join("w" if p.wide else "A" if p.alone else "n" for p in arranged(found))
+
+
+def test_no_picture_stands_beside_a_hole():
+    assert kinds("") == ""
+    assert kinds("wnnw") == "wnnw"
+    assert kinds("wnnnw") == "wnnAw"
+    assert kinds("n-n") == "nn"
+    assert kinds("nnn") == "nnA"
+    assert kinds("nwnnn") == "AwnnA"
+
+
+def test_a_comparison_ranks_by_the_end_not_by_the_best_epoch(tmp_path):
+    runs = []
+    for name, values in (("fell", [0.99, 0.5]), ("kept", [0.7, 0.8])):
+        lines = [{"epoch": k + 1, "test_accuracy": value} for k, value in enumerate(values)]
+        record = report.example_record(60, 2)
+        settings = SETTINGS | {"loss": {"fell": "ce", "kept": "mae"}[name]}
+        runs.append(write_run(tmp_path / name, record, metrics=lines, settings=settings, outputs={}))
+    text = report.write_comparison(runs, tmp_path / "c.html").read_text(encoding="utf-8")
+    assert "mae ends with the highest test accuracy, 80.0%: 30.0 points above ce." in text
+    table = text.split("<tbody>")[1]
+    assert table.index("mae") < table.index("ce")
+
+
+def test_a_comparison_needs_two():
+    with pytest.raises(ValueError, match="needs two runs or more, got 1"):
+        report.write_comparison([report.example_record()], "x.html")
