@@ -12,7 +12,7 @@ from .compare import Jobs
 from .papers_printing import print_grid
 
 if TYPE_CHECKING:
-    from ..papers.compare import Comparison
+    from ..papers.comparing import Comparison
 
 HOME = Path("runs/papers")
 Name = Annotated[str, typer.Argument(help="A table such as gr.table3; 'noiseproof papers ls' names them.")]
@@ -67,7 +67,7 @@ def run(
     or seeds.
     """
     from ..papers.plan import Changes
-    from ..papers.run import run as run_table
+    from ..papers.running import run as run_table
     from ..papers.tables import get
     from .progress_of_many import watch_many
 
@@ -94,7 +94,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Set our numbers beside the printed ones, as far as runs are finished."""
-    from ..papers.compare import compare as compare_table
+    from ..papers.comparing import compare as compare_table
     from ..papers.tables import get
 
     finish(compare_table(get(name).select(rows or (), columns or ()), out=out), md, html, as_json)

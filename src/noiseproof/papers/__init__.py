@@ -6,11 +6,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .compare import compare
+    from .comparing import compare
     from .curve_figures import CURVE_FIGURES
     from .figures import FIGURES, draw
-    from .run import run
     from .run_figures import RUN_FIGURES
+    from .running import run
     from .table import Table
     from .tables import TABLES, get
 
@@ -24,8 +24,8 @@ _HOME = {
     "TABLES": "tables",
     "get": "tables",
     "Table": "table",
-    "run": "run",
-    "compare": "compare",
+    "run": "running",
+    "compare": "comparing",
 }
 """Imported on first use: to list and show tables needs no torch."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .compare import Comparison, Entry
+from .comparing import Comparison, Entry
 from .filling import BEST
 from .metrics import METRICS
 from .wording import NOTHING, decimals, plus_minus, printed, signed

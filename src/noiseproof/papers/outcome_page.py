@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from .compare import Comparison, Entry
+from .comparing import Comparison, Entry
 from .outcome import EXPLAINED, HEADINGS, heading, lines
 
 NUMBERS = {"printed", "ours", "seeds", "diff", "in std"}

@@ -88,7 +88,8 @@ class Table:
         for what, patterns, known in (("row", rows, self.rows), ("column", columns, self.columns)):
             for pattern in patterns:
                 if not any(_wanted(name, [pattern]) for name in known):
-                    raise ValueError(f"{self.name} has no {what} {pattern!r}{nearest(pattern, known)}")
+                    parts = [part for name in known for part in (name, *name.split(JOINT))]
+                    raise ValueError(f"{self.name} has no {what} {pattern!r}{nearest(pattern, parts)}")
         if not cells:
             raise ValueError(f"{self.name} has no cell in rows {list(rows)} and columns {list(columns)}")
         return replace(self, cells=tuple(_with_seeds(cells, seeds)))

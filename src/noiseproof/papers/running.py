@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..train import Config
 from ..train.compare_runs import ComparisonWatcher
-from .compare import Comparison, compare
+from .comparing import Comparison, compare
 from .manifest import Manifest
 from .plan import Changes, Planned, plan, with_folder
 from .relabel import second_config

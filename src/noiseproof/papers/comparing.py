@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dynamics.run_folder import CONFIG, RunFolder
-from .filling import BEST, Computed, Runs
+from .filling import BEST, STATES, Computed, Runs
 from .manifest import Manifest
 from .metrics import METRICS
 from .plan import BASELINE, OWN, RELABELLED
@@ -48,7 +48,7 @@ class Entry:
     def state(self) -> str:
         """What is there: "finished", "2 of 3", "failed", "not run", or why there is no run."""
         if not isinstance(self.cell.filling, Runs):
-            return self.cell.state
+            return STATES[self.cell.state]
         if self.problems:
             return f"{len(self.problems)} failed" + (f", {self.finished} finished" if self.finished else "")
         if self.finished == self.wanted:

@@ -1,0 +1,28 @@
+"""Tables of our own that are run in a moment."""
+
+import pytest
+
+from noiseproof.papers.filling import Runs
+from noiseproof.papers.table import Cell, Table
+
+TINY = {"data": "digits", "model": "mlp(hidden=8)", "batch_size": 512, "epochs": 1}
+
+
+@pytest.fixture
+def tiny():
+    """Settings of a run that takes a moment."""
+    return dict(TINY)
+
+
+@pytest.fixture
+def table_of():
+    """A table of cells given as (row, column, filling) or (row, column, filling, metric)."""
+
+    def make(*cells, name="mine.table1"):
+        made = []
+        for row, column, filling, *metric in cells:
+            filling = Runs({**TINY, **filling}, (0,)) if isinstance(filling, dict) else filling
+            made.append(Cell(row, column, *(metric or ["test_accuracy_%"]), 90.0, filling, std=0.5))
+        return Table(name, "Mine", tuple(made))
+
+    return make

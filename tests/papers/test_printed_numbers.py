@@ -1,0 +1,151 @@
+"""Every number of the papers is in a cell, with what the paper says of it."""
+
+import json
+from importlib.resources import files
+
+import pytest
+
+from noiseproof.losses import MarginLoss
+from noiseproof.losses import get as get_loss
+from noiseproof.papers import description
+from noiseproof.papers.filling import BEST, Computed, Quoted, Runs, Stated
+from noiseproof.papers.metrics import METRICS
+from noiseproof.papers.readings import READINGS
+from noiseproof.papers.record import PAPERS
+from noiseproof.papers.tables import PRINTED, TABLES
+from noiseproof.train import Config
+
+
+def raw_records():
+    """The files as they are, past the code that reads them."""
+    for paper in PAPERS:
+        content = json.loads((files("noiseproof.papers") / "printed" / f"{paper}.json").read_text("utf-8"))
+        for table, records in content.items():
+            yield f"{paper}.{table}", records
+
+
+def cells_and_records():
+    for name, records in raw_records():
+        yield from zip(PRINTED[name].cells, records, strict=True)
+
+
+def runnable():
+    return [(name, cell) for name, table in TABLES.items() for cell in table.cells if cell.state == "runs"]
+
+
+def test_there_are_1100_printed_numbers_in_as_many_cells():
+    assert sum(len(records) for _, records in raw_records()) == 1100
+    assert sum(len(table.cells) for table in PRINTED.values()) == 1100
+    assert {name for name, _ in raw_records()} == set(PRINTED)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_each_number_is_shown_where_it_belongs(name):
+    records = dict(raw_records())[name]
+    shown = description.to_dict(PRINTED[name])["cells"]
+    assert [(cell["printed"], cell["std"], cell["metric"]) for cell in shown] == [
+        (record["value"], record.get("std"), record["metric"]) for record in records
+    ]
+    for cell, record in zip(shown, records, strict=True):
+        noise = record.get("noise", "")
+        assert record.get("method", "") in cell["row"]
+        assert noise in ("", "real-world") or noise in cell["column"]
+        assert not record.get("rate") or noise == "real-world" or f"{record['rate']:g}" in cell["column"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_blocks_hold_every_cell_once_at_any_width(width):
+    for table in TABLES.values():
+        found = [
+            (line[0], column)
+            for block in description.blocks(table, width)
+            for line in block.rows
+            for column, text in zip(block.columns, line[1:], strict=True)
+            if text
+        ]
+        assert sorted(found) == sorted((cell.row, cell.column) for cell in table.cells)
+
+
+def test_numbers_a_paper_took_from_elsewhere_are_marked_and_never_run():
+    quoted = [(cell, record) for cell, record in cells_and_records() if record.get("quoted_from")]
+    assert len(quoted) > 50
+    for cell, record in quoted:
+        assert isinstance(cell.filling, (Quoted, Stated)), cell
+        if isinstance(cell.filling, Quoted):
+            assert cell.filling.source == record["quoted_from"]
+    marked = [
+        text for block in description.blocks(PRINTED["gr.table5"]) for row in block.rows for text in row
+    ]
+    assert sum("‡" in text for text in marked) == PRINTED["gr.table5"].counts["quoted"] == 21
+
+
+def test_best_of_five_is_compared_with_the_best_of_five():
+    best = [cell for cell, record in cells_and_records() if record.get("best_of") == 5]
+    assert len(best) == 66
+    for cell in best:
+        assert isinstance(cell.filling, Runs)
+        assert cell.filling.pick == BEST
+        assert len(cell.filling.seeds) == 5
+        assert (cell.filling.baseline is not None) == cell.metric.startswith("diff")
+    others = [cell for _, cell in runnable() if cell not in best]
+    assert all(cell.filling.pick != BEST for cell in others)
+
+
+def test_runs_are_as_many_as_the_paper_has():
+    for cell, record in cells_and_records():
+        if isinstance(cell.filling, Runs) and record.get("runs"):
+            assert len(cell.filling.seeds) == record["runs"], cell
+
+
+def test_curriculum_losses_of_the_margin_have_a_largest_emphasis_of_one():
+    specs = {
+        cell.filling.settings["loss"] for name, cell in runnable() if name.startswith("curriculum.table")
+    }
+    others = {spec for spec in specs if not isinstance(get_loss(spec), MarginLoss)}
+    assert others == {"nce", "0.7*nce + 0.15*mae"}
+    assert all(spec.startswith("unit_max(") for spec in specs - others)
+
+
+def test_hyper_parameters_of_a_row_reach_its_loss():
+    cell = PRINTED["curriculum.table3"].cell("MAE scale", "symmetric 0.4")
+    assert cell.filling.settings["loss"] == "unit_max(scale(mae, tau=2.6, initial_margin=5.097))"
+    cell = PRINTED["gr.table5"].cell("GR · β=6, λ=0.4, tuned", "symmetric 0.4")
+    assert cell.filling.settings["loss"] == "gr(beta=6.0, lam=0.4)"
+    cell = PRINTED["sl.table1"].cell("CIFAR-10 · 8-layer CNN · SL", "asymmetric 0.4")
+    assert cell.filling.settings["loss"] == "sl(alpha=0.1, beta=5.0, A=-4.0)"
+
+
+def test_every_run_is_a_config_that_the_library_accepts():
+    settings = {json.dumps(cell.filling.settings, sort_keys=True) for _, cell in runnable()}
+    settings |= {
+        json.dumps(cell.filling.baseline, sort_keys=True) for _, cell in runnable() if cell.filling.baseline
+    }
+    assert len(settings) > 300
+    for words in settings:
+        Config(**json.loads(words), seed=0)
+
+
+def test_every_runnable_metric_can_be_read_from_a_run():
+    for name, cell in runnable():
+        assert METRICS[cell.metric].reading in READINGS, (name, cell)
+
+
+def test_what_needs_no_training_is_computed():
+    from noiseproof.papers.comparing import computed
+
+    found = [cell for cell, _ in cells_and_records() if isinstance(cell.filling, Computed)]
+    assert len(found) == 12
+    spreads = {
+        cell.filling.of: (cell.printed, computed(cell.filling)) for cell in found if cell.metric != "x"
+    }
+    assert spreads["imae(T=8)"][1] == pytest.approx(4.546, abs=1e-3)
+    assert spreads["ce"] == pytest.approx((0.33, 1 / 3), abs=4e-3)
+    assert spreads["100"][1] == pytest.approx(5.0864, abs=1e-4)
+
+
+def test_a_table_that_can_be_run_says_what_was_chosen():
+    for name, table in TABLES.items():
+        if table.counts["runs"]:
+            assert table.notes, name
+    notes = "\n".join(note for table in TABLES.values() for note in table.notes)
+    assert notes.count("hosen") > 10

@@ -1,0 +1,129 @@
+"""A table is a list of configs by their hash, each with the cells it serves."""
+
+import json
+
+import pytest
+
+from noiseproof.papers import get
+from noiseproof.papers.filling import Runs
+from noiseproof.papers.manifest import Manifest
+from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan
+from noiseproof.papers.plan_words import to_markdown
+from noiseproof.train import Config
+
+
+def roles(planned):
+    return sorted(role for run in planned.values() for *_, role in run.cells)
+
+
+def test_cells_share_runs():
+    table = get("imae.table6").select(["ResNet-20 · CCE"], ["symmetric 0.4"])
+    planned = plan(table)
+    assert len(table.cells) == 5
+    assert len(planned) == 3
+    assert {run.config.seed for run in planned.values()} == {0, 1, 2}
+    assert all(len(run.cells) == 5 for run in planned.values())
+
+
+def test_tables_share_runs():
+    first, second = plan(get("imae.table6")), plan(get("questions.saturation"))
+    shared = set(first) & set(second)
+    assert {first[key].config.loss for key in shared} == {"imae(T=0.5)", "imae(T=8.0)"}
+    assert len(shared) == 9
+    assert len(second) == 27
+
+
+def test_a_difference_needs_the_runs_it_is_a_difference_to():
+    planned = plan(get("curriculum.table5").select(["MAE"], ["symmetric 0.4 · diff"]))
+    assert roles(planned) == [BASELINE] * 5 + [OWN] * 5
+    assert {run.config.noise for run in planned.values()} == {None, "symmetric(0.4)"}
+
+
+def test_a_retrained_number_needs_two_runs_in_order():
+    planned = plan(get("gr.table11").select(["GR"], ["symmetric 0.2 · retrained %"], seeds=1))
+    (first, one), (second, two) = planned.items()
+    assert (roles({0: one}), roles({0: two})) == ([FIRST], [RELABELLED])
+    assert (two.relabel_of, second) == (first, f"{first}-relabelled")
+    assert two.folder == f"{one.folder}-relabelled"
+
+
+def test_a_hash_is_of_what_is_learned_and_of_nothing_else():
+    assert config_hash(Config(loss="mae", out="somewhere", device="cuda")) == config_hash(Config(loss="mae"))
+    assert config_hash(Config(loss="mae")) != config_hash(Config(loss="mae", seed=1))
+    assert config_hash(Config(loss="mae")) != config_hash(Config(loss="ce"))
+
+
+def test_fewer_epochs_move_the_schedule_along():
+    table = get("imae.table6").select(["ResNet-20 · CCE"], ["clean · final %"], seeds=1)
+    [run] = plan(table, Changes(epochs=2, precision="bf16")).values()
+    assert (run.config.epochs, run.config.iterations, run.config.precision) == (2, None, "bf16")
+    factor = 2 / (100_000 / 391)
+    moved = ",".join(str(round(time * factor)) for time in (32_000, 48_000))
+    assert run.config.schedule == f"step(milestones='{moved}', by='iteration')"
+
+
+def test_a_manifest_is_read_back_and_added_to(tmp_path, table_of):
+    one, two = {"loss": "ce"}, {"loss": "mae"}
+    planned = plan(table_of(("ce", "a", one)))
+    manifest = Manifest(tmp_path)
+    manifest.add("mine.table1", Changes(), planned)
+    manifest.write()
+    again = Manifest(tmp_path)
+    again.add("mine.table1", Changes(), plan(table_of(("ce", "a", one), ("ce", "b", one), ("mae", "a", two))))
+    again.write()
+    found = Manifest(tmp_path)
+    assert len(found.runs) == 2
+    assert [run["folder"] for _, run in found.of_cell("mine.table1", "ce", "b")] == [
+        run.folder for run in planned.values()
+    ]
+
+
+def test_a_folder_does_not_mix_recipes(tmp_path, table_of):
+    table = table_of(("ce", "a", {"loss": "ce"}))
+    manifest = Manifest(tmp_path)
+    manifest.add(table.name, Changes(epochs=2), plan(table))
+    with pytest.raises(ValueError, match=r"has runs of mine.table1 with epochs=2, not with that"):
+        manifest.add(table.name, Changes(), plan(table))
+
+
+@pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "runs/../../x"])
+def test_a_manifest_that_points_elsewhere_is_refused(tmp_path, folder):
+    run = {"folder": folder, "config": {}, "cells": []}
+    (tmp_path / "manifest.json").write_text(json.dumps({"tables": {}, "runs": {"a": run}}))
+    with pytest.raises(ValueError, match="lies elsewhere"):
+        Manifest(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"tables": {}, "runs": {"a": 1}}'])
+def test_a_broken_manifest_is_named(tmp_path, content):
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(ValueError, match=r"manifest.json is no manifest of tables"):
+        Manifest(tmp_path)
+
+
+def test_a_plan_in_words_names_every_cell_and_run():
+    table = get("curriculum.table5").select(["CE", "MAE"], ["clean", "human 0.4"])
+    words = to_markdown(table)
+    for key in plan(table):
+        assert f"| {key} |" in words
+    assert words.count("| CE |") == 3
+    assert "| CE | human 0.4 · diff | -28.51 | best of seeds 0-4, final, less that of clean labels |" in words
+    assert "6 cells, 20 runs." in words
+    assert "Not as in the paper: epochs=3." in to_markdown(table, Changes(epochs=3))
+
+
+def test_a_table_without_runs_has_no_plan():
+    with pytest.raises(ValueError, match=r"nal.table1 has no cell that can be run"):
+        to_markdown(get("nal.table1"))
+
+
+def test_rows_and_columns_are_chosen_by_name_part_and_pattern():
+    table = get("sl.table1")
+    assert table.select(["CE"]).rows == table.select(["* · CE"]).rows
+    assert table.select(["mnist · 4-layer cnn · ce"], ["clean"]).rows == ["MNIST · 4-layer CNN · CE"]
+    with pytest.raises(ValueError, match=r"sl.table1 has no row 'GCEE', did you mean 'GCE'"):
+        table.select(["GCEE"])
+    with pytest.raises(ValueError, match=r"sl.table1 has no column 'symmetric 0.5'"):
+        table.select([], ["symmetric 0.5"])
+    few = table.select(["CE"], seeds=2)
+    assert {cell.filling.seeds for cell in few.cells if isinstance(cell.filling, Runs)} == {(0, 1)}

@@ -1,0 +1,146 @@
+"""The runs of a table: finished ones are kept, stopped ones go on, failed ones do not stop the rest."""
+
+import json
+
+import pytest
+from stopping import StopAt, contents
+
+from noiseproof.dynamics import RunFolder
+from noiseproof.papers import compare, run
+from noiseproof.papers.filling import BEST, Missing, Quoted, Runs
+from noiseproof.papers.plan import Changes, plan, with_folder
+from noiseproof.train import Interrupted, RunExistsError, fit
+
+
+def results(folder):
+    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("runs/*/result.json")}
+
+
+def finals(folder, table, **settings):
+    """Final test accuracies of the runs with these settings, in percent."""
+    found = [RunFolder(with_folder(one, folder).out) for one in plan(table).values()]
+    mine = [one for one in found if all(one.settings[name] == value for name, value in settings.items())]
+    return [100 * one.result["final_test_accuracy"] for one in mine]
+
+
+def test_the_mean_over_seeds_beside_the_printed_number(tmp_path, table_of, tiny):
+    table = table_of(("mae", "clean", Runs({**tiny, "loss": "mae"}, (0, 1))))
+    [entry] = run(table, out=tmp_path, jobs=1).entries
+    one, two = finals(tmp_path, table)
+    assert entry.ours == pytest.approx((one + two) / 2)
+    assert entry.std == pytest.approx(abs(one - two) / 2**0.5)
+    assert entry.difference == pytest.approx(entry.ours - 90)
+    assert entry.deviations == pytest.approx(entry.difference / (entry.std**2 + 0.5**2) ** 0.5)
+    assert (entry.finished, entry.wanted, entry.state) == (2, 2, "finished")
+
+
+def test_finished_runs_are_kept_and_more_can_be_asked_for(tmp_path, table_of):
+    first = table_of(("ce", "a", {"loss": "ce"}))
+    run(first, out=tmp_path, jobs=1)
+    before = results(tmp_path)
+    more = table_of(("ce", "a", {"loss": "ce"}), ("mae", "a", {"loss": "mae"}))
+    found = run(more, out=tmp_path, jobs=1)
+    after = results(tmp_path)
+    assert (len(before), len(after)) == (1, 2)
+    assert {name: after[name] for name in before} == before
+    assert [entry.finished for entry in found.entries] == [1, 1]
+
+
+def test_a_run_that_fails_is_told_and_does_not_stop_the_rest(tmp_path, table_of):
+    broken = {"loss": "ce", "lr": 1e30, "momentum": 0.0, "epochs": 3}
+    found = run(table_of(("broken", "a", broken), ("mae", "a", {"loss": "mae"})), out=tmp_path, jobs=1)
+    bad, good = found.entries
+    assert (bad.ours, bad.state, good.state) == (None, "1 failed", "finished")
+    [problem] = found.problems
+    assert "NonFiniteError" in problem
+    assert compare(found.table, out=tmp_path).problems == [problem]
+
+
+def test_a_run_that_was_stopped_goes_on_from_where_it_was(tmp_path, table_of):
+    table = table_of(("ce", "a", {"loss": "ce", "epochs": 3, "batch_size": 64}))
+    [planned] = plan(table).values()
+    config = with_folder(planned, tmp_path)
+    with pytest.raises(Interrupted):
+        fit(config, watcher=StopAt(30))
+    assert compare(table, out=tmp_path).entries[0].state == "not run"
+    run(table, out=tmp_path, jobs=1)
+    fit(config.replace(out=str(tmp_path / "unbroken")))
+    assert contents(tmp_path / planned.folder) == contents(tmp_path / "unbroken")
+
+
+def test_a_folder_of_another_config_is_not_taken_for_ours(tmp_path, table_of):
+    table = table_of(("ce", "a", {"loss": "ce"}))
+    [planned] = plan(table).values()
+    fit(with_folder(planned, tmp_path).replace(loss="mae"))
+    with pytest.raises(RunExistsError, match="is a run of another config"):
+        run(table, out=tmp_path, jobs=1)
+
+
+def test_the_best_run_gives_all_numbers_and_differences_are_between_best_runs(tmp_path, table_of, tiny):
+    clean, noisy = {**tiny, "loss": "ce"}, {**tiny, "loss": "ce", "noise": "symmetric(0.4)"}
+    table = table_of(
+        ("ce", "clean", Runs(clean, (0, 1), pick=BEST)),
+        ("ce", "diff", Runs(noisy, (0, 1), pick=BEST, baseline=clean), "diff_vs_clean_accuracy_pp"),
+        ("ce", "snr", Runs(noisy, (0, 1), pick=BEST), "snr"),
+    )
+    first, difference, snr = run(table, out=tmp_path, jobs=1).entries
+    assert first.ours == max(finals(tmp_path, table, noise=None))
+    best = max(finals(tmp_path, table, noise="symmetric(0.4)"))
+    assert difference.ours == pytest.approx(best - first.ours)
+    folders = [RunFolder(path.parent) for path in tmp_path.glob("runs/*/result.json")]
+    noisy_runs = [one for one in folders if one.settings["noise"]]
+    [chosen] = [one for one in noisy_runs if 100 * one.result["final_test_accuracy"] == best]
+    assert snr.ours == chosen.result["snr"]
+    assert len(results(tmp_path)) == 4
+
+
+def test_a_second_run_learns_what_the_first_predicts(tmp_path, table_of, tiny):
+    settings = {**tiny, "loss": "ce", "noise": "symmetric(0.4)", "epochs": 3}
+    metric = "test_accuracy_after_label_correction_retrain_%"
+    table = table_of(("gr", "retrained", Runs(settings, (0,), relabel=True), metric))
+    [entry] = run(table, out=tmp_path, jobs=1).entries
+    assert entry.state == "finished"
+    [second] = [RunFolder(path.parent) for path in tmp_path.glob("runs/*-relabelled/result.json")]
+    [first] = [RunFolder(tmp_path / "runs" / second.name.removesuffix("-relabelled"))]
+    predicted = first.outputs["train_probability"].argmax(1)
+    assert (second.record.label == predicted).all()
+    assert (second.record.clean_label == first.record.clean_label).all()
+    assert entry.ours == 100 * second.result["final_test_accuracy"]
+    before = results(tmp_path)
+    run(table, out=tmp_path, jobs=1)
+    assert results(tmp_path) == before
+
+
+def test_what_cannot_be_run_says_why(tmp_path, table_of):
+    nothing = table_of(("a", "x", Missing("no such data")), ("b", "x", Quoted("Somebody, 2018")))
+    with pytest.raises(ValueError, match="no cell that can be run: Somebody, 2018; no such data"):
+        run(nothing, out=tmp_path)
+    assert [entry.state for entry in compare(nothing, out=tmp_path).entries] == ["not runnable", "quoted"]
+
+
+def test_the_manifest_is_there_before_the_first_run_ends(tmp_path, table_of):
+    table = table_of(("ce", "a", {"loss": "ce"}))
+    with pytest.raises(ValueError, match="unknown engine 'rya': choose 'local' or 'ray'"):
+        run(table, out=tmp_path, engine="rya")
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    [(key, entry)] = manifest["runs"].items()
+    assert entry["folder"].endswith(key)
+    assert entry["config"]["loss"] == "ce"
+    assert manifest["tables"] == {"mine.table1": {"epochs": None, "precision": None}}
+
+
+def test_shortened_runs_are_named_as_such(tmp_path, table_of):
+    table = table_of(("ce", "a", {"loss": "ce", "epochs": 5}))
+    found = run(table, out=tmp_path, jobs=1, changes=Changes(epochs=1))
+    assert found.changes == "epochs=1"
+    [path] = tmp_path.glob("runs/*/metrics.jsonl")
+    assert path.read_text().count("\n") == 1
+
+
+def test_public_names_are_functions_whatever_was_imported_before():
+    import noiseproof.papers
+    import noiseproof.papers.comparing
+    import noiseproof.papers.running
+
+    for name in noiseproof.papers.__all__:
+        assert type(getattr(noiseproof.papers, name)).__name__ != "module", name
