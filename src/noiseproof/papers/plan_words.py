@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sized
 from typing import Any
 
-from .description import runs_of
 from .filling import BEST, Runs
 from .metrics import METRICS
 from .outcome import as_markdown, escaped
@@ -27,15 +26,15 @@ def to_markdown(table: Table, changes: Changes = Changes()) -> str:
     if not planned:
         raise ValueError(f"{table.name} has no cell that can be run")
     changed = f" Not as in the paper: {changes.words()}." if changes.words() else ""
-    common, _ = runs_of(table)
+    common, apart = _settings(table, changes, planned)
     digits = decimals(table)
     cells = [[cell.row, cell.column, printed(cell, digits), _ours(cell)] for cell in runnable]
     parts = [
         f"## {escaped(f'{table.name}: {table.title}')}",
-        f"{len(runnable)} cells, {len(planned)} runs.{changed}",
+        f"{_count(runnable, 'cell')}, {_count(planned, 'run')}.{changed}",
         as_markdown([CELLS, *cells]),
         "All runs: " + ", ".join(f"{name} `{value}`" for name, value in common.items()) + ".",
-        as_markdown(_runs(planned, common)),
+        as_markdown(apart),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -54,11 +53,19 @@ def _ours(cell: Cell) -> str:
     return ", ".join(words)
 
 
-def _runs(planned: Mapping[str, Planned], common: Mapping[str, Any]) -> list[Sequence[str]]:
-    default = next(iter(planned.values())).config.to_dict()
-    settings = [one.config.to_dict() for one in planned.values()]
-    varying = [
-        name for name in default if name not in common and len({str(one[name]) for one in settings}) > 1
-    ]
-    rows = [[key, *(str(one[name]) for name in varying)] for key, one in zip(planned, settings, strict=True)]
-    return [["run", *varying], *rows]
+def _settings(
+    table: Table, changes: Changes, planned: Mapping[str, Planned]
+) -> tuple[dict[str, Any], list[list[str]]]:
+    """What all runs have in common, and a row for each with what sets it apart."""
+    fillings = [cell.filling for cell in table.cells if isinstance(cell.filling, Runs)]
+    named = {name for filling in fillings for name in changes.apply(filling.settings)}
+    found = {key: run.config.to_dict() for key, run in planned.items()}
+    first = next(iter(found.values()))
+    varying = [name for name in first if any(one[name] != first[name] for one in found.values())]
+    common = {name: first[name] for name in first if name in named and name not in varying}
+    rows = [[key, *(str(one[name]) for name in varying)] for key, one in found.items()]
+    return common, [["run", *varying], *rows]
+
+
+def _count(things: Sized, word: str) -> str:
+    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"

@@ -12,13 +12,13 @@ from .table import Cell, Table
 
 SATURATIONS = {"never": "None", "at 17.33": "", "at 6.24": "6.24"}
 """Where the emphasis ends: as printed, where float32 rounds p to 1 (the default), where bfloat16 does."""
-NETWORK = "ResNet-20 · "
 
 
 def _saturations() -> Iterator[Cell]:
-    for cell in imae.TABLES["imae.table6"].cells:
-        if cell.row == f"{NETWORK}IMAE" and isinstance(cell.filling, Runs):
-            for words, value in SATURATIONS.items():
+    cells = [cell for cell in imae.TABLES["imae.table6"].cells if cell.row == "ResNet-20 · IMAE"]
+    for words, value in SATURATIONS.items():
+        for cell in cells:
+            if isinstance(cell.filling, Runs):
                 loss = str(cell.filling.settings["loss"])
                 ending = f"{loss[:-1]}, saturation={value})" if value else loss
                 filling = replace(cell.filling, settings={**cell.filling.settings, "loss": ending})
