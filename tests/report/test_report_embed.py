@@ -6,12 +6,13 @@ from xml.etree import ElementTree
 import pytest
 
 from noiseproof.report.embed import LARGEST, embed
-from noiseproof.report.palette import CLEAN, legend, new_axes
+from noiseproof.report.palette import CLEAN, FAINT, legend, new_axes
 
 
 def small(text="title", points=3):
     ax = new_axes(None, 3, 2)
     ax.plot(range(points), [(7 * k) % 11 for k in range(points)], color=CLEAN, label="line")
+    ax.axhline(0, color=FAINT)
     ax.set_title(text)
     legend(ax)
     return ax
@@ -45,6 +46,7 @@ def test_colours_follow_the_page():
     assert "stroke: currentColor" in text
     assert f"var(--clean, {CLEAN})" in text
     assert CLEAN.lower() not in text
+    assert f"var(--faint, {FAINT})" in text
     assert "#ffffff" not in text
 
 

@@ -6,7 +6,7 @@ import pytest
 from small_runs import SETTINGS, metrics_of, write_run
 
 from noiseproof import report
-from noiseproof.report.comparison_words import compare, title_of, winner
+from noiseproof.report.comparison_words import common, compare, title_of, winner
 from noiseproof.report.evidence import Evidence
 from noiseproof.report.facts import facts_of, mean_of
 from noiseproof.report.groups import groups_of
@@ -61,6 +61,17 @@ def test_the_title_counts_seeds_where_all_have_as_many(runs):
     both = runs({"loss": "a", "seed": 0}, {"loss": "a", "seed": 1}, {"loss": "b", "seed": 0})
     assert title_of(groups_of(both)) == "2 experiments compared"
     assert title_of(groups_of(both[:2])) == "1 experiment compared, 2 seeds each"
+
+
+def test_only_what_is_the_same_is_said_of_all(runs):
+    told = common(groups_of(runs({"loss": "a"}, {"loss": "b"})))
+    assert (
+        told == "All were trained on digits with noise symmetric(0.3), with the network mlp, for 12 epochs."
+    )
+    told = common(groups_of(runs({"noise": None, "model": "a"}, {"noise": None, "model": "b"})))
+    assert told == "All were trained on digits, for 12 epochs."
+    assert common(groups_of(runs({"data": "a"}, {"data": "b"}))) == ""
+    assert common(groups_of([Evidence(RECORD), Evidence(RECORD)])) == ""
 
 
 def with_test(final, **changes):

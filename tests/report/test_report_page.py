@@ -190,3 +190,22 @@ def test_nothing_hangs_over_the_edge(browser, page, comparison, width, tmp_path)
         dom = browser.run(copy, f"--window-size={width},800", "--dump-dom")
         wide, window = map(int, re.search(r"<title>(\d+) (\d+)</title>", dom).groups())
         assert wide <= window
+
+
+FOCUS = """<script>
+const all = [...document.querySelectorAll("a[href], summary, [tabindex='0']")];
+const stops = all.filter(e => e.checkVisibility());
+const rings = stops.map(e => { e.focus(); const s = getComputedStyle(e);
+  return document.activeElement === e && s.outlineStyle === "solid" && parseFloat(s.outlineWidth) >= 2; });
+document.title = rings.filter(Boolean).length + " " + rings.length;
+</script></body>"""
+
+
+def test_every_stop_of_the_keyboard_shows_where_it_is(browser, page, comparison, tmp_path):
+    for path in (page, comparison):
+        copy = tmp_path / path.name
+        text = path.read_text(encoding="utf-8").replace("Content-Security-Policy", "none")
+        copy.write_text(text.replace("</body>", FOCUS), encoding="utf-8")
+        ringed, stops = re.search(r"<title>(\d+) (\d+)</title>", browser.dom(copy)).groups()
+        assert ringed == stops
+        assert int(stops) >= 8

@@ -9,7 +9,7 @@ from .. import __version__
 from ..atomic import write_text
 from ..data import LabelledData
 from .comparison_folder import runs_in
-from .comparison_words import compare, title_of, winner
+from .comparison_words import common, compare, title_of, winner
 from .evidence import Evidence, Source
 from .facts import facts_of, mean_of
 from .groups import Group, groups_of
@@ -74,7 +74,7 @@ def comparison_page(runs: Sequence[Evidence], data: LabelledData | str | None = 
     return render(
         "comparison.html",
         title=title_of(groups),
-        sentences=compare(groups, means),
+        sentences=[common(groups), *compare(groups, means)],
         pictures=arranged(show(COMPARISON_PICTURES, runs, word=word)),
         ridges=arranged([_ridge(group, number) for number, group in enumerate(groups[:MOST_RIDGES])]),
         verdicts=[(name, verdict(fact)) for name, fact in zip(names, means, strict=True)],

@@ -29,6 +29,24 @@ def winner(means: Sequence[Facts]) -> int:
     return min(range(len(means)), key=lambda place: 1.0 if (m := means[place].memorised) is None else m)
 
 
+def common(groups: Sequence[Group]) -> str:
+    """What all were trained on, as far as it is the same; empty where nothing is."""
+    settings = [run.settings for group in groups for run in group.runs]
+    same = {
+        name: value
+        for name in ("data", "noise", "model", "epochs")
+        if (value := settings[0].get(name)) is not None
+        and all(other.get(name) == value for other in settings)
+    }
+    if "data" not in same:
+        return ""
+    words = f"All were trained on {same['data']}"
+    words += f" with noise {same['noise']}" if "noise" in same else ""
+    words += f", with the network {same['model']}" if "model" in same else ""
+    words += f", for {same['epochs']} epochs" if "epochs" in same else ""
+    return shown(f"{words}.", 400)
+
+
 def compare(groups: Sequence[Group], means: Sequence[Facts]) -> list[str]:
     """The differences in words: who ends best, who memorises most."""
     named = list(zip([shown(group.name, 80) for group in groups], means, strict=True))

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from .palette import CLEAN, INK, PAPER, RECOVERED, SUSPECTED, WRONG
+from .palette import CLEAN, FAINT, INK, PAPER, RECOVERED, SUSPECTED, WRONG
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 LARGEST = 250_000
 """Characters of SVG; above it a figure becomes a PNG."""
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
-NAMES = {CLEAN: "clean", WRONG: "wrong", RECOVERED: "recovered", SUSPECTED: "suspected", PAPER: "paper"}
+NAMES = {CLEAN: "clean", WRONG: "wrong", RECOVERED: "recovered", SUSPECTED: "suspected"} | {
+    FAINT: "faint",
+    PAPER: "paper",
+}
 ON_PAGE = {colour.lower(): f"var(--{name}, {colour})" for colour, name in NAMES.items()} | {
     INK: "currentColor"
 }

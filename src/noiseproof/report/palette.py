@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CLEAN, WRONG, RECOVERED, SUSPECTED = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-INK, FAINT, PAPER = "#000000", "#808080", "#fefefe"
-"""Writing, what stays behind it (half grey is readable on white and on black), and the page."""
+INK, FAINT, PAPER = "#000000", "#6e6e6e", "#fefefe"
+"""Writing, what stays behind it, and the page."""
 CLEAN_LINE: dict[str, Any] = {"color": CLEAN, "linestyle": "-", "linewidth": 1.8}
 WRONG_LINE: dict[str, Any] = {"color": WRONG, "linestyle": "--", "linewidth": 1.8}
 SUSPECTED_LINE: dict[str, Any] = {"color": SUSPECTED, "linestyle": "--", "linewidth": 1.8}
