@@ -1,0 +1,159 @@
+import json
+import re
+
+import pytest
+
+from noiseproof.papers.tables import PRINTED, TABLES
+
+NUMBER = re.compile(r"-?\d+\.\d+")
+
+
+@pytest.fixture
+def run(shell, tmp_path, monkeypatch):
+    """The smallest cell that can be run on data the package brings along."""
+    from dataclasses import replace
+
+    from noiseproof.papers import tables
+
+    quick = {"data": "digits", "model": "mlp(hidden=8)", "batch_size": 512, "epochs": 2}
+    table = TABLES["sl.table1"].select(["MNIST · 4-layer CNN · CE", "MNIST · 4-layer CNN · SL"], ["clean"])
+    cells = []
+    for cell in table.cells:
+        settings = quick | {"loss": cell.filling.settings["loss"]}
+        cells.append(replace(cell, filling=replace(cell.filling, settings=settings)))
+    monkeypatch.setitem(tables.TABLES, "sl.table1", replace(table, cells=tuple(cells)))
+
+    def command(verb, *options):
+        return shell("papers", verb, "sl.table1", "--out", tmp_path / "runs", *options)
+
+    return command
+
+
+def test_ls_names_all_tables_and_counts_all_numbers(shell):
+    code, out, err = shell("papers", "ls")
+    assert (code, err) == (0, "")
+    assert all(f"│ {name} " in out for name in TABLES)
+    [last] = [line for line in out.splitlines() if "all printed" in line]
+    counts = [int(word) for word in last.split("│")[2:7] if word.strip()]
+    assert counts[0] == sum(counts[1:]) == 1100
+    found = json.loads(shell("papers", "ls", "--json")[1])
+    assert [table["table"] for table in found] == list(TABLES)
+
+
+def test_ls_does_not_need_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from noiseproof.papers.tables import TABLES; from noiseproof.papers import description;"
+        " [description.blocks(t) for t in TABLES.values()]; assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
+
+
+@pytest.mark.parametrize("name", ["gr.table3", "imae.table3", "sl.table1", "nal.table2", "curriculum.table5"])
+def test_show_prints_every_number(shell, name):
+    code, out, _ = shell("papers", "show", name)
+    assert code == 0
+    table = PRINTED[name]
+    printed = [cell.printed for cell in table.cells if isinstance(cell.printed, float)]
+    on_screen = [float(number) for number in NUMBER.findall(out)]
+    for value in set(printed):
+        assert on_screen.count(value) >= printed.count(value), value
+    for note in table.notes:
+        assert f"- {note}" in out
+
+
+def test_show_as_json_has_every_number(shell):
+    found = json.loads(shell("papers", "show", "curriculum.table3", "--json")[1])
+    assert [cell["printed"] for cell in found["cells"]] == [
+        cell.printed for cell in PRINTED["curriculum.table3"].cells
+    ]
+    quoted = [cell for cell in found["cells"] if cell["state"] == "quoted"]
+    assert len(quoted) == 16
+    assert all("Zhou et al." in cell["source"] for cell in quoted)
+
+
+def test_plan_runs_nothing(shell, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = shell("papers", "plan", "gr.table8", "--rows", "GR", "--epochs", 3)
+    assert code == 0
+    assert out.startswith("## gr.table8: ")
+    assert "Not as in the paper: epochs=3." in out
+    assert not list(tmp_path.iterdir())
+
+
+def test_run_and_compare_in_four_forms(run, tmp_path):
+    md, html = tmp_path / "table.md", tmp_path / "table.html"
+    code, out, err = run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1, "--md", md, "--html", html)
+    assert code == 0, err
+    assert "not as in the paper: epochs=1" in out
+    _, told, _ = run("compare", "--json")
+    cells = json.loads(told)["cells"]
+    assert [cell["state"] for cell in cells] == ["finished", "finished"]
+    for cell in cells:
+        shown = f"{cell['ours']:.3f}"
+        assert cell["difference"] == pytest.approx(cell["ours"] - cell["printed"])
+        assert shown in out
+        assert f" {shown} |" in md.read_text()
+        assert f">{shown}</td>" in html.read_text()
+    again = run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1)
+    assert again[0] == 0
+    assert again[2].splitlines()[0] == "2 of 2 runs are finished already"
+
+
+def test_a_failed_run_ends_with_code_1_and_its_reason(run, monkeypatch):
+    from dataclasses import replace
+
+    from noiseproof.papers import tables
+
+    table = tables.TABLES["sl.table1"]
+    first, *rest = table.cells
+    broken = replace(first.filling, settings={**first.filling.settings, "lr": 1e30, "momentum": 0.0})
+    cells = (replace(first, filling=broken), *rest)
+    monkeypatch.setitem(tables.TABLES, "sl.table1", replace(table, cells=cells))
+    code, out, err = run("run", "--seeds", 1, "--epochs", 3, "--jobs", 1, "--quiet", "--json")
+    assert code == 1
+    assert [cell["state"] for cell in json.loads(out)["cells"]] == ["1 failed", "finished"]
+    reason, hint = err.splitlines()
+    assert "NonFiniteError" in reason
+    assert hint == "noiseproof: the same command tries the failed runs again"
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["show", "gr.table99"], "unknown table 'gr.table99'"),
+        (["show", "gr.table3", "--rows", "XX"], "gr.table3 has no row 'XX'"),
+        (["run", "nal.table1"], "nal.table1 has no cell that can be run: a fact of a dataset"),
+        (["plan", "nal.table1"], "nal.table1 has no cell that can be run"),
+        (["run", "gr.table8", "--engine", "slurm", "--epochs", "1"], "unknown engine 'slurm'"),
+        (["figure", "gr.figure99"], "unknown figure 'gr.figure99'"),
+        (["figure", "gr.figure2"], "to train them: noiseproof papers run gr.table3"),
+        (["figure", "gr.figure1a", "--out", "a.html"], "a figure is a .png, .pdf or .svg file"),
+        (["figure", "sl.figure1", "nowhere"], "nowhere"),
+    ],
+)
+def test_mistakes_end_in_one_line(shell, words, part, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = shell("papers", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert part in err
+
+
+def test_figure_draws_a_formula(shell, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = shell("papers", "figure", "imae.figure1")
+    assert (code, out) == (0, "wrote imae.figure1.png\n")
+    assert (tmp_path / "imae.figure1.png").read_bytes().startswith(b"\x89PNG")
+    listed = shell("papers", "figure")[1]
+    assert "imae.figure1 " in listed
+    assert "nal.figure11" in listed
+
+
+def test_figure_draws_runs(shell, run, tmp_path):
+    assert run("run", "--seeds", 1, "--jobs", 1, "--quiet")[0] == 0
+    folders = sorted((tmp_path / "runs" / "runs").iterdir())
+    code, out, err = shell("papers", "figure", "sl.figure1", *folders, "--out", tmp_path / "figure.svg")
+    assert code == 0, err
+    assert (tmp_path / "figure.svg").read_text().count("<svg") == 1

@@ -1,0 +1,114 @@
+"""Figures that plot runs: each is drawn from runs that are named, or from those of a table."""
+
+import pytest
+from matplotlib.figure import Figure
+from small_runs import SETTINGS, write_run
+
+from noiseproof.papers import FIGURES, RUN_FIGURES, draw, get, run
+from noiseproof.papers.run_curves import plot_relative_update_scales, plot_train_accuracy
+from noiseproof.report import NothingToShow, example_record
+
+NEEDS_TAU = {"nal.figure11"}
+NEEDS_IMAGES = {"gr.figure3", "imae.figure9"}
+FORMULA_OR_DRAWN = {"gr": 10, "imae": 10, "sl": 9, "nal": 13, "curriculum": 10}
+"""Figures of each paper."""
+NOT_DRAWN = {"imae.figure2": "a diagram", "nal.figure12": "in figure11", "nal.figure13": "in figure11"}
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    home = tmp_path_factory.mktemp("runs")
+    runs = []
+    for number, loss in enumerate(("gr(beta=8, lam=0.5)", "gr(beta=12, lam=1)")):
+        settings = {**SETTINGS, "loss": loss, "noise": f"symmetric(0.{number + 3})"}
+        write_run(home / str(number), example_record(classes=5, seed=number), settings=settings)
+        runs.append(home / str(number))
+    return runs
+
+
+def pictures(figure):
+    return [ax for ax in figure.axes if ax.axison]
+
+
+@pytest.mark.parametrize("name", sorted(set(RUN_FIGURES) - NEEDS_TAU - NEEDS_IMAGES))
+def test_every_figure_is_drawn_from_runs_that_are_named(name, two_runs, tmp_path):
+    wanted = RUN_FIGURES[name]
+    figure = draw(name, two_runs)
+    assert isinstance(figure, Figure)
+    groups = 2 if wanted.each or wanted.by else 1
+    assert len(pictures(figure)) == len(wanted.plots) * groups
+    for ax in pictures(figure):
+        assert ax.lines or ax.patches or ax.collections or ax.images
+    figure.savefig(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 5000
+
+
+def test_what_a_run_does_not_have_is_said(two_runs):
+    with pytest.raises(NothingToShow, match="tau was not recorded"):
+        draw("nal.figure11", two_runs)
+    with pytest.raises(ValueError, match="needs the folder of at least one run"):
+        RUN_FIGURES["sl.figure1"].draw([])
+    with pytest.raises(ValueError, match=r"gr.figure1a is drawn from a formula and takes no runs"):
+        draw("gr.figure1a", two_runs)
+
+
+def test_all_figures_of_the_papers_are_there_or_accounted_for():
+    for paper, count in FORMULA_OR_DRAWN.items():
+        for number in range(1, count + 1):
+            name = f"{paper}.figure{number}"
+            found = [known for known in FIGURES if known.rstrip("abc") == name]
+            assert bool(found) != (name in NOT_DRAWN), name
+
+
+def test_the_runs_of_a_figure_are_cells_that_can_be_run():
+    for name, wanted in RUN_FIGURES.items():
+        for selection in wanted.of:
+            cells = get(selection.table).select(selection.rows, selection.columns).cells
+            assert any(cell.state == "runs" for cell in cells), (name, selection)
+
+
+def test_a_figure_finds_the_runs_of_its_table(tmp_path):
+    table = get("imae.figures").select(["T=4", "T=8", "T=16"], ["symmetric 0.4"])
+    with pytest.raises(ValueError) as caught:
+        draw("imae.figure8", out=tmp_path)
+    command = "noiseproof papers run imae.figures --rows 'T=4' --rows 'T=8' --rows 'T=16'"
+    assert f"{command} --columns 'symmetric 0.4' --seeds 1" in str(caught.value)
+    run(on_digits(table), out=tmp_path, jobs=1)
+    [ax] = pictures(draw("imae.figure8", out=tmp_path))
+    assert len(ax.lines) == 3
+    assert ax.get_ylabel() == "accuracy against true labels"
+
+
+def on_digits(table):
+    """The same cells with a network and data that are trained in a moment."""
+    from dataclasses import replace
+
+    quick = {"data": "digits", "model": "mlp(hidden=8)", "batch_size": 512, "epochs": 1}
+    cells = []
+    for cell in table.cells:
+        kept = {name: cell.filling.settings[name] for name in ("loss", "noise")}
+        cells.append(replace(cell, filling=replace(cell.filling, settings=quick | kept)))
+    return replace(table, cells=tuple(cells))
+
+
+def test_training_accuracy_is_the_share_predicted_as_labelled():
+    record = example_record()
+    [line] = plot_train_accuracy([record]).lines
+    wanted = [float((now.long() == record.label)[now >= 0].double().mean()) for now in record.prediction]
+    assert list(line.get_ydata()) == pytest.approx(wanted)
+
+
+def test_relative_update_scales_have_maximum_one(two_runs):
+    for line in plot_relative_update_scales(two_runs).lines:
+        assert max(line.get_ydata()) == 1
+
+
+def test_the_three_stages_are_those_of_the_metrics(two_runs):
+    from noiseproof.dynamics import RunFolder
+    from noiseproof.papers.run_curves import plot_class_accuracy_at_stages
+
+    lines = plot_class_accuracy_at_stages(two_runs[0]).lines
+    metrics = RunFolder(two_runs[0]).metrics
+    assert [line.get_label() for line in lines] == ["epoch 1", "epoch 5", "epoch 10"]
+    wanted = [value for value in metrics[4]["test_class_accuracy"] if value is not None]
+    assert list(lines[1].get_ydata()) == pytest.approx(wanted)
