@@ -74,6 +74,45 @@ def test_the_file_has_the_suspects_or_all(tmp_path):
     assert len(pd.read_csv(tmp_path / "all.csv")) == 60
 
 
+def write_probabilities(path, names=("cat", "dog", "[red]bird[/red]")):
+    """Out-of-sample: all but sample 1050 look like their label."""
+    rows = {"index": range(1059, 999, -1)}
+    label = [(number - 1000) % 3 for number in rows["index"]]
+    for k, name in enumerate(names):
+        doubted = [
+            (given == k) != (number == 1050) for number, given in zip(rows["index"], label, strict=True)
+        ]
+        rows[f"probability_{name}"] = [0.9 if mine else 0.05 for mine in doubted]
+    table = pd.DataFrame(rows)
+    columns = [f"probability_{name}" for name in names]
+    table[columns] = table[columns].div(table[columns].sum(axis=1), axis=0)
+    table.to_csv(path, index=False)
+
+
+def test_probabilities_of_a_file_are_listened_to(tmp_path):
+    folder = write_run(tmp_path / "a")
+    write_probabilities(tmp_path / "p.csv")
+    alone = json.loads(run(folder, "--json", "--out", tmp_path / "a.csv", "--all").stdout)
+    both = json.loads(
+        run(
+            folder, "--json", "--out", tmp_path / "b.csv", "--all", "--probabilities", tmp_path / "p.csv"
+        ).stdout
+    )
+    assert alone["suspects"] == both["suspects"] == 9
+    score = [pd.read_csv(tmp_path / f"{name}.csv").set_index("index").label_score for name in "ab"]
+    place = [list(each[each.index >= 1009].sort_values().index).index(1050) for each in score]
+    assert place[1] == 0 < place[0]
+
+
+def test_the_file_is_there_also_if_the_reader_of_the_table_goes_away(tmp_path):
+    folder, out = write_run(tmp_path / "a"), tmp_path / "s.csv"
+    code = "import sys; from noiseproof.cli.labels import app; sys.stdout.close(); app()"
+    words = ["find", str(folder), "--out", str(out)]
+    ended = subprocess.run([sys.executable, "-c", code, *words], capture_output=True)  # noqa: S603
+    assert ended.returncode != 0
+    assert len(pd.read_csv(out)) == 9
+
+
 def test_no_suspects_is_told(tmp_path):
     shown = run(write_run(tmp_path / "a", doubted=0)).stdout
     assert "0 of 60 labels" in shown
@@ -94,11 +133,20 @@ def test_many_classes_are_cut_short(tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(["nowhere"], "is no run"), (["{run}", "--out", "{run}/a.xlsx"], "must end in .csv or .parquet")],
+    [
+        (["nowhere"], "is no run"),
+        (["{run}/record"], "record is no run: expected config.json in it"),
+        (["{empty}"], "holds no record: expected samples.safetensors in it"),
+        (["{run}", "--out", "{run}/a.xlsx"], "must end in .csv or .parquet"),
+        (["{run}", "--all"], "--all needs a file: name it with --out"),
+        (["{run}", "--probabilities", "{run}/none.csv"], "No such file or directory"),
+    ],
 )
 def test_mistakes_end_in_one_line(words, message, tmp_path):
     folder = write_run(tmp_path / "a")
-    words = [word.format(run=folder) for word in words]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "config.json").write_text("{}")
+    words = [word.format(run=folder, empty=tmp_path / "empty") for word in words]
     code = "import sys; from noiseproof.cli import main, labels; "
     code += "main.app.registered_groups[:] = []; main.app.add_typer(labels.app); main.main()"
     command = [sys.executable, "-c", code, "labels", "find", *words]

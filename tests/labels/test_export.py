@@ -86,6 +86,14 @@ def test_other_endings_are_refused_and_nothing_is_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_folders_are_made_but_not_written_over(tmp_path):
+    assert labels.write(find(["a", "b"]), tmp_path / "new" / "deep" / "A.CSV") == 2
+    assert len(pd.read_csv(tmp_path / "new" / "deep" / "A.CSV")) == 2
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ValueError, match=r"folder\.csv': it is a folder, choose another name"):
+        labels.write(find(["a", "b"]), tmp_path / "folder.csv")
+
+
 def test_parquet_is_written_or_its_missing_package_named(tmp_path):
     path = tmp_path / "a.parquet"
     if importlib.util.find_spec("pyarrow") is None:

@@ -39,6 +39,14 @@ def test_epochs_that_memorise_are_not_listened_to():
     assert f1(chosen[1], wrong) > f1(everything[1], wrong) + 0.01
 
 
+def test_of_windows_that_are_as_good_the_shortest_is_chosen():
+    record, _ = made_up(epochs=40, memorises=False, spread=0.01)
+    assert labels.best_window(record) <= 12
+    late = replace(record, prediction=record.prediction.clone(), margin=record.margin.clone())
+    late.margin[:20] = torch.randn(20, 2000, generator=torch.Generator().manual_seed(0)).half()
+    assert labels.best_window(late) > 20
+
+
 def test_a_class_the_network_gave_up_is_not_suspected_as_a_whole():
     record, wrong = made_up(rate=0.2, memorises=False, given_up=(2,))
     found, score, issue = judged(record)

@@ -35,6 +35,10 @@ def find_labels(
         Path | None, typer.Option(help="Write the suspects to this .csv or .parquet file.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every sample into the file.")] = False,
+    probabilities: Annotated[
+        Path | None,
+        typer.Option(help="Listen also to out-of-sample probabilities: .csv as predict writes it, or .npy."),
+    ] = None,
     top: Annotated[int, typer.Option(min=0, help="How many of the worst to show.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
@@ -42,17 +46,29 @@ def find_labels(
     from ..labels import find, write
     from ..labels.export import check_path, with_names
 
+    if everything and out is None:
+        raise ValueError("--all needs a file: name it with --out")
     if out is not None:
         check_path(out)
-    found = find(run)
+    found = find(run) if probabilities is None else _find_with(run, probabilities)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"))
+    count = 0 if out is None else write(found, out, everything=everything)
     if as_json:
         typer.echo(json.dumps(_facts(found, worst), indent=2))
     else:
         _show(found, worst, run)
     if out is not None:
-        count = write(found, out, everything=everything)
         typer.echo(f"{count:,} samples written to {out}", err=as_json)
+
+
+def _find_with(run: Path, probabilities: Path) -> DataFrame:
+    from ..dynamics import RunFolder
+    from ..labels import find, read_probabilities
+
+    record = RunFolder(run).record
+    return find(
+        record, probabilities=read_probabilities(probabilities, record.index.numpy(), record.class_names)
+    )
 
 
 def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from .estimate import Estimate
 from .export import write
 from .find import find
+from .read import read_probabilities
 from .window import best_window
 
-__all__ = ["Estimate", "best_window", "find", "write"]
+__all__ = ["Estimate", "best_window", "find", "read_probabilities", "write"]

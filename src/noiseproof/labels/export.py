@@ -41,7 +41,7 @@ def with_names(found: DataFrame) -> DataFrame:
 
 
 def write(found: DataFrame, path: str | Path, *, everything: bool = False) -> int:
-    """The suspects of ``find``, worst first, as .csv or .parquet; returns how many.
+    """The suspects of ``find``, worst first, as .csv or .parquet; returns how many. Folders are made.
 
     Args:
         everything: all samples, not only the suspects.
@@ -49,7 +49,9 @@ def write(found: DataFrame, path: str | Path, *, everything: bool = False) -> in
     path = check_path(path)
     rows = found if everything else found[found.is_label_issue]
     table = with_names(rows.sort_values("label_score", kind="stable"))
-    content = table.to_csv(index=False).encode() if path.suffix == ".csv" else table.to_parquet(index=False)
+    as_text = path.suffix.lower() == ".csv"
+    content = table.to_csv(index=False).encode() if as_text else table.to_parquet(index=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, content)
     return len(table)
 
@@ -57,9 +59,11 @@ def write(found: DataFrame, path: str | Path, *, everything: bool = False) -> in
 def check_path(path: str | Path) -> Path:
     """The path, if a file of its kind can be written here."""
     path = Path(path)
-    if path.suffix not in (".csv", ".parquet"):
+    if path.suffix.lower() not in (".csv", ".parquet"):
         raise ValueError(f"cannot write {str(path)!r}: the name must end in .csv or .parquet")
-    if path.suffix == ".parquet":
+    if path.is_dir():
+        raise ValueError(f"cannot write {str(path)!r}: it is a folder, choose another name")
+    if path.suffix.lower() == ".parquet":
         try:
             import pyarrow  # type: ignore[import-not-found, import-untyped]  # noqa: F401
         except ImportError:

@@ -13,6 +13,8 @@ from ..dynamics.statistics.blocks import Block, blocks
 FEWEST = 5
 """Votes of fewer epochs are too noisy to choose by."""
 CHOICES = 24
+AS_GOOD = 0.99
+"""Windows with this share of the best quality are taken for equal, and the shortest is listened to."""
 
 
 def candidates(epochs: int) -> list[int]:
@@ -28,14 +30,15 @@ def candidates(epochs: int) -> list[int]:
 
 
 def best_window(record: Record) -> int:
-    r"""The number of first epochs whose mean margin says best which labels the network votes against.
+    """The number of first epochs whose mean margin says best which labels the network votes against.
 
     Chosen:
-        the number of epochs t with the largest squared correlation, over samples, of the mean margin of
-        epochs 1..t and of "some class had more votes in them than the given label". While a network learns
-        what is general, votes against a label and low margins go together; as it memorises wrong labels the
-        votes vanish and the margins close up. Robust losses never get there and keep (nearly) all epochs.
-        No clean label is used.
+        quality is the squared correlation, over samples, of the mean margin of epochs 1..t and of "some
+        class had more votes in them than the given label". While a network learns what is general, votes
+        against a label and low margins go together; as it memorises wrong labels the votes vanish and the
+        margins close up. The smallest t within 1% of the best quality is taken: what is memorised only
+        grows with time, so of two equal windows the shorter one is the safer. Robust losses never get there
+        and keep most epochs. No clean label is used.
     """
     choices = candidates(record.epochs)
     if len(choices) == 1:
@@ -44,7 +47,8 @@ def best_window(record: Record) -> int:
     for block in blocks(record, record.num_classes):
         sums += _sums(block, choices, record.num_classes)
     quality = [_squared_correlation(row) for row in sums.tolist()]
-    return choices[max(range(len(choices)), key=lambda choice: quality[choice])]
+    enough = AS_GOOD * max(quality)
+    return next(choice for choice, found in zip(choices, quality, strict=True) if found >= enough)
 
 
 def _sums(block: Block, choices: list[int], num_classes: int) -> Tensor:
