@@ -154,6 +154,6 @@ def test_figure_draws_a_formula(shell, tmp_path, monkeypatch):
 def test_figure_draws_runs(shell, run, tmp_path):
     assert run("run", "--seeds", 1, "--jobs", 1, "--quiet")[0] == 0
     folders = sorted((tmp_path / "runs" / "runs").iterdir())
-    code, out, err = shell("papers", "figure", "sl.figure1", *folders, "--out", tmp_path / "figure.svg")
+    code, _, err = shell("papers", "figure", "sl.figure1", *folders, "--out", tmp_path / "figure.svg")
     assert code == 0, err
     assert (tmp_path / "figure.svg").read_text().count("<svg") == 1

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import ray
@@ -46,15 +47,20 @@ def disturb(folder, kind, killed):
         time.sleep(0.05)
 
 
-if __name__ == "__main__":
-    folder, kind = sys.argv[1:]
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+def run_disturbed(folder, kind):
     killed = []
     threading.Thread(target=disturb, args=(folder, kind, killed), daemon=True).start()
     told = {"killed": killed, "me": os.getpid()}
     try:
         found = run(table(), out=folder, engine="ray", device="cpu")
-        told |= {"finished": [entry.finished for entry in found.entries], "problems": found.problems}
+        return told | {"finished": [entry.finished for entry in found.entries], "problems": found.problems}
     except Interrupted as stop:
-        told["stopped"] = str(stop)
+        return told | {"stopped": str(stop)}
+
+
+if __name__ == "__main__":
+    with redirect_stdout(sys.stderr):
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        told = run_disturbed(*sys.argv[1:])
+        ray.shutdown()
     json.dump(told, sys.stdout)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -32,37 +34,47 @@ def compare_with_ray(
         jobs: runs per GPU where GPUs are used, else runs per machine of this size; by default one per GPU or
             core.
     """
-    ray, watcher = connected(), watcher or ComparisonWatcher()
+    watcher, share = watcher or ComparisonWatcher(), share_of_machine(configs, jobs)
     left = [number for number, config in enumerate(configs) if not _has_result(config)]
-    watcher.begin(configs, len(configs) - len(left))
-    task = ray.remote(_train).options(max_retries=RETRIES, **share_of_machine(configs, jobs))
-    waiting = {task.remote(_everywhere(configs[number]), _environment()): number for number in left}
     problems: dict[int, str] = {}
-    try:
-        with Interruption() as interruption:
+
+    def tell(number: int, words: str | None) -> None:
+        if words is not None:
+            problems[number] = words
+        watcher.news(configs[number], "finished" if words is None else "failed", words)
+
+    with cluster() as ray, Interruption() as interruption:
+        watcher.begin(configs, len(configs) - len(left))
+        try:
+            task = ray.remote(_train).options(max_retries=RETRIES, **share)
+            waiting = {task.remote(_everywhere(configs[number]), _environment()): number for number in left}
             while waiting and interruption.received is None:
                 for done in ray.wait(list(waiting), timeout=POLL)[0]:
-                    number = waiting.pop(done)
-                    if words := _problem(ray, done):
-                        problems[number] = words
-                    watcher.news(configs[number], "failed" if words else "finished", words)
+                    tell(waiting.pop(done), _problem(ray, done))
             _stop(ray, list(waiting))
-    finally:
-        watcher.end()
+        finally:
+            watcher.end()
     if interruption.received is not None:
         raise ComparisonStopped(interruption.received, sum(map(_has_result, configs)), len(configs))
     return problems
 
 
-def connected() -> Any:
-    """The module ray, connected to a cluster."""
+@contextmanager
+def cluster() -> Iterator[Any]:
+    """The module ray, connected; a connection made here ends here. What Ray prints goes to stderr."""
     try:
         ray = importlib.import_module("ray")
     except ImportError:
         raise ValueError("--engine ray needs Ray: pip install 'noiseproof[ray]'") from None
-    if not ray.is_initialized():
-        ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
-    return ray
+    mine = not ray.is_initialized()
+    with redirect_stdout(sys.stderr):
+        if mine:
+            ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+        try:
+            yield ray
+        finally:
+            if mine:
+                ray.shutdown()
 
 
 def share_of_machine(configs: Sequence[Config], jobs: int | None) -> dict[str, float]:

@@ -61,6 +61,8 @@ class RunFigure:
     """Every run in a picture of its own; else all in one."""
     by: str = ""
     """All in one, but apart where this differs: "noise", or "lam" of the loss."""
+    size: tuple[float, float] = (5.6, 4.0)
+    """Of a picture, in inches."""
 
     def runs(self, out: Path) -> list[Path]:
         """Those a paper draws, of a folder of runs; an error that says how to train what is not there."""
@@ -79,7 +81,8 @@ class RunFigure:
         wrapped = len(self.plots) == 1 and self.each
         columns = min(COLUMNS, len(groups)) if wrapped else len(groups)
         lines = -(-len(groups) // columns) * len(self.plots)
-        figure = Figure(figsize=(5.6 * columns, 4.0 * lines + 0.4), layout="constrained")
+        width, height = self.size
+        figure = Figure(figsize=(width * columns, height * lines + 0.4), layout="constrained")
         axes = figure.subplots(lines, columns, squeeze=False)
         pictures = [(plot, name, group) for plot in self.plots for name, group in groups.items()]
         for ax, (plot, name, group) in zip(axes.flat, pictures, strict=False):

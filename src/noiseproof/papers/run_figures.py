@@ -44,7 +44,9 @@ def _ridges(losses: tuple[str, ...], *columns: str) -> RunFigure:
     of = [Selection("curriculum.table5", losses, tuple(c for c in columns if not c.startswith("asym")))]
     if len(columns) > 1:
         of.append(Selection("curriculum.figures", losses, ("asymmetric 0.4",)))
-    return _figure("Margins of right and wrong labels", (plot_margin_ridges,), *of, each=True)
+    return _figure(
+        "Margins of right and wrong labels", (plot_margin_ridges,), *of, each=True, size=(7.2, 5.4)
+    )
 
 
 def _nal_labels(number: int, which: str) -> RunFigure:
@@ -59,6 +61,11 @@ def _nal_curves(data: str, plot: Plot) -> RunFigure:
 
 def _t_curves(plot: Plot, rows: tuple[str, ...], *columns: str) -> RunFigure:
     return _figure("IMAE by T", (plot,), Selection("imae.figures", rows, columns), by="noise")
+
+
+def _sheet(table: str, noise: str) -> RunFigure:
+    of = Selection(table, ("CCE",), (noise,))
+    return _figure("Training samples", (plot_sample_sheet,), of, each=True, size=(8.4, 5.0))
 
 
 def _clean(network: str) -> RunFigure:
@@ -79,9 +86,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "gr.figure2": _figure(
         "GR by emphasis focus, ResNet-56", BOTH, Selection("gr.table3", (), _NOISY[:3]), by="noise"
     ),
-    "gr.figure3": _figure(
-        "Training samples", (plot_sample_sheet,), Selection("gr.table3", ("CCE",), _NOISY[1:2]), each=True
-    ),
+    "gr.figure3": _sheet("gr.table3", "symmetric 0.4"),
     "gr.figure4": _clean("ResNet-20"),
     "gr.figure5": _clean("ResNet-56"),
     "gr.figure6": _figure("GR by emphasis focus, 80%", BOTH, Selection("gr.table3", (), _NOISY[3:])),
@@ -97,9 +102,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "imae.figure6": _t_curves(plot_test_accuracy, (), "clean", "symmetric 0.4"),
     "imae.figure7": _t_curves(plot_train_accuracy, (), "clean", "symmetric 0.4"),
     "imae.figure8": _t_curves(plot_intact_accuracy, ("T=4", "T=8", "T=16"), "symmetric 0.4"),
-    "imae.figure9": _figure(
-        "Training samples", (plot_sample_sheet,), Selection("imae.table1", ("CCE",)), each=True
-    ),
+    "imae.figure9": _sheet("imae.table1", "symmetric 0.4"),
     "imae.figure10": _figure(
         "Subsets, 80%", (plot_subset_accuracy,), Selection("imae.table6", (), ("symmetric 0.8",)), each=True
     ),
