@@ -25,7 +25,7 @@ VISIT = st.one_of(st.none(), st.tuples(st.integers(-40, 40), st.integers(0, CLAS
 
 
 def make(histories, labels):
-    """A record of samples whose visits are (margin, prediction) or None, with columns of methods made of them."""
+    """A record of samples whose visits are (margin, prediction) or None, with columns made of these."""
     margin = [[math.nan if v is None else v[0] / 4 for v in history] for history in histories]
     prediction = [[-1 if v is None else v[1] for v in history] for history in histories]
     names = tuple("abc")
