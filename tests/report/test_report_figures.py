@@ -297,6 +297,16 @@ def test_runs_of_one_loss_differ_by_dash_and_name(tmp_path):
     assert lines[0].get_linestyle() != lines[1].get_linestyle()
 
 
+@pytest.mark.parametrize("epochs", [1, 2, 4, 12, 300])
+def test_epochs_are_whole_numbers(epochs, tmp_path):
+    record = report.example_record(20, epochs)
+    run = write_run(tmp_path / "run", record, metrics=metrics_of(record) if epochs > 4 else [])
+    for plot in (report.plot_subset_accuracy, report.plot_emphasis_share):
+        ticks = plot(run).get_xticks()
+        assert len(ticks)
+        assert all(tick == round(tick) for tick in ticks)
+
+
 def test_very_many_runs_do_not_break_the_page():
     ax = report.plot_memorised([report.example_record(20, 2)] * 60)
     assert len(ax.get_legend().get_texts()) == 12

@@ -96,6 +96,14 @@ def test_the_verdict_names_what_happened(changes, expected):
     assert expected in verdict(dataclasses.replace(facts, **changes))
 
 
+def test_a_network_that_learned_little_is_no_judge():
+    evidence = Evidence(ten_samples(), loss="ce")
+    facts = dataclasses.replace(facts_of(evidence), suspects=3)
+    for fitted, expected in ((0.3, True), (0.95, False)):
+        words = " ".join(summarise(evidence, dataclasses.replace(facts, fitted=fitted)))
+        assert ("no judge of labels" in words) == expected
+
+
 def test_a_run_with_right_labels_only():
     record = ten_samples()
     record = dataclasses.replace(record, clean_label=record.label)

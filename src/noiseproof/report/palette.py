@@ -70,6 +70,14 @@ def as_percent(ax: Axes, *, axis: str = "y") -> None:
     chosen.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
+def over_epochs(ax: Axes) -> None:
+    """Ticks at whole epochs."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
+    ax.set_xlabel("epoch")
+
+
 def name_bars(ax: Axes, names: list[str]) -> None:
     """Names below bars at 0, 1, 2, ...; slanted where they would touch."""
     slanted = len(names) > 5 and max(map(len, names)) > 5

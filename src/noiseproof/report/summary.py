@@ -25,7 +25,7 @@ def verdict(facts: Facts) -> str:
     Good is a network that fits right labels and not wrong ones. Without clean labels nobody can say more than
     how many samples are suspected.
     """
-    if facts.fitted is not None and facts.fitted < LITTLE:
+    if underfits(facts):
         return "It underfits: even labels that look right were not learned."
     if not facts.is_known:
         return f"{count(facts.suspects, 'label')} of {count(facts.samples)} look wrong."
@@ -36,6 +36,10 @@ def verdict(facts: Facts) -> str:
     if facts.fall > FALL:
         return "It began to memorise wrong labels, and test accuracy fell."
     return "It learned from the right labels and did not believe most of the wrong ones."
+
+
+def underfits(facts: Facts) -> bool:
+    return facts.fitted is not None and facts.fitted < LITTLE
 
 
 def _what(evidence: Evidence, facts: Facts) -> str:
@@ -92,6 +96,11 @@ def _gradient(facts: Facts) -> str:
 def _suspects(facts: Facts) -> str:
     if not facts.suspects:
         return "No label is suspected."
+    weak = " A network that learned so little is no judge of labels: train longer before trusting it."
+    return _found(facts) + (weak if underfits(facts) else "")
+
+
+def _found(facts: Facts) -> str:
     found = f"{count(facts.suspects, 'label')} {'is' if facts.suspects == 1 else 'are'} suspected"
     rate = f" Noise is estimated at {percent(facts.noise_rate)}." if facts.noise_rate is not None else ""
     if facts.precision is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...losses.drawing import COLOURS
 from ..evidence import Evidence, NothingToShow, Source
-from ..palette import FAINT, TEST_LINE, as_percent, legend, new_axes, plain
+from ..palette import FAINT, TEST_LINE, as_percent, legend, new_axes, over_epochs, plain
 from ..wording import drawn
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def plot_class_accuracy(run: Source, *, ax: Axes | None = None) -> Axes:
         axes.plot(*curves[number], color=colour, linestyle=dash, linewidth=1.8, label=name)
     axes.plot(*evidence.series("test_accuracy"), **TEST_LINE, label="all classes")
     axes.set_ylim(0, 1.02)
-    axes.set_xlabel("epoch")
+    over_epochs(axes)
     axes.set_ylabel("test accuracy")
     as_percent(axes)
     legend(axes, title="worst classes at the end", title_fontsize="small", alignment="left")

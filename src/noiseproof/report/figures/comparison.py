@@ -11,7 +11,7 @@ import torch
 from ...losses.drawing import DASHES
 from ..evidence import Evidence, NothingToShow, Source
 from ..groups import Group, groups_of
-from ..palette import as_percent, legend, loss_lines, new_axes, plain
+from ..palette import as_percent, legend, loss_lines, new_axes, over_epochs, plain
 from ..wording import drawn
 from .hills import draw_rows, span_of, split
 from .subset_accuracy import subset_curves
@@ -115,7 +115,7 @@ def _draw_seeds(ax: Axes, curves: Sequence[dict[int, float]], line: dict[str, An
 
 def _finished(ax: Axes, label: str) -> Axes:
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel("epoch")
+    over_epochs(ax)
     ax.set_ylabel(label)
     as_percent(ax)
     legend(ax)

@@ -61,7 +61,7 @@ def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
     axes.set_xlabel("variability: standard deviation of p")
     axes.set_ylabel("confidence: mean of p")
     as_percent(axes)
-    legend(axes, loc="center left", markerscale=2)
+    legend(axes, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, markerscale=2)
     return axes
 
 

@@ -55,7 +55,7 @@ def plot_detection(run: Source, *, ax: Axes | None = None) -> Axes:
     axes.set_ylabel("precision: suspects really wrong")
     as_percent(axes)
     as_percent(axes, axis="x")
-    legend(axes, loc="lower left")
+    legend(axes)
     return axes
 
 

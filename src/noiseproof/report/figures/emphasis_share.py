@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...losses import MarginLoss
 from ..evidence import Evidence, Source
-from ..palette import FAINT, SUSPECTED_LINE, WRONG_LINE, as_percent, legend, new_axes, plain
+from ..palette import FAINT, SUSPECTED_LINE, WRONG_LINE, as_percent, legend, new_axes, over_epochs, plain
 from ..wording import percent
 from .margin_ridges import emphasis_share
 
@@ -42,7 +42,7 @@ def plot_emphasis_share(run: Source, *, ax: Axes | None = None, loss: MarginLoss
     rate = float(evidence.doubted.float().mean())
     axes.axhline(rate, color=FAINT, linestyle="--", label=f"their share of the samples, {percent(rate)}")
     axes.set_ylim(0, 1)
-    axes.set_xlabel("epoch")
+    over_epochs(axes)
     axes.set_ylabel("share of the gradient")
     as_percent(axes)
     legend(axes)

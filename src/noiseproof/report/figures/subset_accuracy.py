@@ -18,6 +18,7 @@ from ..palette import (
     as_percent,
     legend,
     new_axes,
+    over_epochs,
     plain,
 )
 
@@ -50,7 +51,7 @@ def plot_subset_accuracy(run: Source, *, ax: Axes | None = None) -> Axes:
     for (name, values), line in zip(subset_curves(evidence).items(), styles, strict=False):
         axes.plot(epochs, values, **line, label=name)
     axes.set_ylim(0, 1.02)
-    axes.set_xlabel("epoch")
+    over_epochs(axes)
     axes.set_ylabel("accuracy")
     as_percent(axes)
     legend(axes)

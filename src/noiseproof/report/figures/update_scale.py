@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..evidence import Evidence, NothingToShow, Source
-from ..palette import CLEAN_LINE, TEST_LINE, WRONG_LINE, legend, new_axes, plain
+from ..palette import CLEAN_LINE, TEST_LINE, WRONG_LINE, legend, new_axes, over_epochs, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def plot_update_scale(run: Source, *, ax: Axes | None = None) -> Axes:
         except NothingToShow:
             continue
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("epoch")
+    over_epochs(axes)
     axes.set_ylabel("average update scale")
     legend(axes)
     return axes
