@@ -1,5 +1,7 @@
+import html
 import json
 
+import pandas
 import pytest
 
 from noiseproof import losses
@@ -24,6 +26,14 @@ def test_the_demo_compares_seven_losses_and_says_where_everything_is(shell, plac
     assert str(place) in out
     [find] = [line for line in out.splitlines() if "noiseproof labels find" in line]
     assert RunFolder(find.split()[3]).finished
+
+
+def test_it_ends_with_a_report_and_the_suspects(place):
+    page = (place / "report.html").read_text()
+    assert all(html.escape(spec) in page for spec in LOSSES)
+    suspects = pandas.read_csv(place / "suspects.csv")
+    assert {"index", "label_score", "given_label", "predicted_label"} <= set(suspects.columns)
+    assert suspects["index"].is_unique
 
 
 def test_the_second_time_it_only_prints(shell, place):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .compare import Jobs, print_comparison, report_failures, run_all
+
+if TYPE_CHECKING:
+    from ..train.compare_table import Row
 
 LOSSES = (
     "ce",
@@ -26,10 +30,10 @@ SETTINGS: dict[str, Any] = {
     "lr": 0.05,
 }
 NEXT = """What to do next:
+  open {out}/report.html
+      which losses memorised wrong labels, which unlearned them, and the suspects as pictures
   noiseproof labels find {run}
-      the labels of a run that are probably wrong
-  noiseproof report {run}
-      pictures of what was learned and what was memorised, as one HTML file
+      the labels of one run that are probably wrong
   noiseproof compare --loss ce --loss 'gce(q=0.9)' --data 'csv(path="rows_{{split}}.csv")'
       the same with your own data"""
 
@@ -47,5 +51,29 @@ def demo(
     configs = grid(Config(**SETTINGS, epochs=epochs), losses=LOSSES, seeds=seeds, out=out)
     found = run_all(configs, out, jobs, quiet)
     print_comparison(found, out, "Digits, 40% of the training labels wrong")
-    typer.echo(NEXT.format(run=found.rows[-1].outcomes[0].folder))
+    if finished := [row for row in found.rows if row.seeds]:
+        show_suspects(best_of(finished), out)
     report_failures(found)
+
+
+def best_of(rows: Sequence[Row]) -> Path:
+    """A run of the row that ended best; the report shows the same one."""
+    best = max(rows, key=lambda row: row.mean("final") or 0.0)
+    return next(outcome.folder for outcome in best.outcomes if outcome.result is not None)
+
+
+def show_suspects(run: Path, out: Path) -> None:
+    """suspects.csv and report.html, and how right they are: here the truth is known."""
+    from .. import labels
+    from ..dynamics import RunFolder
+    from ..report import write_comparison
+
+    found, record = labels.find(run), RunFolder(run).record
+    number = labels.write(found, out / "suspects.csv")
+    typer.echo(f"suspects.csv: {number} labels are probably wrong")
+    if record.clean_label is not None:
+        wrong = record.label.ne(record.clean_label).numpy()
+        right = int(wrong[found.is_label_issue.to_numpy()].sum())
+        typer.echo(f"in truth {int(wrong.sum())} are; {right} of the suspects are among them")
+    typer.echo(f"report.html: {write_comparison(out)}")
+    typer.echo(NEXT.format(run=run, out=out))
