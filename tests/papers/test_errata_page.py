@@ -1,0 +1,45 @@
+"""Every erratum of the page names a test that exists, and says nothing of causes."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parents[2]
+PAGE = (HOME / "docs" / "errata.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^### (E\d+)\. (.*?)(?=^##)", PAGE, re.DOTALL | re.MULTILINE))
+CHECK = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+GUESSES = ("probably", "presumably", "likely", "forgot", "mistaken", "careless", "typo", "must have")
+
+
+def names_in(path):
+    tree = ast.parse((HOME / path).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_all_28_are_there_in_order():
+    assert list(SECTIONS) == [f"E{number}" for number in range(1, 29)]
+
+
+@pytest.mark.parametrize("number", SECTIONS)
+def test_each_names_tests_of_its_own_that_exist(number):
+    words, _, checks = SECTIONS[number].partition("\nCheck: ")
+    assert len(words) > 60
+    found = CHECK.findall(checks)
+    assert found
+    for path, name in found:
+        assert name in names_in(path), f"{path} has no {name}"
+        assert name.startswith(f"test_{number.lower()}_")
+
+
+def test_tests_of_errata_stand_on_the_page():
+    for path in ("tests/losses/test_errata.py", "tests/papers/test_errata_numbers.py"):
+        for name in names_in(path):
+            if name.startswith("test_"):
+                assert f"`{path}::{name}`" in PAGE, name
+
+
+@pytest.mark.parametrize("word", GUESSES)
+def test_there_are_no_guesses_about_causes(word):
+    assert not re.search(rf"\b{word}\b", PAGE, re.IGNORECASE)
