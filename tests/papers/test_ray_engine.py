@@ -23,6 +23,13 @@ def test_without_ray_the_extra_is_named(monkeypatch):
         compare_with_ray([Config(device="cpu")])
 
 
+def test_what_is_finished_needs_no_cluster(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    config = Config(device="cpu", epochs=1, model="mlp(hidden=8)", out=str(tmp_path / "run"))
+    fit(config)
+    assert compare_with_ray([config]) == {}
+
+
 def test_a_run_gets_its_share_of_a_machine(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     assert share_of_machine([Config(device="cpu")], None) == {"num_cpus": 1}

@@ -43,8 +43,11 @@ def compare_with_ray(
             problems[number] = words
         watcher.news(configs[number], "finished" if words is None else "failed", words)
 
+    watcher.begin(configs, len(configs) - len(left))
+    if not left:
+        watcher.end()
+        return problems
     with cluster() as ray, Interruption() as interruption:
-        watcher.begin(configs, len(configs) - len(left))
         try:
             task = ray.remote(_train).options(max_retries=RETRIES, **share)
             waiting = {task.remote(_everywhere(configs[number]), _environment()): number for number in left}

@@ -1,0 +1,110 @@
+"""A comparison in words, Markdown, JSON and HTML: the same numbers, and nothing that is taken for markup."""
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from noiseproof.papers.comparing import Comparison, Entry
+from noiseproof.papers.filling import BEST, Quoted, Runs
+from noiseproof.papers.outcome import HEADINGS, lines, narrow_lines, to_dict, to_markdown
+from noiseproof.papers.outcome_page import page
+from noiseproof.papers.table import Cell, Table
+
+HOSTILE = '<script>alert(1)</script> | `x` *y* & "z"\n# no heading'
+
+
+def compared(row="MAE", note="A note.", problem=None, changes="", **numbers):
+    runs = Runs({"loss": "mae"}, (0, 1, 2, 3, 4), pick=BEST)
+    ours = Cell(row, "symmetric 0.4 · final %", "test_accuracy_final_%", 80.5, runs, std=0.3)
+    quoted = Cell("CE", "symmetric 0.4 · final %", "test_accuracy_final_%", 70.25, Quoted("Somebody"))
+    found = Entry(ours, **{"ours": 82.0, "std": 0.4, "finished": 5, "wanted": 5, **numbers})
+    if problem is not None:
+        found = Entry(ours, finished=0, wanted=5, problems=(problem,))
+    return Comparison(Table("mine.table1", row, (ours, quoted), (note,)), (found, Entry(quoted)), changes)
+
+
+def test_a_line_has_ours_printed_and_how_far_apart_they_are():
+    first, second = (dict(zip(HEADINGS, line, strict=True)) for line in lines(compared()))
+    assert first["printed"] == "80.50 ± 0.30"
+    assert first["ours"] == "82.000 ± 0.400"
+    assert (first["diff"], first["in std"]) == ("+1.500", "+3.0")
+    assert (first["seeds"], first["state"]) == ("best of 5", "finished")
+    assert (second["printed"], second["ours"], second["state"]) == ("70.25", "-", "quoted")
+
+
+def test_on_a_screen_the_state_takes_the_place_of_a_number_that_is_not_there():
+    first, second = narrow_lines(compared())
+    assert first[:3] == ["MAE\nsymmetric 0.4 · final %", "80.50 ± 0.30", "82.000 ± 0.400"]
+    assert second[2] == "quoted"
+
+
+def test_numbers_that_only_ratios_say_something_of_have_no_difference():
+    cell = Cell("MAE", "clean", "alpha_t_x1e4", 4.05, Runs({"loss": "mae"}, (0,)))
+    entry = Entry(cell, 5.0, finished=1, wanted=1)
+    assert (entry.ours, entry.difference, entry.deviations) == (5.0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("finished", "wanted", "problems", "words"),
+    [
+        (0, 0, (), "not run"),
+        (2, 5, (), "2 of 5"),
+        (5, 5, (), "finished"),
+        (0, 5, ("a", "b"), "2 failed"),
+        (3, 5, ("a", "b"), "2 failed, 3 finished"),
+    ],
+)
+def test_what_is_there(finished, wanted, problems, words):
+    cell = Cell("MAE", "clean", "test_accuracy_%", 90.0, Runs({"loss": "mae"}, (0,)))
+    assert Entry(cell, finished=finished, wanted=wanted, problems=problems).state == words
+
+
+def test_markdown_is_one_table_whatever_the_names_are():
+    text = to_markdown(compared(HOSTILE, HOSTILE, changes="epochs=2"))
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(table) == 4
+    bars = [line.replace("\\|", "").count("|") for line in table]
+    assert set(bars) == {len(HEADINGS) + 1}
+    assert "<script" not in text
+    assert sum(line.startswith("#") for line in text.splitlines()) == 1
+    assert "not as in the paper: epochs=2" in text
+
+
+class Tags(HTMLParser):
+    """Counts what a browser would see."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.text = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_escapes_names_notes_and_problems():
+    tags = Tags()
+    tags.feed(page(compared(HOSTILE, HOSTILE, problem=HOSTILE)))
+    assert "script" not in tags.tags
+    assert tags.tags.count("tr") == 3
+    assert tags.tags.count("td") == 2 * len(HEADINGS)
+    assert tags.tags.count("li") == 2
+    assert not {"img", "link", "iframe"} & set(tags.tags)
+    assert f"failed: {HOSTILE}" in tags.text
+
+
+def test_far_numbers_are_coloured():
+    assert '<td class="number far">+3.0</td>' in page(compared())
+    assert '<td class="number veryfar">+9.0</td>' in page(compared(ours=85.0))
+    assert '<td class="number">+1.0</td>' in page(compared(ours=81.0))
+
+
+def test_json_has_plain_values():
+    told = json.loads(json.dumps(to_dict(compared(problem="it broke"))))
+    first, second = told["cells"]
+    assert (first["ours"], first["problems"], first["state"]) == (None, ["it broke"], "1 failed")
+    assert (second["printed"], second["state"], second["difference"]) == (70.25, "quoted", None)
+    assert told["notes"] == ["A note."]
