@@ -10,13 +10,16 @@ import typer
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
-    from ..train import Run
+    from ..train import Config, Run, Watcher
 
 
 @with_settings()
 def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Also write the metrics for TensorBoard, into the run.")
+    ] = False,
     settings: Any = None,
 ) -> None:
     """Train a network and keep what happened to every sample.
@@ -29,7 +32,7 @@ def train(
 
     watcher = watch(config, quiet)
     try:
-        run = fit(config, watcher=watcher)
+        run = fit(config, watcher=_with_tensorboard(config, watcher) if tensorboard else watcher)
     finally:
         if isinstance(watcher, Bar):
             watcher.close()
@@ -37,6 +40,13 @@ def train(
         typer.echo(json.dumps({"folder": str(run.folder), **(run.result or {})}, indent=2))
     else:
         _print(run)
+
+
+def _with_tensorboard(config: Config, watcher: Watcher) -> Watcher:
+    from ..train.out import run_folder
+    from ..train.tensorboard import FOLDER, TensorBoard
+
+    return TensorBoard(run_folder(config) / FOLDER, watcher)
 
 
 def summary(run: Run) -> dict[str, str]:
