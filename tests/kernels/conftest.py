@@ -1,12 +1,16 @@
-"""Kernels run on the GPU where there is one, else through Triton's interpreter on tensors of the CPU."""
+"""Kernels run on the GPU where there is one, else through Triton's interpreter on tensors of the CPU.
+
+The CPU operator is compiled once per session, unless this machine has it already.
+"""
 
 import importlib.util
 import os
+import sys
 
 import pytest
 import torch
 
-from noiseproof.kernels import path
+from noiseproof.kernels import cpu_build, cpu_operator, path
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 
@@ -31,3 +35,28 @@ def device(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setattr(path, "interpreted", True)
     return "cpu"
+
+
+@pytest.fixture(scope="session")
+def compiled_operator(tmp_path_factory):
+    """The operator of torch, or why there is none."""
+    there = cpu_operator.load()
+    if there is not None:
+        return there
+    if sys.platform == "win32" or cpu_build.compiler() is None:
+        return "NO C++ COMPILER: the CPU operator cannot be built, so nothing of it is tested"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        cpu_build.build()
+        found = cpu_operator.load()
+        patch.setattr(cpu_operator, "_loss", None)
+        return found
+
+
+@pytest.fixture
+def operator(compiled_operator, monkeypatch):
+    """Losses go through the compiled CPU operator in this test."""
+    if isinstance(compiled_operator, str):
+        pytest.skip(compiled_operator)
+    monkeypatch.setattr(cpu_operator, "_loss", compiled_operator)
+    return compiled_operator

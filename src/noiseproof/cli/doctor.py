@@ -64,9 +64,13 @@ def examine() -> dict[str, dict[str, str]]:
 
 
 def _kernels() -> dict[str, str]:
-    from ..kernels import path
+    from ..kernels import cpu_operator, path
 
-    return {"reference": "ready (pure torch, every device)", "triton": path.state()}
+    return {
+        "reference": "ready (pure torch, every device)",
+        "triton": path.state(),
+        "cpu-operator": cpu_operator.state(),
+    }
 
 
 def _state(packages: list[str]) -> str:

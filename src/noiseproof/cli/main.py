@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import data, labels, papers, recipe
+from . import data, kernels, labels, papers, recipe
 from .compare import compare
 from .curve import curve
 from .demo import demo
@@ -36,6 +36,7 @@ app.add_typer(labels.app)
 app.add_typer(recipe.app)
 app.add_typer(papers.app)
 app.add_typer(data.app)
+app.add_typer(kernels.app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,8 +1,9 @@
 """How row statistics run fast: one operator, the margin and its companions, serves every loss."""
 
+from . import cpu_operator
 from .blockwise import blockwise_rows
 from .differentiable import accumulation_dtype, attach, class_margins, present_classes
-from .fused import Call, Recording, fused_loss, record
+from .fused import Call, Recording, fused_loss, record, recorded
 from .inplace import inplace
 from .margin_rows import Evaluate, margin_rows
 from .path import uses_kernels
@@ -23,6 +24,7 @@ __all__ = [
     "attach",
     "blockwise_rows",
     "class_margins",
+    "cpu_operator",
     "fused_loss",
     "inplace",
     "is_plain_eager",
@@ -31,6 +33,7 @@ __all__ = [
     "of_margin",
     "present_classes",
     "record",
+    "recorded",
     "statistics_loss_rows",
     "statistics_rows",
     "uses_kernels",

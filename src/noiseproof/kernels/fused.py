@@ -23,6 +23,8 @@ class Recording(NamedTuple):
 
     program: Program
     slots: tuple[int, ...]
+    tables: tuple[Tensor, ...] = ()
+    """Cubics the program looks values up in; kernels on a GPU take none."""
 
 
 class Call(NamedTuple):
@@ -39,6 +41,14 @@ class Call(NamedTuple):
 
 
 def record(function: RowFunction) -> Recording | None:
+    """The loss as a program for the kernels, or None if it does more than their programs can."""
+    found = recorded(function)
+    if found is None or found.tables or not _is_worth_a_kernel(found.program):
+        return None
+    return found
+
+
+def recorded(function: RowFunction) -> Recording | None:
     """The loss as a program, or None if it does more than a program can."""
     inputs = 1 if function.wanted is None else 6
     tape = Tape(inputs)
@@ -49,7 +59,7 @@ def record(function: RowFunction) -> Recording | None:
         program = tape.program(value, *partials.given())
     except Exception:
         return None
-    return Recording(program, partials.slots()) if _is_worth_a_kernel(program) else None
+    return Recording(program, partials.slots(), tuple(tape.tables))
 
 
 def _is_worth_a_kernel(program: Program) -> bool:

@@ -41,6 +41,7 @@ class Operation(IntEnum):
     WHERE = 20
     AND = 21
     NOT = 22
+    TABLE = 23
 
 
 WIDTH = 4
@@ -64,6 +65,7 @@ class Tape:
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
         self.known: dict[tuple[float, ...], int] = {}
+        self.tables: list[torch.Tensor] = []
 
     def write(self, operation: Operation, a: float = 0, b: float = 0, c: float = 0) -> Recorded:
         instruction = (int(operation), a, b, c)
@@ -76,6 +78,11 @@ class Tape:
         if number != number or number in (float("inf"), float("-inf")):
             raise UnrecordableError(f"the constant {number}")
         return self.write(Operation.CONSTANT, number)
+
+    def table(self, position: Recorded, table: torch.Tensor) -> Recorded:
+        """A lookup in rows (constant, linear, square, cube), one cubic per whole position."""
+        self.tables.append(table)
+        return self.write(Operation.TABLE, position.number, len(self.tables) - 1)
 
     def register(self, thing: object) -> int:
         """The register of a recorded value, or of a plain number."""

@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 
 from ..kernels import RowFunction, kernels_may_run, uses_kernels, weighted_sum
 from .base import Loss, Outer
+from .compiled import compiled_rows
 from .limits import number
 from .margin_loss import MarginLoss
 from .rows import Rows
@@ -88,6 +89,9 @@ class Sum(_Terms):
             function = self.row_function(rows.logits.shape[1], mass)
             if function is not None:
                 return rows_of(function, rows)
+        found = compiled_rows(self, rows)
+        if found is not None:
+            return found
         return self._total([part.hard_rows(rows) for part in self.inner])
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:

@@ -1,23 +1,30 @@
-"""The short way of a batch on a GPU: statistics, loss and mean in two kernels, the gradient in a third."""
+"""The short way of a batch: through the kernels on a GPU, through the compiled operator on a CPU."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..kernels import Call, Recording, RowFunction, fused_loss, is_plain_eager, record, uses_kernels
+from ..kernels import (
+    Call,
+    Recording,
+    RowFunction,
+    cpu_operator,
+    fused_loss,
+    is_plain_eager,
+    record,
+    uses_kernels,
+)
+from .compiled import compiled
+from .fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from .base import Loss
 
 MOST_ROWS_OF_ONE_MEAN = 1 << 16
 """One program adds up the mean; of more rows torch does it faster."""
-SCALARS = (int, float, str, type(None))
-INTERNAL = {*vars(nn.Module()), "_suprema", "_integral"}
-"""What a module or a loss of this library keeps for itself."""
-LIBRARY = __name__.split(".")[0] + "."
 MOST_RECORDINGS = 1024
 _recordings: dict[tuple[object, ...], Recording | None] = {}
 
@@ -25,7 +32,7 @@ _recordings: dict[tuple[object, ...], Recording | None] = {}
 def can_be_fused(logits: Tensor, target: Tensor) -> bool:
     """Class indices beside (N, C) logits that the kernels take."""
     return (
-        uses_kernels(logits)
+        (uses_kernels(logits) or cpu_operator.takes(logits))
         and target.dtype == torch.int64
         and target.shape == logits.shape[:1]
         and target.device == logits.device
@@ -35,6 +42,8 @@ def can_be_fused(logits: Tensor, target: Tensor) -> bool:
 
 def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     """The reduced loss without weights; None if the loss is no recordable function of row statistics."""
+    if not uses_kernels(logits):
+        return compiled(loss, logits, target.contiguous(), loss.ignore_index, loss.reduction)
     function = loss.row_function(logits.shape[1], 1.0)
     recording = None if function is None else _recording(loss, function, logits.shape[1])
     if function is None or recording is None:
@@ -64,29 +73,6 @@ def _recording(loss: Loss, function: RowFunction, classes: int) -> Recording | N
             _recordings.clear()
         _recordings[key] = record(function)
     return _recordings[key]
-
-
-def fingerprint(loss: Loss) -> tuple[object, ...] | None:
-    """Everything a loss of this library depends on; None if a function or object of the user is part."""
-    kind = type(loss)
-    if not kind.__module__.startswith(LIBRARY):
-        return None
-    marks: list[object] = [kind]
-    for name, thing in vars(loss).items():
-        if name in INTERNAL:
-            continue
-        if isinstance(thing, SCALARS):
-            marks += (name, thing)
-        elif isinstance(thing, list):
-            marks += (name, *thing)
-        else:
-            return None
-    for part in loss.inner:
-        inside = fingerprint(part)
-        if inside is None:
-            return None
-        marks.append(inside)
-    return tuple(marks)
 
 
 def _plain(loss: Loss, logits: Tensor, target: Tensor, mean: bool) -> Tensor:

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..kernels.recorder import Recorded
+
 CELL_WIDTH = 1 / 64
 MOST_CELLS = 1 << 16
 
@@ -43,6 +45,8 @@ class IntegralTable:
 
     def __call__(self, margin: Tensor) -> Tensor:
         position = torch.rsub(margin, self.offset, alpha=self.per_margin)
+        if isinstance(position, Recorded):
+            return position.tape.table(position, self._table)  # type: ignore[return-value]
         cell = position.detach().clamp(0, len(self._table) - 1)
         if margin.device.type != "cpu":
             cell = cell.nan_to_num(0.0)

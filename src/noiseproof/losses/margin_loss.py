@@ -11,12 +11,14 @@ from ..kernels import (
     RowFunction,
     attach,
     class_margins,
+    cpu_operator,
     margin_rows,
     of_margin,
     uses_kernels,
     values_can_be_checked,
 )
 from .base import Loss
+from .compiled import compiled_rows
 from .finite import check_logits_finite, check_margins
 from .rows import Rows
 from .supremum import Peak, find_peak
@@ -60,7 +62,7 @@ class MarginLoss(Loss):
         index: Tensor | None = None,
     ) -> Tensor:
         """The reduced loss, see :class:`Loss`."""
-        if sample_weight is None and self._is_common(logits, target):
+        if sample_weight is None and not cpu_operator.takes(logits) and self._is_common(logits, target):
             rows = Rows(logits, target, None, target.shape)
             try:
                 return self.hard_rows(rows, mean=True)
@@ -90,6 +92,10 @@ class MarginLoss(Loss):
         return ()
 
     def hard_rows(self, rows: Rows, mean: bool = False) -> Tensor:
+        found = None if mean else compiled_rows(self, rows)
+        if found is not None:
+            return found
+
         def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
             check_margins(margin, rows.logits, rows.target)
             mass = 1.0 if rows.keep is None else rows.keep

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ..kernels import Partials, RowFunction, Statistics, Wanted, statistics_loss_rows
 from .base import Loss
+from .compiled import compiled_rows
 from .finite import check_margins
 from .rows import Rows
 
@@ -41,8 +42,10 @@ class StatisticsLoss(Loss):
         return RowFunction(self.judge, self.wanted)
 
     def hard_rows(self, rows: Rows) -> Tensor:
-        function = self.row_function(rows.logits.shape[1], 1.0)
-        return rows_of(function, rows)
+        found = compiled_rows(self, rows)
+        if found is not None:
+            return found
+        return rows_of(self.row_function(rows.logits.shape[1], 1.0), rows)
 
 
 def rows_of(function: RowFunction, rows: Rows) -> Tensor:

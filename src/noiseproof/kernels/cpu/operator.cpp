@@ -1,0 +1,267 @@
+// noiseproof_cpu::loss, an operator of torch with its own gradient: one read of the logits, one write.
+//
+// Of float32 logits the gradient is formed while the row is in cache, in the forward pass, and handed over
+// in the backward pass. Half precision forms it in the backward pass, where the upstream factor (a loss
+// scale, say) is known before rounding; so does a second backward pass over a retained graph.
+
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "sweep.h"
+
+namespace noiseproof {
+
+using at::Tensor;
+enum Reduction : int64_t { NONE = 0, MEAN = 1, SUM = 2 };
+
+// A loss as kernels/cpu_operator.py describes it, and ready to run.
+struct Loss {
+  std::vector<double> code;
+  std::vector<int64_t> outputs, slots, wanted;
+  std::vector<Tensor> tables;
+  RowProgram rows;
+
+  void prepare() {
+    rows.margin_alone = wanted.empty();
+    if (!wanted.empty()) rows.wanted = {wanted[0] != 0, wanted[1] != 0, wanted[2] != 0};
+    std::copy_n(slots.begin(), rows.slots.size(), rows.slots.begin());
+    rows.program.inputs = wanted.empty() ? 1 : 6;
+    rows.program.outputs = outputs;
+    for (size_t i = 0; i + 3 < code.size(); i += 4) {
+      const auto operation = static_cast<Operation>(static_cast<int>(code[i]));
+      Instruction step{operation, code[i + 1], 0, 0, 0};
+      if (operation != Operation::CONSTANT) {
+        step.a = static_cast<int64_t>(code[i + 1]);
+        step.b = static_cast<int64_t>(code[i + 2]);
+        step.c = static_cast<int64_t>(code[i + 3]);
+      }
+      rows.program.code.push_back(step);
+    }
+    for (const Tensor& given : tables) {
+      const auto* start = reinterpret_cast<const std::array<double, 4>*>(given.const_data_ptr<double>());
+      rows.program.tables.emplace_back(start, start + given.size(0));
+    }
+  }
+};
+
+using LossPointer = std::shared_ptr<const Loss>;
+
+// Losses by number: an operator takes a whole number much faster than an object.
+struct Known {
+  std::mutex mutex;
+  std::unordered_map<int64_t, LossPointer> by_number;
+  int64_t next = 0;
+};
+
+Known& known_losses() {
+  static Known losses;
+  return losses;
+}
+
+LossPointer find_loss(int64_t number) {
+  auto& losses = known_losses();
+  const std::lock_guard<std::mutex> lock(losses.mutex);
+  const auto found = losses.by_number.find(number);
+  TORCH_CHECK_INDEX(found != losses.by_number.end(), "noiseproof_cpu: no loss number ", number);
+  return found->second;
+}
+
+int64_t define(
+    std::vector<double> code, std::vector<int64_t> outputs, std::vector<int64_t> slots,
+    std::vector<int64_t> wanted, std::vector<Tensor> tables) {
+  auto loss = std::make_shared<Loss>();
+  *loss = {std::move(code), std::move(outputs), std::move(slots), std::move(wanted), std::move(tables), {}};
+  loss->prepare();
+  auto& losses = known_losses();
+  const std::lock_guard<std::mutex> lock(losses.mutex);
+  losses.by_number[losses.next] = std::move(loss);
+  return losses.next++;
+}
+
+void forget(int64_t number) {
+  auto& losses = known_losses();
+  const std::lock_guard<std::mutex> lock(losses.mutex);
+  losses.by_number.erase(number);
+}
+
+struct Call {
+  const Loss& loss;
+  const Tensor& logits;
+  const Tensor& target;
+  int64_t ignore_index;
+  Tensor values, gradient; // undefined if not wanted
+  double scale = 1;
+  Tensor row_scale;
+};
+
+template <class Number>
+bool run_as(const Call& call) {
+  const Logits<Number> logits{
+      call.logits.const_data_ptr<Number>(), call.logits.size(0), call.logits.size(1), call.logits.stride(0),
+      call.logits.stride(1)};
+  const Labels labels{call.target.const_data_ptr<int64_t>(), call.ignore_index};
+  const bool by_row = call.row_scale.defined();
+  const Results<Number> results{
+      call.values.defined() ? call.values.mutable_data_ptr<float>() : nullptr,
+      call.gradient.defined() ? call.gradient.mutable_data_ptr<Number>() : nullptr, call.scale,
+      by_row ? call.row_scale.const_data_ptr<float>() : nullptr,
+      by_row && call.row_scale.dim() ? call.row_scale.stride(0) : 0};
+  return sweep(call.loss.rows, logits, labels, results);
+}
+
+bool run_call(const Call& call) {
+  switch (call.logits.scalar_type()) {
+    case at::kFloat: return run_as<float>(call);
+    case at::kBFloat16: return run_as<at::BFloat16>(call);
+    case at::kHalf: return run_as<at::Half>(call);
+    default: TORCH_CHECK_TYPE(false, "noiseproof_cpu::loss takes float32, float16 and bfloat16, got ",
+                              call.logits.scalar_type());
+  }
+}
+
+Tensor contiguous_like(const Tensor& logits) {
+  return at::empty_like(logits, logits.options(), at::MemoryFormat::Contiguous);
+}
+
+double divisor(int64_t kept, int64_t reduction) {
+  return reduction == MEAN ? static_cast<double>(std::max<int64_t>(kept, 1)) : 1.0;
+}
+
+int64_t checked_count(const Tensor& logits, const Tensor& target, int64_t ignore_index) {
+  TORCH_CHECK_VALUE(logits.dim() == 2 && target.dim() == 1 && target.size(0) == logits.size(0) &&
+                        target.scalar_type() == at::kLong && target.is_contiguous(),
+                    "noiseproof_cpu::loss takes logits (N, C) and contiguous int64 targets (N,)");
+  const auto kept =
+      count_kept({target.const_data_ptr<int64_t>(), ignore_index}, logits.size(0), logits.size(1));
+  TORCH_CHECK_VALUE(kept >= 0, "a target is no class");
+  return kept;
+}
+
+Tensor reduced(const Tensor& values, int64_t kept, int64_t reduction) {
+  if (reduction == NONE) return values;
+  const auto* value = values.const_data_ptr<float>();
+  double total = 0;
+  for (int64_t i = 0; i < values.numel(); ++i) total += value[i];
+  Tensor found = at::empty({}, values.options());
+  *found.mutable_data_ptr<float>() = static_cast<float>(total / divisor(kept, reduction));
+  return found;
+}
+
+// The loss, and its gradient for an upstream factor of 1 if asked for.
+std::pair<Tensor, Tensor> evaluate(
+    const Tensor& logits, const Tensor& target, const Loss& loss, int64_t ignore_index, int64_t reduction,
+    bool with_gradient) {
+  const int64_t kept = checked_count(logits, target, ignore_index);
+  Call call{loss, logits, target, ignore_index};
+  call.values = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
+  if (with_gradient) call.gradient = contiguous_like(logits);
+  call.scale = 1 / divisor(kept, reduction);
+  TORCH_CHECK_VALUE(run_call(call), "a margin is not finite");
+  return {reduced(call.values, kept, reduction), call.gradient};
+}
+
+Tensor gradient_of(
+    const Tensor& logits, const Tensor& target, const Loss& loss, int64_t ignore_index, int64_t reduction,
+    const Tensor& upstream) {
+  Call call{loss, logits, target, ignore_index};
+  call.gradient = contiguous_like(logits);
+  call.row_scale = upstream;
+  call.scale = 1 / divisor(checked_count(logits, target, ignore_index), reduction);
+  run_call(call);
+  return call.gradient;
+}
+
+// The same gradient as an expression of torch, made in Python, for those who differentiate it again.
+Tensor differentiable_gradient(
+    const Tensor& logits, const Tensor& target, const Tensor& upstream, const Loss& loss, int64_t ignore_index,
+    int64_t reduction) {
+  static const auto again = c10::Dispatcher::singleton()
+                                .findSchemaOrThrow("noiseproof_cpu::again", "")
+                                .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, at::ArrayRef<double>,
+                                              at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, at::TensorList,
+                                              int64_t, int64_t)>();
+  return again.call(
+      logits, target, upstream, loss.code, loss.outputs, loss.slots, loss.wanted, loss.tables, ignore_index,
+      reduction);
+}
+
+struct Saved : torch::CustomClassHolder {
+  LossPointer loss;
+  int64_t ignore_index, reduction;
+  Tensor gradient;
+};
+
+struct LossFunction : torch::autograd::Function<LossFunction> {
+  static Tensor forward(
+      torch::autograd::AutogradContext* ctx, const Tensor& logits, const Tensor& target, int64_t number,
+      int64_t ignore_index, int64_t reduction) {
+    const bool now = logits.requires_grad() && reduction != NONE && logits.scalar_type() == at::kFloat;
+    const at::AutoDispatchBelowADInplaceOrView below;
+    auto saved = c10::make_intrusive<Saved>();
+    saved->loss = find_loss(number);
+    saved->ignore_index = ignore_index;
+    saved->reduction = reduction;
+    auto [value, gradient] = evaluate(logits, target, *saved->loss, ignore_index, reduction, now);
+    saved->gradient = std::move(gradient);
+    ctx->save_for_backward({logits, target});
+    ctx->saved_data["call"] = at::IValue::make_capsule(std::move(saved));
+    return value;
+  }
+
+  static torch::autograd::variable_list backward(
+      torch::autograd::AutogradContext* ctx, torch::autograd::variable_list upstreams) {
+    const auto tensors = ctx->get_saved_variables();
+    const Tensor &logits = tensors[0], &target = tensors[1], &upstream = upstreams[0];
+    const auto call = c10::static_intrusive_pointer_cast<Saved>(ctx->saved_data["call"].toCapsule());
+    Tensor found;
+    if (at::GradMode::is_enabled()) {
+      found = differentiable_gradient(
+          logits, target, upstream, *call->loss, call->ignore_index, call->reduction);
+    } else if (call->gradient.defined()) {
+      found = std::move(call->gradient); // another backward pass forms it anew
+      call->gradient = Tensor();
+      const float factor = *upstream.const_data_ptr<float>();
+      if (factor != 1) found.mul_(factor);
+    } else {
+      found = gradient_of(logits, target, *call->loss, call->ignore_index, call->reduction, upstream);
+    }
+    return {found, Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+Tensor loss_plain(
+    const Tensor& logits, const Tensor& target, int64_t number, int64_t ignore_index, int64_t reduction) {
+  return evaluate(logits, target, *find_loss(number), ignore_index, reduction, false).first;
+}
+
+Tensor loss_autograd(
+    const Tensor& logits, const Tensor& target, int64_t number, int64_t ignore_index, int64_t reduction) {
+  if (!at::GradMode::is_enabled() || !logits.requires_grad()) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return loss_plain(logits, target, number, ignore_index, reduction);
+  }
+  return LossFunction::apply(logits, target, number, ignore_index, reduction);
+}
+
+TORCH_LIBRARY(noiseproof_cpu, m) {
+  m.def("define(float[] code, int[] outputs, int[] slots, int[] wanted, Tensor[] tables) -> int", define);
+  m.def("forget(int number) -> ()", forget);
+  m.def("loss(Tensor logits, Tensor target, int number, int ignore_index, int reduction) -> Tensor");
+  m.def("again(Tensor logits, Tensor target, Tensor upstream, float[] code, int[] outputs, int[] slots,"
+        " int[] wanted, Tensor[] tables, int ignore_index, int reduction) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(noiseproof_cpu, CPU, m) { m.impl("loss", loss_plain); }
+TORCH_LIBRARY_IMPL(noiseproof_cpu, AutogradCPU, m) { m.impl("loss", loss_autograd); }
+
+} // namespace noiseproof

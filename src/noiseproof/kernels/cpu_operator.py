@@ -1,0 +1,128 @@
+"""The compiled operator for CPUs: loaded if it was built, never built here."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import cpu_build, differentiable, path
+from .fused import Recording
+from .reference import Wanted
+from .replay import replay
+
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+_NOT_TRIED: Any = object()
+_loading = threading.Lock()
+_loss: Any = _NOT_TRIED
+"""The operator, None if it is not there."""
+
+
+def takes(logits: Tensor) -> bool:
+    """Whether the operator is there and these logits are for it."""
+    return (
+        (_loss if _loss is not _NOT_TRIED else load()) is not None
+        and path.enabled
+        and type(logits) is Tensor
+        and logits.is_cpu
+        and logits.dtype in path.DTYPES
+        and logits.dim() == 2
+        and logits.shape[0] > 0
+        and logits.shape[1] > 1
+    )
+
+
+def run(logits: Tensor, target: Tensor, number: int, ignore_index: int, reduction: str) -> Tensor:
+    """The reduced loss. (N, C), (N,) -> () or (N,)
+
+    ValueError for labels that are no class and margins that are not finite.
+    """
+    found: Tensor = _loss(logits, target, number, ignore_index, REDUCTIONS[reduction])
+    return found
+
+
+def define(recording: Recording, wanted: Wanted | None) -> int:
+    """The number by which the operator knows this loss from now on."""
+    code = [float(word) for word in recording.program.code]
+    sums = [] if wanted is None else [int(word) for word in wanted]
+    outputs, slots = list(recording.program.outputs), list(recording.slots)
+    number: int = torch.ops.noiseproof_cpu.define(code, outputs, slots, sums, list(recording.tables))
+    return number
+
+
+def forget(number: int) -> None:
+    torch.ops.noiseproof_cpu.forget(number)
+
+
+def load() -> Any:
+    """The operator if it was built, else None; asked once per process."""
+    global _loss
+    with _loading:
+        if _loss is _NOT_TRIED or _loss is None:
+            _loss = _opened() if sys.platform != "win32" and _problem() is None else None
+        return _loss
+
+
+def _opened() -> Any:
+    try:
+        torch.ops.load_library(str(cpu_build.library()))  # type: ignore[no-untyped-call]
+    except OSError:
+        return None
+    torch.library.impl("noiseproof_cpu::again", "CompositeImplicitAutograd")(_again)
+    torch.library.register_fake("noiseproof_cpu::loss")(_shape_of_loss)
+    return torch.ops.noiseproof_cpu.loss.default
+
+
+def state() -> str:
+    """One sentence for people: does this machine run the operator, and if not, what to do."""
+    if not path.enabled:
+        return f"off: {path.SWITCH}=reference asks for torch expressions"
+    problem = _problem()
+    if problem is None:
+        return "on for float32, float16 and bfloat16 logits on the CPU; float64 uses torch expressions"
+    return f"off: {problem}"
+
+
+def _problem() -> str | None:
+    try:
+        place = cpu_build.library()
+        if not place.is_file():
+            return f"not built, torch expressions are used; a C++ compiler and '{cpu_build.COMMAND}' build it"
+        return cpu_build.unsafe(place)
+    except OSError as problem:
+        return f"the cache folder cannot be read: {problem}"
+
+
+def _shape_of_loss(logits: Tensor, target: Tensor, number: int, ignore_index: int, reduction: int) -> Tensor:
+    return logits.new_empty(() if reduction else target.shape, dtype=torch.float32)
+
+
+def _again(
+    logits: Tensor,
+    target: Tensor,
+    upstream: Tensor,
+    code: list[float],
+    outputs: list[int],
+    slots: list[int],
+    wanted: list[int],
+    tables: list[Tensor],
+    ignore_index: int,
+    reduction: int,
+) -> Tensor:
+    """The gradient as an expression that can itself be differentiated."""
+    keep = target != ignore_index
+    safe = torch.where(keep.unsqueeze(1), logits, 0.0)
+    label = torch.where(keep, target, 0)
+    if reduction == REDUCTIONS["mean"]:
+        upstream = upstream / keep.sum().clamp_min(1)
+    upstream = torch.where(keep, upstream, 0.0)
+    rows = list(differentiable.statistics(safe, label)) if wanted else [differentiable.margin(safe, label)]
+    inputs = [*rows, differentiable.present_classes(safe).squeeze(-1)] if wanted else rows
+    registers = replay(code, inputs, tables)
+    used = [row for row, slot in zip(rows, slots, strict=False) if slot >= 0]
+    steps = [upstream * registers[outputs[slot + 1]] for slot in slots if slot >= 0]
+    (gradient,) = torch.autograd.grad(used, logits, steps, create_graph=True)
+    return gradient

@@ -1,0 +1,75 @@
+"""The way of a batch through the compiled CPU operator, where it was built."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ..kernels import cpu_operator, is_plain_eager, recorded
+from .fingerprint import fingerprint
+from .rows import Rows
+
+if TYPE_CHECKING:
+    from .base import Loss
+
+MOST_KNOWN = 1024
+IGNORED = -100
+_numbers: dict[Hashable, int | None] = {}
+_kept_alive: list[tuple[Tensor, ...]] = []
+_beyond_programs: weakref.WeakSet[Loss] = weakref.WeakSet()
+
+
+def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
+    """The loss without weights, or None: it is no program, or something is wrong that the long way names."""
+    number = _number(loss, logits.shape[1])
+    if number is None:
+        return None
+    try:
+        return cpu_operator.run(logits, target, number, ignore_index, reduction)
+    except (ValueError, IndexError):
+        return None
+
+
+def compiled_rows(loss: Loss, rows: Rows) -> Tensor | None:
+    """The unreduced loss of class indices, (N,), or None as above."""
+    if not cpu_operator.takes(rows.logits) or not is_plain_eager():
+        return None
+    target = rows.target if rows.keep is None else torch.where(rows.keep, rows.target, IGNORED)
+    return compiled(loss, rows.logits, target.contiguous(), IGNORED, "none")
+
+
+def _number(loss: Loss, classes: int) -> int | None:
+    """Found by what the loss is made of; a loss with functions of the user in it is recorded every time."""
+    marks = fingerprint(loss)
+    if marks is None:
+        return _number_of_program(loss, classes)
+    key = (classes, *marks)
+    if key not in _numbers:
+        _remember(key, _number_of_program(loss, classes))
+    return _numbers[key]
+
+
+def _number_of_program(loss: Loss, classes: int) -> int | None:
+    function = None if loss in _beyond_programs else loss.row_function(classes, 1.0)
+    recording = None if function is None else recorded(function)
+    if function is None or recording is None:
+        _beyond_programs.add(loss)
+        return None
+    key = (recording.program, recording.slots, function.wanted, tuple(map(id, recording.tables)))
+    if key not in _numbers:
+        _kept_alive.append(recording.tables)
+        _remember(key, cpu_operator.define(recording, function.wanted))
+    return _numbers[key]
+
+
+def _remember(key: Hashable, number: int | None) -> None:
+    if len(_numbers) >= MOST_KNOWN:
+        for old in {n for n in _numbers.values() if n is not None and n != number}:
+            cpu_operator.forget(old)
+        _numbers.clear()
+        del _kept_alive[:-1]
+    _numbers[key] = number

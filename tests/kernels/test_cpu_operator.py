@@ -1,0 +1,272 @@
+"""Every loss on the compiled CPU operator against the torch expressions in float64."""
+
+import threading
+
+import pytest
+import torch
+
+from noiseproof import losses
+from noiseproof.kernels import Partials, Wanted, cpu_operator, path
+from noiseproof.losses import MarginLoss, compiled
+from noiseproof.losses.statistics_loss import StatisticsLoss
+
+COMPILED = [
+    *("ce", "focal", "mae", "rce", "sl", "sce", "gce", "truncated_gce", "tce", "aul", "agce", "ael"),
+    *("nal_fixed", "nce", "mse", "gls", "scale(mae)", "shift(gce)", "unit_max(gce)", "tce(order=30)"),
+    *("10*nce + 0.1*agce(a=1.8, q=3)", "ce + 2*mae", 'gr(g="identity")', "gls(alpha=-0.5)", "mse(alpha=0.3)"),
+    *("gr", "imae", "nce + gr"),
+]
+AS_TORCH = ['gr(normalize="batch")', "cr(ce)", "peer(ce)", "nfl"]
+TOLERANCE = {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-2}
+
+
+def batch(rows, classes, dtype=torch.float32, spread=3.0):
+    """Some classes masked, one row ignored whose logits are nan."""
+    generator = torch.Generator().manual_seed(classes)
+    logits = (spread * torch.randn(rows, classes, generator=generator)).to(dtype)
+    target = torch.randint(classes - 1, (rows,), generator=generator)
+    if classes > 2:
+        logits[::2, classes - 1] = -torch.inf
+    if classes > 4:
+        target[target == 3] = 2
+        logits[::3, 3] = -torch.inf
+    logits[1] = torch.nan
+    target[1] = -100
+    return logits, target
+
+
+def step(loss, logits, target, **options):
+    leaf = logits.detach().clone().requires_grad_()
+    value = loss(leaf, target, **options)
+    (gradient,) = torch.autograd.grad(value.sum(), leaf)
+    return value.detach().double(), gradient
+
+
+def row_error(found, wanted, floor=0.0):
+    """Largest difference of every row over its largest entry, or over ``floor`` times that of all rows."""
+    size = wanted.abs().amax(1)
+    size = size.clamp_min(max(floor * float(size.max()), 1e-30))
+    return float(((found.double() - wanted).abs().amax(1) / size).max())
+
+
+def compare(loss, logits, target, tolerance, floor=0.0, **options):
+    wanted, slope = step(loss, logits.double(), target, **options)
+    found, gradient = step(loss, logits, target, **options)
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+    assert gradient.dtype == logits.dtype
+    assert row_error(gradient, slope, floor) < tolerance
+    assert not gradient[logits == -torch.inf].any(), "a masked class has a gradient"
+    assert not gradient[target == -100].any(), "an ignored row has one"
+
+
+def went_through(loss, logits, target):
+    return "LossFunction" in loss(logits.clone().requires_grad_(), target).grad_fn.name()
+
+
+@pytest.mark.parametrize("spec", COMPILED)
+def test_value_and_gradient(spec, operator):
+    loss = losses.get(spec)
+    assert went_through(loss, *batch(70, 5))
+    compare(loss, *batch(70, 5), 1e-5)
+
+
+@pytest.mark.parametrize("spec", AS_TORCH)
+def test_losses_beyond_a_program_take_the_other_way(spec, operator):
+    loss = losses.get(spec).eval()
+    assert not went_through(loss, *batch(9, 5))
+    assert step(loss, *batch(9, 5))[1].isfinite().all()
+
+
+@pytest.mark.parametrize("classes", [2, 3, 15, 16, 17, 100, 1000, 33000])
+@pytest.mark.parametrize("spec", ["gce", "mse", "10*nce + 0.1*agce(a=1.8, q=3)"])
+def test_any_number_of_classes(spec, classes, operator):
+    """Of two classes the gradient of NCE vanishes as 1 - NCE does, which float32 cannot tell from 0."""
+    floor = 1e-2 if classes < 4 else 0.0
+    compare(losses.get(spec), *batch(5 if classes > 100 else 200, classes), 1e-5, floor)
+
+
+@pytest.mark.parametrize("spec", ["gce", "nce"])
+def test_any_strides(spec, operator):
+    logits, target = batch(6, 7)
+    _, wanted = step(losses.get(spec), logits, target)
+    wide = torch.stack([logits, logits], 2)
+    for view in (wide[:, :, 0], logits.t().contiguous().t(), wide.transpose(0, 1)[:, :, 1].t()):
+        leaf = view.detach().requires_grad_()
+        (found,) = torch.autograd.grad(losses.get(spec)(leaf, target), leaf)
+        assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("spec", ["ce", "mse", "gls", "gr"])
+def test_half_precision(spec, dtype, operator):
+    compare(losses.get(spec), *batch(5, 37, dtype), TOLERANCE[dtype])
+
+
+def test_a_loss_scale_comes_before_rounding(operator):
+    """A mean over many rows has entries below what float16 can hold; the upstream factor lifts them."""
+    logits, target = torch.zeros(5000, 4000, dtype=torch.float16), torch.zeros(5000, dtype=torch.int64)
+    leaf = logits.requires_grad_()
+    (losses.get("ce")(leaf, target) * 65536.0).backward()
+    assert float(leaf.grad[0, 1]) == pytest.approx(65536 / 4000 / 5000, rel=1e-3)
+
+
+@pytest.mark.parametrize("spec", ["ce", "mae", "nce", "gls", "gce", "mse"])
+@pytest.mark.parametrize("level", [-1e4, 1e4])
+def test_extreme_logits(spec, level, operator):
+    logits, target = batch(6, 9)
+    compare(losses.get(spec), logits + level, target, 1e-5)
+    wide = 1e4 * logits.sign() + logits
+    found, gradient = step(losses.get(spec), wide, target)
+    assert found.isfinite()
+    assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("spec", ["gce", "nce", "gr"])
+def test_weights_and_reductions(spec, reduction, operator):
+    logits, target = batch(7, 5)
+    weight = torch.linspace(0.5, 2, 5)
+    share = torch.linspace(0, 2, 7)
+    for settings, options in (({}, {}), ({"weight": weight}, {}), ({}, {"sample_weight": share})):
+        compare(losses.get(spec, reduction=reduction, **settings), logits, target, 1e-5, **options)
+
+
+@pytest.mark.parametrize(
+    "spec", ["gce", "nce", "mse", "gr", "10*nce + 0.1*agce(a=1.8, q=3)", "truncated_gce"]
+)
+def test_second_derivatives(spec, operator):
+    logits, target = batch(5, 6)
+    logits = logits.clamp_min(-20).nan_to_num(0.0)
+
+    def curvature(logits):
+        leaf = logits.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(losses.get(spec)(leaf, target), leaf, create_graph=True)
+        return torch.autograd.grad(slope.square().sum(), leaf)[0]
+
+    torch.testing.assert_close(curvature(logits), curvature(logits.double()).float(), rtol=1e-3, atol=1e-6)
+
+
+class Entropy(StatisticsLoss):
+    """Cross entropy and the entropy of the softmax, which needs the sum of p z."""
+
+    name = "entropy"
+    wanted = Wanted(products=True)
+
+    def judge(self, row, classes):
+        value = row.logsumexp - row.sum_pz - torch.nn.functional.logsigmoid(row.margin)
+        one = torch.ones_like(value)
+        return value, Partials(-torch.sigmoid(-row.margin), logsumexp=one, sum_pz=-one)
+
+
+def test_losses_users_write(operator):
+    logits, target = batch(6, 5)
+    written = [
+        MarginLoss.from_emphasis(lambda p, rest: p * rest),
+        MarginLoss.from_value(lambda p, rest: rest**3),
+        Entropy(),
+    ]
+    for loss in written:
+        compare(loss, logits, target, 1e-5)
+    assert went_through(written[0], logits, target)
+    assert not went_through(written[1], logits, target)
+    assert went_through(written[2], logits, target)
+
+
+SCHEDULE = {"factor": 1.0}
+
+
+class Annealed(MarginLoss):
+    """Reads a number that is no attribute of the loss, as a schedule would."""
+
+    name = "annealed"
+
+    def value(self, margin):
+        return torch.sigmoid(-margin) * SCHEDULE["factor"]
+
+    def emphasis(self, margin):
+        return torch.sigmoid(margin) * torch.sigmoid(-margin) * SCHEDULE["factor"]
+
+
+def test_a_loss_that_changes_is_recorded_anew(operator, monkeypatch):
+    monkeypatch.setattr(compiled, "MOST_KNOWN", 8)
+    logits, target = batch(6, 5)
+    mine, gce = Annealed(), losses.get("gce(q=0.5)")
+    once, before = float(mine(logits, target)), float(gce(logits, target))
+    for factor in range(2, 30):
+        monkeypatch.setitem(SCHEDULE, "factor", float(factor))
+        assert float(mine(logits, target)) == pytest.approx(factor * once, rel=1e-6)
+    gce.q = 0.9
+    assert torch.equal(gce(logits, target), losses.get("gce(q=0.9)")(logits, target))
+    assert float(gce(logits, target)) != before
+    assert len(compiled._numbers) <= 8, "programs pile up"
+
+
+def test_gradients_do_not_depend_on_threads(operator):
+    logits, target = batch(300, 200)
+    _, wanted = step(losses.get("nce"), logits, target)
+    found = {}
+
+    def work(name):
+        found[name] = step(losses.get("nce"), logits, target)[1]
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.equal(gradient, wanted) for gradient in found.values())
+
+
+def test_the_gradient_belongs_to_its_receiver(operator):
+    """The buffer of the forward pass is handed over once; what happens to it is no one else's business."""
+    logits, target = batch(6, 5)
+    leaf = logits.clone().requires_grad_()
+    value = losses.get("gce")(leaf, target)
+    (first,) = torch.autograd.grad(value, leaf, retain_graph=True)
+    kept = first.clone()
+    first.zero_()
+    (second,) = torch.autograd.grad(value, leaf)
+    assert torch.equal(second, kept)
+
+
+def test_no_gradient_is_formed_where_none_is_asked_for(operator):
+    logits, target = batch(6, 5)
+    loss = losses.get("gce")
+    wanted = loss(logits.clone().requires_grad_(), target).detach()
+    assert torch.equal(loss(logits, target), wanted)
+    with torch.no_grad():
+        assert torch.equal(loss(logits.clone().requires_grad_(), target), wanted)
+    with torch.inference_mode():
+        assert torch.equal(loss(logits.clone(), target), wanted)
+
+
+def test_mistakes_are_named_as_ever(operator):
+    logits, target = batch(6, 5)
+    with pytest.raises(ValueError, match=r"target\[2\] = 7 is no class"):
+        losses.get("gce")(logits, target.index_fill(0, torch.tensor(2), 7))
+    with pytest.raises(ValueError, match=r"logits\[3, 0\] = nan"):
+        losses.get("gce")(
+            logits.index_put((torch.tensor(3), torch.tensor(0)), torch.tensor(torch.nan)), target
+        )
+    with pytest.raises(ValueError, match="masked class cannot be the target"):
+        losses.get("nce")(torch.tensor([[0.0, -torch.inf, 0.0]]), torch.tensor([1]))
+
+
+def test_who_takes_the_operator(operator, monkeypatch):
+    logits = torch.zeros(2, 3)
+    assert cpu_operator.takes(logits)
+    assert not cpu_operator.takes(logits.double())
+    assert not cpu_operator.takes(logits[:0])
+    assert not cpu_operator.takes(logits.to("meta"))
+    monkeypatch.setattr(path, "enabled", False)
+    assert not cpu_operator.takes(logits)
+    assert "NOISEPROOF_KERNELS=reference" in cpu_operator.state()
+
+
+def test_the_operator_keeps_the_rules_of_torch(operator):
+    logits, target = batch(6, 5)
+    number = compiled._number(losses.get("gce"), 5)
+    arguments = (logits[2:].requires_grad_(), target[2:], number, -100, 1)
+    torch.library.opcheck(
+        operator, arguments, test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
+    )
