@@ -14,7 +14,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from ..dynamics.run_folder import RESULT
+from ..dynamics.run_folder import RESULT, RunFolder
 from ..train import Config, Interrupted
 from ..train.compare_runs import ComparisonStopped, ComparisonWatcher
 from ..train.compare_workers import POLL, train_one
@@ -41,6 +41,8 @@ def compare_with_ray(
     def tell(number: int, words: str | None) -> None:
         if words is not None:
             problems[number] = words
+        else:
+            watcher.news(configs[number], "epoch", RunFolder(str(configs[number].out)).metrics[-1])
         watcher.news(configs[number], "finished" if words is None else "failed", words)
 
     watcher.begin(configs, len(configs) - len(left))
