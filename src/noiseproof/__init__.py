@@ -18,6 +18,7 @@ _LAZY = (
     "train",
     "labels",
     "report",
+    "recipes",
     "papers",
     "testing",
 )
