@@ -1,7 +1,8 @@
 """Runs on a Ray cluster: the one that is there, or one on this machine.
 
 A run whose worker is killed is given to another one, which goes on from the last checkpoint. The folder of
-the runs must be one that all machines see.
+the runs must be one that all machines see. Which cluster it is Ray reads from its own variables: RAY_ADDRESS,
+and RAY_AUTH_TOKEN where the cluster asks for a token.
 """
 
 from __future__ import annotations
