@@ -7,8 +7,9 @@ the offending part shown.
 import ast
 import difflib
 import io
+import keyword
 import tokenize
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 Literal: TypeAlias = int | float | str | bool | None
@@ -116,3 +117,18 @@ def shown(node: ast.AST, text: str) -> str:
     """The part of the text a node stands for, quoted."""
     segment = ast.get_source_segment(text.strip(), node) or ast.unparse(node)
     return repr(segment if len(segment) <= 80 else segment[:77] + "...")
+
+
+def check_new(what: str, name: object, factory: object, taken: Container[str]) -> None:
+    """Whether users may register ``factory`` under ``name``.
+
+    >>> check_new("loss", "ce", dict, {"ce"})
+    Traceback (most recent call last):
+    ValueError: 'ce' is a loss of this library: choose another name
+    """
+    if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
+        raise ValueError(f"{name!r} cannot name a {what}: use letters, digits and underscores")
+    if name in taken:
+        raise ValueError(f"{name!r} is a {what} of this library: choose another name")
+    if not callable(factory):
+        raise TypeError(f"the factory of {name!r} must be callable, got {factory!r}")

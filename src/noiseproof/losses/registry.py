@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import keyword
 from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
 
+from ..grammar import check_new
 from .asymmetric import AEL, AGCE, AUL
 from .base import REDUCTIONS, Loss, _class_weights
 from .binary import Binary
@@ -103,10 +103,5 @@ def register(name: str, factory: Callable[..., Loss]) -> None:
 
     The names of the library cannot be taken; registering one's own name again replaces it.
     """
-    if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
-        raise ValueError(f"{name!r} cannot name a loss: use letters, digits and underscores")
-    if name in _BUILT_IN:
-        raise ValueError(f"{name!r} is a loss of this library: choose another name")
-    if not callable(factory):
-        raise TypeError(f"the factory of {name!r} must be callable, got {factory!r}")
+    check_new("loss", name, factory, _BUILT_IN)
     LOSSES[name] = factory

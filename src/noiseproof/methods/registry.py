@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable
 
+from ..grammar import check_new
 from ..losses import LOSSES, Loss
 from ..losses import get as get_loss
 from .backward import Backward
@@ -70,10 +70,5 @@ def register(name: str, factory: Callable[..., Method]) -> None:
 
     The names of the library cannot be taken; registering one's own name again replaces it.
     """
-    if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
-        raise ValueError(f"{name!r} cannot name a method: use letters, digits and underscores")
-    if name in _BUILT_IN:
-        raise ValueError(f"{name!r} is a method of this library: choose another name")
-    if not callable(factory):
-        raise TypeError(f"the factory of {name!r} must be callable, got {factory!r}")
+    check_new("method", name, factory, _BUILT_IN)
     METHODS[name] = factory

@@ -1,12 +1,12 @@
 """Every network by name: a plain dict you can read."""
 
-import keyword
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 from torch import nn
 
+from ..grammar import check_new
 from .classifier import Classifier
 from .googlenet import googlenet
 from .making import maker
@@ -88,12 +88,7 @@ def register(name: str, factory: Callable[..., nn.Module]) -> None:
         Linear(in_features=6, out_features=3, bias=True)
         >>> del MODELS["tiny"]
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"{name!r} cannot name a model: use letters, digits and underscores")
-    if name in _BUILT_IN:
-        raise ValueError(f"{name!r} is a model of this library: choose another name")
-    if not callable(factory):
-        raise TypeError(f"the factory of {name!r} must be callable, got {factory!r}")
+    check_new("model", name, factory, _BUILT_IN)
     MODELS[name] = factory
 
 
