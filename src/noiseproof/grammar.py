@@ -7,9 +7,9 @@ the offending part shown.
 import ast
 import difflib
 import io
-import keyword
 import tokenize
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from keyword import iskeyword
 from typing import TypeAlias
 
 Literal: TypeAlias = int | float | str | bool | None
@@ -126,7 +126,7 @@ def check_new(what: str, name: object, factory: object, taken: Container[str]) -
     Traceback (most recent call last):
     ValueError: 'ce' is a loss of this library: choose another name
     """
-    if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
+    if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or iskeyword(name):
         raise ValueError(f"{name!r} cannot name a {what}: use letters, digits and underscores")
     if name in taken:
         raise ValueError(f"{name!r} is a {what} of this library: choose another name")
