@@ -60,7 +60,7 @@ def run_disturbed(folder, kind):
 
 if __name__ == "__main__":
     with redirect_stdout(sys.stderr):
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         told = run_disturbed(*sys.argv[1:])
         ray.shutdown()
     json.dump(told, sys.stdout)
