@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from noiseproof import losses
+from noiseproof import data, losses, noise
 from noiseproof.losses import curve, expected_margin, get
 
 P = torch.tensor(0.3, dtype=torch.float64)
@@ -125,10 +125,10 @@ def test_e12_gce_is_gr_with_beta_two():
 
 def train_on_noisy_digits(saturation: str) -> tuple[float, float]:
     """Test accuracy and the largest size of a logit after 400 steps on digits with 40% wrong labels."""
-    from noiseproof.cli.demo import noisy_digits
-
     loss = losses.get(f"imae(T=8, saturation={saturation})")
-    inputs, labels, test_inputs, test_labels = noisy_digits(0)
+    train, test = data.load("digits"), data.load("digits", split="test")
+    labels = noise.corrupt(train.label, "symmetric(0.4)", num_classes=10, seed=0).labels
+    inputs, test_inputs = (part.inputs.flatten(1) - 0.3 for part in (train, test))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = torch.nn.Sequential(
@@ -147,7 +147,7 @@ def train_on_noisy_digits(saturation: str) -> tuple[float, float]:
             optimizer.zero_grad()
             loss(logits, labels[batch]).backward()
             optimizer.step()
-    accuracy = (model(test_inputs).argmax(1) == test_labels).float().mean()
+    accuracy = (model(test_inputs).argmax(1) == test.label).float().mean()
     return float(accuracy), largest
 
 
