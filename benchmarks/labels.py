@@ -8,7 +8,7 @@ same ranking. Cost is what comes on top of the one training that gives a user a 
 cleanlab the five trainings of cross-validation, in seconds of CPU and of the clock, on one thread.
 Speed: interleaved rounds in one process; memory: peak beyond the start, one process each.
 
-    python benchmarks/labels.py [--seeds 11,12,13] [--mnist FOLDER] [--images 10000] [--cache FOLDER]
+    python benchmarks/labels.py [--seeds 21,22,23] [--mnist FOLDER] [--images 10000] [--cache FOLDER]
 
 Needs cleanlab 2.9. Writes benchmarks/labels.json and benchmarks/labels.md.
 """
@@ -282,7 +282,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[11, 12, 13])
+    parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[21, 22, 23])
     parser.add_argument("--mnist", type=Path, default=None, help="folder with mnist.npz; none: digits only")
     parser.add_argument("--images", type=int, default=10_000, help="so many of MNIST, first seed")
     parser.add_argument(

@@ -2,8 +2,8 @@
 
 OURS, CROSSED, FINAL, BOTH = "noiseproof", "cleanlab, 5-fold", "cleanlab, final", "noiseproof, both"
 CHOSEN = (
-    "Score and threshold were settled before these seeds were drawn: on digits with the seeds 0 and 7, and on"
-    " the images 52,000 to 56,000 of MNIST with 20 epochs and seed 7."
+    "Score and threshold were settled without these seeds: on digits with the seeds 0 and 7 and on images"
+    " 52,000 to 56,000 of MNIST with 20 epochs and seed 7."
 )
 NEAR_BEST, SHARE_OF_COST = 0.02, 0.1
 Setting = dict[str, dict[str, float]]

@@ -5,8 +5,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noiseproof.dynamics import Record
 from noiseproof.labels.estimate import estimate
-from noiseproof.labels.evidence import lowest_with_best_f1
+from noiseproof.labels.evidence import lowest_with_best_f1, standard
+from noiseproof.labels.from_record import record_evidence
 from noiseproof.labels.score import label_score
 from noiseproof.labels.unlearned import align
 from noiseproof.labels.window import candidates
@@ -37,6 +39,33 @@ def test_samples_of_one_margin_share_their_fate():
     score = label_score(torch.tensor([1.0, 1.0, 1.0, 5.0]), suspects=2)
     assert (score[:3] < 0.5).unique().tolist() == [False]
     assert label_score(torch.full((3,), torch.nan), 0).isnan().all()
+
+
+def with_ending(right, wrong):
+    """A record of 10 epochs, 4 samples; the last label is beaten at first; margins of the last two given."""
+    margin = torch.tensor([[2.0, 2.0, 2.0, -2.0]]).repeat(10, 1)
+    margin[8:, :3], margin[8:, 3] = torch.tensor(right), wrong
+    label, names = torch.zeros(4, dtype=torch.int64), ("a", "b")
+    prediction = (margin < 0).int()
+    return Record(torch.arange(4), label, None, names, margin.half(), prediction)
+
+
+def test_the_end_is_heard_if_it_still_contradicts_and_not_if_all_is_memorised():
+    robust, by_heart = with_ending([1.0, 3.0, 5.0], -4.0), with_ending([1.0, 3.0, 5.0], 9.0)
+    alone = record_evidence(robust, 5).margin
+    assert alone[:3].unique().tolist() == [2.0]
+    heard, unheard = (record_evidence(record, 5, late=True).margin for record in (robust, by_heart))
+    assert heard.argsort().tolist() == [3, 0, 1, 2]
+    assert unheard[:3].unique().numel() == 1
+    last = torch.tensor([1.0, 3.0, 5.0, -4.0])
+    expected = standard(alone) + standard(last) / 3
+    torch.testing.assert_close(heard, expected)
+
+
+def test_where_the_end_saw_no_one_the_window_decides():
+    record = with_ending([1.0, 3.0, 5.0], -4.0)
+    record.margin[8:], record.prediction[8:] = torch.nan, -1
+    assert record_evidence(record, 5, late=True).margin.argsort()[0] == 3
 
 
 def test_only_classes_that_are_never_predicted_are_moved():

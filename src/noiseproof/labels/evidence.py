@@ -52,7 +52,7 @@ def together(record: Evidence, probabilities: Evidence, weight: float = 3.0) -> 
 
     The record counts more as it saw every sample many times, and before it was memorised.
     """
-    first, second = _standard(record.margin), _standard(probabilities.margin)
+    first, second = standard(record.margin), standard(probabilities.margin)
     both = (weight * first + second) / (weight + 1)
     margin = torch.where(first.isnan(), second, torch.where(second.isnan(), first, both))
     unseen = record.predicted < 0
@@ -64,7 +64,8 @@ def together(record: Evidence, probabilities: Evidence, weight: float = 3.0) -> 
     )
 
 
-def _standard(values: Tensor) -> Tensor:
+def standard(values: Tensor) -> Tensor:
+    """Mean 0 and standard deviation 1 over what is known; NaN stays NaN."""
     known = values[~values.isnan()].double()
     if not len(known):
         return values

@@ -40,7 +40,8 @@ def find(
             gives them; with a record, in its row order.
         label: (N,) given labels; needed, and allowed, only without a record.
         class_names: without a record; the numbers as text if left out.
-        window: listen to the first so many epochs; chosen from the record if left out (see ``best_window``).
+        window: listen to the first so many epochs and no others; chosen from the record if left out (see
+            ``best_window``), and then the last epochs have a say as far as they have memorised little.
         statistics: with the columns of ``dynamics.statistics`` that the record allows.
 
     Returns:
@@ -69,12 +70,12 @@ def find(
         return _frame(given, index, known_names(names, table.shape[1]), evidence, None)
     if label is not None or class_names is not None:
         raise TypeError("label= and class_names= go with probabilities alone: the record has its own")
-    window = _window(record, window)
-    evidence = record_evidence(record, window)
+    chosen = _window(record, window)
+    evidence = record_evidence(record, chosen, late=window is None)
     if probabilities is not None:
         table = as_probabilities(probabilities, len(record), record.num_classes)
         evidence = together(evidence, probability_evidence(record.label, table))
-    frame = _frame(record.label, record.index, record.class_names, evidence, window)
+    frame = _frame(record.label, record.index, record.class_names, evidence, chosen)
     for name in available(record) if statistics else ():
         frame[name] = STATISTICS[name](record).numpy()
     return frame

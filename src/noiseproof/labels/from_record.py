@@ -8,11 +8,14 @@ import torch
 from torch import Tensor
 
 from ..dynamics import Record
+from ..dynamics.statistics import correctness, mean_margin
 from ..dynamics.statistics.blocks import Block, blocks
-from .evidence import Evidence, lowest_with_best_f1
+from .evidence import Evidence, lowest_with_best_f1, standard
 from .unlearned import align
 
 NOTHING = -1
+LAST, SAY = 5, 1 / 3
+"""The last epochs are this part of all; the window counts 1 and they count at most that."""
 
 
 class Votes(NamedTuple):
@@ -26,25 +29,40 @@ class Votes(NamedTuple):
     other: Tensor
 
 
-def record_evidence(record: Record, window: int) -> Evidence:
-    """Mean margin and votes of the first ``window`` epochs.
+def record_evidence(record: Record, window: int, *, late: bool = False) -> Evidence:
+    """Mean margin and votes of the first ``window`` epochs; if ``late``, the last ones have a say too.
 
     A label is wrong with the chance: mean of the share of votes against it and of whether another class won.
     """
-    found = [
-        _count(block, record.num_classes) for block in blocks(_first(record, window), record.num_classes)
-    ]
+    part = epochs_of(record, slice(0, window))
+    found = [_count(block, record.num_classes) for block in blocks(part, record.num_classes)]
     votes = Votes(*(torch.cat(column) for column in zip(*found, strict=True)))
     known = ~votes.margin.isnan()
-    margin = votes.margin.clone()
+    margin = with_late(record, votes.margin, votes.beaten[known]) if late else votes.margin.clone()
     margin[known] = align(margin[known], record.label[known], votes.predicted[known], record.num_classes)
     wrong = (votes.against + votes.beaten) / 2
     suspects = lowest_with_best_f1(margin[known], wrong[known])
     return Evidence(margin, votes.predicted, votes.other, suspects)
 
 
-def _first(record: Record, window: int) -> Record:
-    margin, prediction = record.margin[:window], record.prediction[:window]
+def with_late(record: Record, margin: Tensor, beaten: Tensor) -> Tensor:
+    """The margins of the window, standardised, plus those of the last fifth of the epochs times their say.
+
+    Say:
+        a third, times the share of votes against labels at the end over the share of labels beaten in the
+        window, at most 1: a network that has learned the wrong labels by heart is hardly heard, one that
+        still contradicts them knows more at the end than at the beginning.
+    """
+    last = epochs_of(record, slice(-max(1, record.epochs // LAST), None))
+    agreed = correctness(last)
+    still = 1 - float(agreed[~agreed.isnan()].mean()) if not bool(agreed.isnan().all()) else 0.0
+    say = SAY * min(1.0, still / float(beaten.mean())) if bool(beaten.any()) else 0.0
+    early, late = standard(margin), standard(mean_margin(last))
+    return early + say * torch.where(late.isnan(), early, late)
+
+
+def epochs_of(record: Record, part: slice) -> Record:
+    margin, prediction = record.margin[part], record.prediction[part]
     return Record(record.index, record.label, None, record.class_names, margin, prediction)
 
 
