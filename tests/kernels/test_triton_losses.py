@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from noiseproof import losses
-from noiseproof.kernels import fused, path
+from noiseproof.kernels import Partials, Wanted, fused, path
 from noiseproof.losses import MarginLoss
+from noiseproof.losses.statistics_loss import StatisticsLoss
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 
@@ -126,6 +127,33 @@ def test_losses_users_write(device):
     ]
     for loss in written:
         compare(loss, logits, target, device, 1e-5)
+
+
+class Entropy(StatisticsLoss):
+    """Cross entropy and the entropy of the softmax, which needs the sum of p z."""
+
+    name = "entropy"
+    wanted = Wanted(products=True)
+
+    def judge(self, row, classes):
+        value = row.logsumexp - row.sum_pz - torch.nn.functional.logsigmoid(row.margin)
+        one = torch.ones_like(value)
+        return value, Partials(-torch.sigmoid(-row.margin), logsumexp=one, sum_pz=-one)
+
+
+@pytest.mark.parametrize("way", ["program", "torch", "compiled"])
+def test_a_loss_of_the_sum_of_p_z(way, device, monkeypatch):
+    logits, target = batch(6, 5)
+    wanted, slope = step(Entropy(), logits.double(), target)
+    loss = Entropy()
+    if way == "torch":
+        monkeypatch.setattr(fused, "recorded", lambda function: None)
+    if way == "compiled":
+        torch.compiler.reset()
+        loss = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    found, gradient = step(loss, logits.to(device), target.to(device))
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+    assert row_error(gradient, slope) < 1e-5
 
 
 SCHEDULE = {"factor": 1.0}

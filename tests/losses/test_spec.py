@@ -112,7 +112,7 @@ def test_hyper_parameters_reach_the_loss(spec, attributes):
 
 def test_a_sum_keeps_factors_and_parts():
     loss = get("10*nce + 0.1*agce(a=1.8, q=3)")
-    assert loss.factors == [10, 0.1]
+    assert loss.factors == (10, 0.1)
     assert [str(part) for part in loss.inner] == ["nce", "agce(a=1.8, q=3.0)"]
 
 

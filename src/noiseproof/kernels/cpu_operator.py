@@ -26,6 +26,7 @@ def takes(logits: Tensor) -> bool:
     return (
         (_loss if _loss is not _NOT_TRIED else load()) is not None
         and path.enabled
+        and not path.interpreted
         and type(logits) is Tensor
         and logits.is_cpu
         and logits.dtype in path.DTYPES

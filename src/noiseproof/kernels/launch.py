@@ -118,11 +118,12 @@ def statistics(
 
 
 def statistics_of(state: Tensor) -> tuple[Statistics, Tensor]:
-    """What a row function is given: columns (N, 1), or the margin alone as (N,)."""
+    """What a row function is given: columns (N, 1) relative to the label's logit, or the margin as (N,)."""
     if len(state) < len(State):
         return Statistics(*[state[State.MARGIN]] * 5), state[State.MARGIN]
     columns = state.unsqueeze(2).unbind(0)
-    return Statistics(*(columns[row] for row in DIFFERENTIABLE)), columns[State.CLASSES]
+    row = Statistics(*(columns[row] for row in DIFFERENTIABLE))
+    return row._replace(sum_pz=row.sum_pz - columns[State.LABEL]), columns[State.CLASSES]
 
 
 def mean(values: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:

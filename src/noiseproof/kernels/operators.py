@@ -13,6 +13,8 @@ from .row_function import RowFunction
 
 SMALL, LARGE = 3, 10
 """Rows of the state without and with sums, see ``launch.State``."""
+LABEL = 9
+"""The row of the label's logit, which logsumexp and sum of z are relative to already."""
 SLOTS = (0, 3, 4, 5, 6)
 """The rows of the state that are statistics."""
 
@@ -30,7 +32,8 @@ def statistics_loss(logits: Tensor, target: Tensor, function: RowFunction, keep:
     columns = row_statistics(logits, target, keep, function.wanted).unsqueeze(2)
     row = Statistics(*(columns[slot] for slot in SLOTS))
     still = Statistics(*(column.detach() for column in row))
-    value, partials = function.evaluate(still, columns[7].detach())
+    centred = still._replace(sum_pz=still.sum_pz - columns[LABEL].detach())
+    value, partials = function.evaluate(centred, columns[7].detach())
     value = value.detach()
     for column, at, slope in zip(row, still, partials, strict=True):
         if slope is not None:

@@ -34,7 +34,7 @@ class RowFunction(NamedTuple):
     """``evaluate`` and the sums it wants; None where the margin is enough, which then has shape (N,).
 
     It must not change when a number is added to all logits of a row: kernels take the label's logit off
-    ``logsumexp`` and ``sum_z``.
+    ``logsumexp``, ``sum_z`` and ``sum_pz``.
     """
 
     evaluate: EvaluateStatistics

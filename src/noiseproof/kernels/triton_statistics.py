@@ -182,8 +182,8 @@ def totals(sums, own, kept, EXTRA: tl.constexpr, WANTED: tl.constexpr):
 
 @triton.jit
 def inputs_of(found, EXTRA: tl.constexpr):
-    """The registers a program starts with: the statistics and the number of classes that count."""
+    """The registers a program starts with: statistics relative to the label's logit, and present classes."""
     if not EXTRA:
         return (found[0],)
     else:
-        return (found[0], found[3], found[4], found[5], found[6], found[7])
+        return (found[0], found[3], found[4], found[5], found[6] - found[9], found[7])

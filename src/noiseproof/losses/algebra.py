@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from typing_extensions import Unpack
 
 from ..kernels import RowFunction, kernels_may_run, uses_kernels, weighted_sum
 from .base import Loss, Outer
 from .compiled import compiled_rows
+from .fingerprint import WatchedList
 from .limits import number
 from .margin_loss import MarginLoss
 from .rows import Rows
@@ -57,8 +58,8 @@ class _Terms(Loss):
 
     def __init__(self, terms: Terms, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
-        self.factors = [factor for factor, _ in terms]
-        self.parts = nn.ModuleList(loss for _, loss in terms)
+        self.factors = tuple(factor for factor, _ in terms)
+        self.parts = WatchedList(loss for _, loss in terms)
 
     @property
     def inner(self) -> tuple[Loss, ...]:

@@ -6,11 +6,12 @@ import operator
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from typing_extensions import TypedDict, Unpack
 
 from ..kernels import RowFunction
-from .fused import can_be_fused, fused
+from .fingerprint import Watched
+from .fused import fused
 from .limits import choice
 from .printing import spec_of
 from .rows import Rows, as_rows
@@ -26,7 +27,7 @@ class Outer(TypedDict, total=False):
     weight: Tensor | None
 
 
-class Loss(nn.Module):
+class Loss(Watched):
     r"""Base of all losses.
 
     Only the outermost loss reduces, ignores and weights. With hard targets ``mean`` is
@@ -48,6 +49,7 @@ class Loss(nn.Module):
     defined_per_class: ClassVar[bool] = True
     """False for losses that compare rows, whose value for one class of one row means nothing."""
     weight: Tensor | None
+    short_way = fused
 
     def __init__(self, **outer: Unpack[Outer]) -> None:
         super().__init__()
@@ -64,8 +66,8 @@ class Loss(nn.Module):
         index: Tensor | None = None,
     ) -> Tensor:
         """The reduced loss; ``index`` (permanent sample numbers) is for losses with a memory."""
-        if sample_weight is None and self.weight is None and can_be_fused(logits, target):
-            found = fused(self, logits, target)
+        if sample_weight is None and self._buffers["weight"] is None:
+            found = self.short_way(logits, target)
             if found is not None:
                 return found
         rows = as_rows(logits, target, self.ignore_index)
@@ -161,8 +163,7 @@ class Loss(nn.Module):
     def __str__(self) -> str:
         return spec_of(self)
 
-    def __repr__(self) -> str:
-        return spec_of(self)
+    __repr__ = __str__
 
     def __add__(self, other: object) -> Loss:
         from .algebra import add
@@ -194,7 +195,6 @@ def _class_weights(weight: Any) -> Tensor | None:
 def _row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
     if sample_weight.shape != shape:
         raise ValueError(
-            f"sample_weight of shape {tuple(sample_weight.shape)} must have one entry per sample,"
-            f" shape {tuple(shape)}"
+            f"sample_weight of shape {tuple(sample_weight.shape)} must have one entry per sample: {tuple(shape)}"
         )
     return sample_weight.reshape(-1)

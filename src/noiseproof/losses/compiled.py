@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..kernels import cpu_operator, is_plain_eager, recorded
-from .fingerprint import fingerprint
+from .fingerprint import fingerprint, remember, remembered
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ _beyond_programs: weakref.WeakSet[Loss] = weakref.WeakSet()
 
 def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
     """The loss without weights, or None: it is no program, or something is wrong that the long way names."""
-    number = _number(loss, logits.shape[1])
+    memo = remembered(loss, logits.shape[1])
+    number = _number(loss, logits.shape[1]) if memo is None else memo[2]
     if number is None:
         return None
     try:
@@ -39,7 +40,7 @@ def compiled_rows(loss: Loss, rows: Rows) -> Tensor | None:
     if not cpu_operator.takes(rows.logits) or not is_plain_eager():
         return None
     target = rows.target if rows.keep is None else torch.where(rows.keep, rows.target, IGNORED)
-    return compiled(loss, rows.logits, target.contiguous(), IGNORED, "none")
+    return compiled(loss, rows.logits, target, IGNORED, "none")
 
 
 def _number(loss: Loss, classes: int) -> int | None:
@@ -50,6 +51,7 @@ def _number(loss: Loss, classes: int) -> int | None:
     key = (classes, *marks)
     if key not in _numbers:
         _remember(key, _number_of_program(loss, classes))
+    remember(loss, classes, _numbers[key])
     return _numbers[key]
 
 
@@ -71,5 +73,5 @@ def _remember(key: Hashable, number: int | None) -> None:
         for old in {n for n in _numbers.values() if n is not None and n != number}:
             cpu_operator.forget(old)
         _numbers.clear()
-        del _kept_alive[:-1]
+        del _kept_alive[:-1]  # the last belongs to ``number``
     _numbers[key] = number

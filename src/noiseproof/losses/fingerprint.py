@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .base import Loss
 
 SCALARS = (int, float, str, type(None))
-INTERNAL = {*vars(nn.Module()), "_suprema", "_integral"}
+INTERNAL = {*vars(nn.Module()), "_suprema", "_integral", "_memo"}
 """What a module or a loss of this library keeps for itself."""
 LIBRARY = __name__.split(".")[0] + "."
 
@@ -26,7 +26,7 @@ def fingerprint(loss: Loss) -> tuple[object, ...] | None:
             continue
         if isinstance(thing, SCALARS):
             marks += (name, thing)
-        elif isinstance(thing, list):
+        elif isinstance(thing, tuple):
             marks += (name, *thing)
         else:
             return None
@@ -36,3 +36,35 @@ def fingerprint(loss: Loss) -> tuple[object, ...] | None:
             return None
         marks.append(inside)
     return tuple(marks)
+
+
+class Watched(nn.Module):
+    """A module that tells when any attribute of any of its kind is set, so that what was found may be kept."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _Changes.latest = object()
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _Changes.latest = object()
+        super().__delattr__(name)
+
+
+class WatchedList(Watched, nn.ModuleList):
+    """The same for parts of a loss."""
+
+
+class _Changes:
+    latest = object()
+    """Made anew at every change; no copy or pickle of a loss brings it along."""
+
+
+def remember(loss: Loss, classes: int, found: int | None) -> None:
+    """Keep what belongs to a loss as long as no loss changes."""
+    loss.__dict__["_memo"] = (_Changes.latest, classes, found)
+
+
+def remembered(loss: Loss, classes: int) -> tuple[object, int, int | None] | None:
+    """What was kept, as the last of three, if it still holds."""
+    memo: tuple[object, int, int | None] | None = loss.__dict__.get("_memo")
+    return memo if memo is not None and memo[0] is _Changes.latest and memo[1] == classes else None

@@ -32,7 +32,7 @@ _recordings: dict[tuple[object, ...], Recording | None] = {}
 def can_be_fused(logits: Tensor, target: Tensor) -> bool:
     """Class indices beside (N, C) logits that the kernels take."""
     return (
-        (uses_kernels(logits) or cpu_operator.takes(logits))
+        uses_kernels(logits)
         and target.dtype == torch.int64
         and target.shape == logits.shape[:1]
         and target.device == logits.device
@@ -41,9 +41,12 @@ def can_be_fused(logits: Tensor, target: Tensor) -> bool:
 
 
 def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
-    """The reduced loss without weights; None if the loss is no recordable function of row statistics."""
-    if not uses_kernels(logits):
-        return compiled(loss, logits, target.contiguous(), loss.ignore_index, loss.reduction)
+    """The reduced loss without weights; None if it is no recordable function of row statistics here."""
+    if cpu_operator.takes(logits):
+        there = target.dtype == torch.int64 and is_plain_eager()
+        return compiled(loss, logits, target, loss.ignore_index, loss.reduction) if there else None
+    if not can_be_fused(logits, target):
+        return None
     function = loss.row_function(logits.shape[1], 1.0)
     recording = None if function is None else _recording(loss, function, logits.shape[1])
     if function is None or recording is None:

@@ -11,7 +11,6 @@ from ..kernels import (
     RowFunction,
     attach,
     class_margins,
-    cpu_operator,
     margin_rows,
     of_margin,
     uses_kernels,
@@ -53,22 +52,14 @@ class MarginLoss(Loss):
         """Supremum of the emphasis and the margin where it is reached."""
         return find_peak(self.emphasis, str(self))
 
-    def forward(
-        self,
-        logits: Tensor,
-        target: Tensor,
-        *,
-        sample_weight: Tensor | None = None,
-        index: Tensor | None = None,
-    ) -> Tensor:
-        """The reduced loss, see :class:`Loss`."""
-        if sample_weight is None and not cpu_operator.takes(logits) and self._is_common(logits, target):
-            rows = Rows(logits, target, None, target.shape)
+    def short_way(self, logits: Tensor, target: Tensor) -> Tensor | None:
+        found = super().short_way(logits, target)
+        if found is None and self._is_common(logits, target):
             try:
-                return self.hard_rows(rows, mean=True)
+                return self.hard_rows(Rows(logits, target, None, target.shape), mean=True)
             except (IndexError, RuntimeError):
                 pass  # a target outside 0..C-1: ignored or wrong, the long way tells
-        return super().forward(logits, target, sample_weight=sample_weight, index=index)
+        return found
 
     def _is_common(self, logits: Tensor, target: Tensor) -> bool:
         """The plain mean over (N, C) on a CPU, which small batches should reach in few steps."""
@@ -78,7 +69,6 @@ class MarginLoss(Loss):
             and target.dtype == torch.int64
             and target.shape == logits.shape[:1]
             and self.reduction == "mean"
-            and self.weight is None
             and logits.is_floating_point()
             and logits.shape[0] > 0
             and logits.shape[1] > 1

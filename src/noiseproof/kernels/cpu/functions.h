@@ -42,12 +42,10 @@ inline void write(float* place, Vector numbers) { std::memcpy(place, &numbers, s
 // exp(x) of x <= 0; exactly 0 below -87, nan stays nan.
 INLINE Vector raised(Vector x) {
   constexpr float ROUNDER = 12582912.0f; // 1.5 * 2^23: adding it rounds to a whole number
-  const Vector bounded = x < -87.0f ? all(-87.0f) : x;
-  const Vector shifted = bounded * 1.44269504f + ROUNDER;
+  const Vector shifted = x * 1.44269504f + ROUNDER;
   const Vector whole = shifted - ROUNDER;
-  const Vector rest = (bounded - whole * 0.693359375f) + whole * 2.12194440e-4f;
-  Vector series = all(1.0f / 5040);
-  series = series * rest + 1.0f / 720;
+  const Vector rest = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  Vector series = all(1.0f / 700); // 1/720 and a little of what is left out
   series = series * rest + 1.0f / 120;
   series = series * rest + 1.0f / 24;
   series = series * rest + 1.0f / 6;

@@ -139,8 +139,8 @@ double divisor(int64_t kept, int64_t reduction) {
 
 int64_t checked_count(const Tensor& logits, const Tensor& target, int64_t ignore_index) {
   TORCH_CHECK_VALUE(logits.dim() == 2 && target.dim() == 1 && target.size(0) == logits.size(0) &&
-                        target.scalar_type() == at::kLong && target.is_contiguous(),
-                    "noiseproof_cpu::loss takes logits (N, C) and contiguous int64 targets (N,)");
+                        target.scalar_type() == at::kLong && target.is_cpu(),
+                    "noiseproof_cpu::loss takes logits (N, C) and int64 targets (N,)");
   const auto kept =
       count_kept({target.const_data_ptr<int64_t>(), ignore_index}, logits.size(0), logits.size(1));
   TORCH_CHECK_VALUE(kept >= 0, "a target is no class");
@@ -241,11 +241,12 @@ struct LossFunction : torch::autograd::Function<LossFunction> {
 
 Tensor loss_plain(
     const Tensor& logits, const Tensor& target, int64_t number, int64_t ignore_index, int64_t reduction) {
-  return evaluate(logits, target, *find_loss(number), ignore_index, reduction, false).first;
+  return evaluate(logits, target.contiguous(), *find_loss(number), ignore_index, reduction, false).first;
 }
 
 Tensor loss_autograd(
-    const Tensor& logits, const Tensor& target, int64_t number, int64_t ignore_index, int64_t reduction) {
+    const Tensor& logits, const Tensor& given, int64_t number, int64_t ignore_index, int64_t reduction) {
+  const Tensor target = given.contiguous();
   if (!at::GradMode::is_enabled() || !logits.requires_grad()) {
     const at::AutoDispatchBelowADInplaceOrView below;
     return loss_plain(logits, target, number, ignore_index, reduction);

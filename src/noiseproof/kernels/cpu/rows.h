@@ -33,21 +33,25 @@ struct Sums {
   int64_t top = -1; // the likeliest of the other classes, found where squares are wanted
 };
 
-// The row as float into scratch memory, -inf at the label and in the padding.
+// The row as float into scratch memory, -inf at the label and in the padding; the largest of it.
 template <class Number>
-inline void load(const Logits<Number>& logits, int64_t i, int64_t label, float* z) {
-  const Number* row = logits.row(i);
+inline float load(const Logits<Number>& logits, int64_t i, int64_t label, float* z) {
   const int64_t n = padded(logits.classes);
   write(z + n - WIDTH, all(LOWEST));
-  if (logits.column_stride == 1) {
-    if constexpr (sizeof(Number) == sizeof(float))
-      std::memcpy(z, row, logits.classes * sizeof(float));
-    else
-      for (int64_t j = 0; j < logits.classes; ++j) z[j] = static_cast<float>(row[j]);
+  if (logits.column_stride == 1 && sizeof(Number) == sizeof(float)) {
+    std::memcpy(z, logits.row(i), logits.classes * sizeof(float));
+  } else if (logits.column_stride == 1) {
+    for (int64_t j = 0; j < logits.classes; ++j) z[j] = static_cast<float>(logits.row(i)[j]);
   } else {
     for (int64_t j = 0; j < logits.classes; ++j) z[j] = logits.at(i, j);
   }
   z[label] = LOWEST;
+  Vector found = read(z);
+  for (int64_t j = WIDTH; j < n; j += WIDTH) {
+    const Vector next = read(z + j);
+    found = next > found ? next : found;
+  }
+  return maximum(found);
 }
 
 // Sum over all chunks of what ``part(j)`` gives for the sixteen numbers from j on.
@@ -61,15 +65,6 @@ inline double total(int64_t n, Part part) {
     found += sum(chunk);
   }
   return found;
-}
-
-inline float largest(const float* z, int64_t n) {
-  Vector found = read(z);
-  for (int64_t j = WIDTH; j < n; j += WIDTH) {
-    const Vector next = read(z + j);
-    found = next > found ? next : found;
-  }
-  return maximum(found);
 }
 
 // z becomes exp(z - peak); their sum.
@@ -93,9 +88,8 @@ inline Vector presence(const float* z) { return read(z) == LOWEST ? all(0.0f) : 
 //
 // The likeliest class has a share near 1 and differences to its square matter: what the others add up to is
 // summed without it, so that mass - 1 keeps its digits.
-inline Sums sums_of(float* z, int64_t n, float own, const Wanted& wanted, float* shifted) {
+inline Sums sums_of(float* z, int64_t n, float peak, float own, const Wanted& wanted, float* shifted) {
   Sums found;
-  const float peak = largest(z, n);
   found.peak = peak;
   if (wanted.sums) {
     found.sum_z = total(n, [=](int64_t j) { return relative(z + j, own); });

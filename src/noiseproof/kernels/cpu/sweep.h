@@ -138,8 +138,8 @@ struct Block {
       if (!labels.kept(i)) continue;
       const int64_t lane = i - begin, label = labels.target[i];
       const float own = logits.at(i, label);
-      load(logits, i, label, z(lane));
-      const Sums row = sums_of(z(lane), padded(logits.classes), own, loss.wanted, shifted(lane));
+      const float peak = load(logits, i, label, z(lane));
+      const Sums row = sums_of(z(lane), padded(logits.classes), peak, own, loss.wanted, shifted(lane));
       space.sums[lane] = row;
       above[lane] = own - row.peak;
       mass[lane] = row.mass;
