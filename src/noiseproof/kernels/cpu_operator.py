@@ -50,7 +50,13 @@ def define(recording: Recording, wanted: Wanted | None) -> int:
     code = [float(word) for word in recording.program.code]
     sums = [] if wanted is None else [int(word) for word in wanted]
     outputs, slots = list(recording.program.outputs), list(recording.slots)
-    number: int = torch.ops.noiseproof_cpu.define(code, outputs, slots, sums, list(recording.tables))
+    number: int = torch.ops.noiseproof_cpu.define(code, outputs, slots, sums, list(recording.tables), -1.0)
+    return number
+
+
+def define_normalized_focal(gamma: float) -> int:
+    """The same for the normalised focal loss, which looks at every class and is built in."""
+    number: int = torch.ops.noiseproof_cpu.define([], [], [-1] * 5, [], [], gamma)
     return number
 
 
@@ -110,6 +116,7 @@ def _again(
     slots: list[int],
     wanted: list[int],
     tables: list[Tensor],
+    focal: float,
     ignore_index: int,
     reduction: int,
 ) -> Tensor:
@@ -120,6 +127,9 @@ def _again(
     if reduction == REDUCTIONS["mean"]:
         upstream = upstream / keep.sum().clamp_min(1)
     upstream = torch.where(keep, upstream, 0.0)
+    if focal >= 0:
+        value = differentiable.normalized_focal(safe, label, focal)
+        return torch.autograd.grad(value, logits, upstream, create_graph=True)[0]
     rows = list(differentiable.statistics(safe, label)) if wanted else [differentiable.margin(safe, label)]
     inputs = [*rows, differentiable.present_classes(safe).squeeze(-1)] if wanted else rows
     registers = replay(code, inputs, tables)

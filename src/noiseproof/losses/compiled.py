@@ -56,6 +56,10 @@ def _number(loss: Loss, classes: int) -> int | None:
 
 
 def _number_of_program(loss: Loss, classes: int) -> int | None:
+    from .nfl import NFL
+
+    if type(loss) is NFL:
+        return cpu_operator.define_normalized_focal(loss.gamma)
     function = None if loss in _beyond_programs else loss.row_function(classes, 1.0)
     recording = None if function is None else recorded(function)
     if function is None or recording is None:

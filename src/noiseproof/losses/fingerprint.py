@@ -39,7 +39,7 @@ def fingerprint(loss: Loss) -> tuple[object, ...] | None:
 
 
 class Watched(nn.Module):
-    """A module that tells when any attribute of any of its kind is set, so that what was found may be kept."""
+    """A module that tells when an attribute of any of its kind is set, so that what was found may be kept."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         _Changes.latest = object()

@@ -6,9 +6,11 @@ from typing_extensions import Unpack
 
 from ..kernels import accumulation_dtype, attach, blockwise_rows, class_margins
 from .base import Outer
+from .compiled import compiled_rows
 from .finite import check_logits_finite
 from .focal import focal_emphasis, focal_value
 from .limits import number
+from .rows import Rows
 from .statistics_loss import RowLoss
 
 
@@ -38,6 +40,9 @@ class NFL(RowLoss):
         self.gamma = number(self.name, "gamma", gamma, "gamma >= 0", lambda g: g >= 0)
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
+        found = compiled_rows(self, Rows(logits, target, None, target.shape))
+        if found is not None:
+            return found
         check_logits_finite(logits)
         return blockwise_rows(self._of_label, self._gradient, logits, target)
 

@@ -82,17 +82,17 @@ inline float maximum(Vector numbers) {
 }
 
 // log(x) of normal x > 0.
-INLINE float logarithm(float x) {
-  const auto bits = same_bits<int32_t>(x) - 0x3f3504f3; // sqrt(1/2): mantissas around 1
-  const auto exponent = static_cast<float>(bits >> 23);
-  const float mantissa = same_bits<float>((bits & 0x7fffff) + 0x3f3504f3);
-  const float s = (mantissa - 1.0f) / (mantissa + 1.0f), t = s * s;
-  float series = 2.0f / 9;
+INLINE Vector logarithm(Vector x) {
+  constexpr int32_t CENTRE = 0x3f3504f3; // sqrt(1/2): mantissas around 1
+  const Whole bits = same_bits<Whole>(x) - CENTRE;
+  const Vector exponent = __builtin_convertvector(bits >> 23, Vector);
+  const Vector mantissa = same_bits<Vector>((bits & 0x7fffff) + CENTRE);
+  const Vector s = (mantissa - 1.0f) / (mantissa + 1.0f), t = s * s;
+  Vector series = all(2.0f / 9);
   series = series * t + 2.0f / 7;
   series = series * t + 2.0f / 5;
   series = series * t + 2.0f / 3;
-  series = series * t * s + 2.0f * s;
-  return exponent * 0.693147181f + series;
+  return exponent * 0.693147181f + (series * t * s + 2.0f * s);
 }
 
 INLINE double exp(double x) {

@@ -29,9 +29,11 @@ struct Loss {
   std::vector<double> code;
   std::vector<int64_t> outputs, slots, wanted;
   std::vector<Tensor> tables;
+  double focal;
   RowProgram rows;
 
   void prepare() {
+    rows.focal = focal;
     rows.margin_alone = wanted.empty();
     if (!wanted.empty()) rows.wanted = {wanted[0] != 0, wanted[1] != 0, wanted[2] != 0};
     std::copy_n(slots.begin(), rows.slots.size(), rows.slots.begin());
@@ -78,9 +80,9 @@ LossPointer find_loss(int64_t number) {
 
 int64_t define(
     std::vector<double> code, std::vector<int64_t> outputs, std::vector<int64_t> slots,
-    std::vector<int64_t> wanted, std::vector<Tensor> tables) {
+    std::vector<int64_t> wanted, std::vector<Tensor> tables, double focal) {
   auto loss = std::make_shared<Loss>();
-  *loss = {std::move(code), std::move(outputs), std::move(slots), std::move(wanted), std::move(tables), {}};
+  *loss = {std::move(code), std::move(outputs), std::move(slots), std::move(wanted), std::move(tables), focal, {}};
   loss->prepare();
   auto& losses = known_losses();
   const std::lock_guard<std::mutex> lock(losses.mutex);
@@ -189,10 +191,10 @@ Tensor differentiable_gradient(
                                 .findSchemaOrThrow("noiseproof_cpu::again", "")
                                 .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, at::ArrayRef<double>,
                                               at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, at::TensorList,
-                                              int64_t, int64_t)>();
+                                              double, int64_t, int64_t)>();
   return again.call(
-      logits, target, upstream, loss.code, loss.outputs, loss.slots, loss.wanted, loss.tables, ignore_index,
-      reduction);
+      logits, target, upstream, loss.code, loss.outputs, loss.slots, loss.wanted, loss.tables, loss.focal,
+      ignore_index, reduction);
 }
 
 struct Saved : torch::CustomClassHolder {
@@ -255,11 +257,12 @@ Tensor loss_autograd(
 }
 
 TORCH_LIBRARY(noiseproof_cpu, m) {
-  m.def("define(float[] code, int[] outputs, int[] slots, int[] wanted, Tensor[] tables) -> int", define);
+  m.def("define(float[] code, int[] outputs, int[] slots, int[] wanted, Tensor[] tables, float focal) -> int",
+        define);
   m.def("forget(int number) -> ()", forget);
   m.def("loss(Tensor logits, Tensor target, int number, int ignore_index, int reduction) -> Tensor");
   m.def("again(Tensor logits, Tensor target, Tensor upstream, float[] code, int[] outputs, int[] slots,"
-        " int[] wanted, Tensor[] tables, int ignore_index, int reduction) -> Tensor");
+        " int[] wanted, Tensor[] tables, float focal, int ignore_index, int reduction) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(noiseproof_cpu, CPU, m) { m.impl("loss", loss_plain); }

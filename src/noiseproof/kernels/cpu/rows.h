@@ -33,7 +33,7 @@ struct Sums {
   int64_t top = -1; // the likeliest of the other classes, found where squares are wanted
 };
 
-// The row as float into scratch memory, -inf at the label and in the padding; the largest of it.
+// The row as float into scratch memory, -inf at the label, if given, and in the padding; the largest of it.
 template <class Number>
 inline float load(const Logits<Number>& logits, int64_t i, int64_t label, float* z) {
   const int64_t n = padded(logits.classes);
@@ -45,7 +45,7 @@ inline float load(const Logits<Number>& logits, int64_t i, int64_t label, float*
   } else {
     for (int64_t j = 0; j < logits.classes; ++j) z[j] = logits.at(i, j);
   }
-  z[label] = LOWEST;
+  if (label >= 0) z[label] = LOWEST;
   Vector found = read(z);
   for (int64_t j = WIDTH; j < n; j += WIDTH) {
     const Vector next = read(z + j);

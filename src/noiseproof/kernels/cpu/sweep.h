@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 
+#include "focal.h"
 #include "program.h"
 #include "rows.h"
 
@@ -21,6 +22,7 @@ struct RowProgram {
   std::array<int64_t, 5> slots;
   Wanted wanted;
   bool margin_alone;
+  double focal = -1; // gamma of the normalised focal loss, which is no program
 };
 
 // Where results go, and how much every row counts. Values and gradients may be null.
@@ -182,7 +184,22 @@ struct Block {
     out[labels.target[i]] = static_cast<Number>(static_cast<float>(c.at_label));
   }
 
+  bool run_focal(int64_t i) const {
+    const int64_t width = padded(logits.classes);
+    float* start = space.z.get();
+    const FocalSpace arrays{start, start + width, start + 2 * width, start + 3 * width};
+    Number* out = results.gradient ? results.gradient + i * logits.classes : nullptr;
+    double value = 0;
+    if (labels.kept(i))
+      value = focal_row(logits, i, labels.target[i], loss.focal, arrays, results.scale_of(i), out);
+    else if (out)
+      std::fill_n(out, logits.classes, static_cast<Number>(0.0f));
+    if (results.values) results.values[i] = static_cast<float>(value);
+    return std::isfinite(value);
+  }
+
   bool run_all() const {
+    if (loss.focal >= 0) return run_focal(begin);
     const bool finite = read_rows();
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
     complete_inputs(loss, n, space);
@@ -199,11 +216,12 @@ struct Block {
 template <class Number>
 bool sweep(const RowProgram& loss, const Logits<Number>& logits, const Labels& labels, const Results<Number>& results) {
   const int64_t width = padded(logits.classes);
-  const int64_t block = std::clamp<int64_t>(SCRATCH / width, 1, BLOCK);
+  const bool focal = loss.focal >= 0; // row by row, with four arrays
+  const int64_t block = focal ? 1 : std::clamp<int64_t>(SCRATCH / width, 1, BLOCK);
   const int64_t grain = std::max<int64_t>(1, PER_THREAD / width);
   std::atomic<bool> finite{true};
   at::parallel_for(0, logits.rows, grain, [&](int64_t begin, int64_t end) {
-    Workspace space(loss, std::min(block, end - begin) * width);
+    Workspace space(loss, (focal ? 4 : std::min(block, end - begin)) * width);
     for (int64_t i = begin; i < end; i += block) {
       const Block<Number> rows{loss, logits, labels, results, space, i, std::min(end, i + block)};
       if (!rows.run_all()) finite = false;
