@@ -195,6 +195,6 @@ def _class_weights(weight: Any) -> Tensor | None:
 def _row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
     if sample_weight.shape != shape:
         raise ValueError(
-            f"sample_weight of shape {tuple(sample_weight.shape)} must have one entry per row: {tuple(shape)}"
+            f"sample_weight of shape {tuple(sample_weight.shape)} needs one entry per sample: {tuple(shape)}"
         )
     return sample_weight.reshape(-1)
