@@ -36,6 +36,14 @@ def test_training_never_compiles(cache, monkeypatch):
     assert "noiseproof kernels build" in cpu_operator.state()
 
 
+def test_the_first_call_of_a_process_may_be_compiled_by_torch(cache):
+    """Looking for the operator would break the graph."""
+    torch.compiler.reset()
+    step = torch.compile(losses.get("gce"), fullgraph=True, backend="aot_eager")
+    assert step(torch.zeros(2, 3), torch.tensor([0, 1])).isfinite()
+    assert cpu_operator._loss is cpu_operator._NOT_TRIED
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -24,7 +24,8 @@ _loss: Any = _NOT_TRIED
 def takes(logits: Tensor) -> bool:
     """Whether the operator is there and these logits are for it."""
     return (
-        (_loss if _loss is not _NOT_TRIED else load()) is not None
+        not torch.compiler.is_compiling()
+        and (_loss if _loss is not _NOT_TRIED else load()) is not None
         and path.enabled
         and not path.interpreted
         and type(logits) is Tensor
