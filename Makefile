@@ -25,10 +25,13 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/losses.py
+	$(BIN)/noiseproof kernels build
+	$(BIN)/python benchmarks/cpu.py
+	$(BIN)/python benchmarks/methods.py
 
 figures: $(STAMP)
 	$(BIN)/python docs/make_figures.py
+	$(BIN)/python docs/make_fused_figure.py
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
