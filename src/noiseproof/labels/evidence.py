@@ -39,12 +39,12 @@ def lowest_with_best_f1(margin: Tensor, wrong: Tensor) -> int:
         2
     """
     order = torch.from_numpy(np.argsort(margin.numpy()))  # four times as fast as torch's
-    ordered = wrong[order].double()
-    total = ordered.sum()
-    if not total > 0:
+    found = wrong[order].cumsum(0, dtype=torch.float64)
+    del order
+    if not len(found) or not found[-1] > 0:
         return 0
-    number = torch.arange(1, len(ordered) + 1)
-    return int((2 * ordered.cumsum(0) / (number + total)).argmax()) + 1
+    either = torch.arange(1, len(found) + 1, dtype=torch.float64).add_(found[-1].clone())
+    return int(found.div_(either).argmax()) + 1
 
 
 def together(record: Evidence, probabilities: Evidence, weight: float = 3.0) -> Evidence:

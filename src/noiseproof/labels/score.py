@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 
@@ -27,4 +26,4 @@ def label_score(margin: Tensor, suspects: int) -> Tensor:
     last = float(known.kthvalue(suspects).values) if suspects else float(known.min()) - 2 * spread
     following = float(known.kthvalue(suspects + 1).values) if suspects < len(known) else last + 2 * spread
     cut = (last + following) / 2
-    return torch.sigmoid((margin.double() - cut) / spread).float()
+    return margin.double().sub_(cut).div_(spread).sigmoid_().float()
