@@ -15,6 +15,7 @@ def label_score(margin: Tensor, suspects: int) -> Tensor:
     Shape:
         margin (N,), result (N,) float32 in [0, 1]
     Example:
+        >>> import torch
         >>> label_score(torch.tensor([-4.0, 4.0, torch.nan, 5.0]), suspects=1).round(decimals=2)
         tensor([0.2700, 0.7300,    nan, 0.7800])
     """
