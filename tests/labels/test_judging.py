@@ -35,6 +35,12 @@ def test_scores_keep_the_order_and_as_many_are_below_one_half_as_are_suspected(m
     assert (score[torch.tensor(margins).argsort()].diff() >= 0).all()
 
 
+def test_scores_leave_the_margins_as_they_were():
+    margin = torch.tensor([-3.0, 1.0, 2.0], dtype=torch.float64)
+    label_score(margin, suspects=1)
+    assert margin.tolist() == [-3.0, 1.0, 2.0]
+
+
 def test_samples_of_one_margin_share_their_fate():
     score = label_score(torch.tensor([1.0, 1.0, 1.0, 5.0]), suspects=2)
     assert (score[:3] < 0.5).unique().tolist() == [False]

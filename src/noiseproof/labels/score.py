@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 
@@ -15,7 +16,6 @@ def label_score(margin: Tensor, suspects: int) -> Tensor:
     Shape:
         margin (N,), result (N,) float32 in [0, 1]
     Example:
-        >>> import torch
         >>> label_score(torch.tensor([-4.0, 4.0, torch.nan, 5.0]), suspects=1).round(decimals=2)
         tensor([0.2700, 0.7300,    nan, 0.7800])
     """
@@ -27,4 +27,4 @@ def label_score(margin: Tensor, suspects: int) -> Tensor:
     last = float(known.kthvalue(suspects).values) if suspects else float(known.min()) - 2 * spread
     following = float(known.kthvalue(suspects + 1).values) if suspects < len(known) else last + 2 * spread
     cut = (last + following) / 2
-    return margin.double().sub_(cut).div_(spread).sigmoid_().float()
+    return margin.to(torch.float64, copy=True).sub_(cut).div_(spread).sigmoid_().float()
