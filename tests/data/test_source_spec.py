@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiseproof.data.spec import parse_source
+from noiseproof.data.spec import parse_source, source_text
 
 LITERALS = st.one_of(
     st.integers(-(10**9), 10**9),
@@ -52,3 +52,11 @@ def test_everything_else_is_refused(text):
 def test_length_is_limited():
     with pytest.raises(ValueError, match="at most 4000 characters"):
         parse_source("a" * 4001)
+
+
+@pytest.mark.parametrize(
+    "text", ["digits", "csv(path='my \"new\" rows.csv', label=None, size=3, stream=True)"]
+)
+def test_a_spec_is_written_as_it_is_read(text):
+    assert parse_source(source_text(*parse_source(text))) == parse_source(text)
+    assert source_text(*parse_source(text)) == text

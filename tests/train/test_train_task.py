@@ -73,3 +73,9 @@ def test_test_data_with_other_classes_is_refused(blobs):
 def test_open_set_noise_needs_foreign_inputs(blobs):
     with pytest.raises(ValueError, match=r"replaces inputs.*noise\.replace_inputs"):
         make_task(Config(noise="open_set(0.2)"), blobs())
+
+
+def test_data_of_one_class_is_refused_by_its_name():
+    one = LabelledData(torch.rand(4, 2), [0, 0, 0, 0], class_names=["cat"])
+    with pytest.raises(ValueError, match="all training labels are 'cat': there is nothing to tell apart"):
+        make_task(Config(), one)

@@ -28,31 +28,35 @@ def predict(
         bool, typer.Option("--best", help="Use the epoch validation chose instead of the last one.")
     ] = False,
 ) -> None:
-    """Write index, predicted label and the probability of every class, one line per sample."""
+    """Write index, predicted label and the probability of every class, one line per sample.
+
+    Tables need the columns of the training data, in any order, and no labels.
+    """
     if out.suffix not in FORMATS:
         raise ValueError(f"cannot write {out}: use one of {', '.join(FORMATS)}")
+    from .. import atomic
     from ..train import Run
 
     trained = Run(run)
     if out.suffix == ".parquet":
         _check_parquet(out)
-    table = predictions(trained, samples_of(data, split), "best" if best else "final")
-    out.parent.mkdir(parents=True, exist_ok=True)
+    table = predictions(trained, samples_of(trained, data, split), "best" if best else "final")
+    with atomic.explained(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
     _write(table, out)
     typer.echo(f"wrote {len(table):,} predictions to {out}")
 
 
-def samples_of(data: str, split: str | None) -> LabelledData:
+def samples_of(run: Run, data: str, split: str | None) -> LabelledData:
     """The split asked for; otherwise the test split, or everything where a source has only one."""
-    from ..data import load
     from ..data.sources.split import NoSplitError
 
     try:
-        return load(data, split=split or "test")
+        return run.samples(data, split=split or "test")
     except NoSplitError:
         if split is not None:
             raise
-        return load(data, split="train")
+        return run.samples(data, split="train")
 
 
 def predictions(run: Run, samples: LabelledData, which: str) -> pd.DataFrame:

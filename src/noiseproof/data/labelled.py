@@ -57,6 +57,8 @@ class LabelledData:
     name: str
     skipped: tuple[BrokenFile, ...]
     """Files left out because they could not be read and ``on_error="skip"`` was asked for."""
+    columns: tuple[str, ...]
+    """Names of the values of an input, where it is a row of a table."""
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class LabelledData:
         index: object = None,
         name: str = "",
         skipped: Sequence[BrokenFile] = (),
+        columns: Sequence[str] = (),
         duplicates: str | None = None,
     ) -> None:
         given = as_class_numbers(label)
@@ -85,6 +88,7 @@ class LabelledData:
             index=numbers,
             name=name,
             skipped=tuple(skipped),
+            columns=tuple(columns),
         )
         self.validate(duplicates)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from ..grammar import Literal, literal, options, read
 
@@ -29,3 +30,14 @@ def parse_source(text: str) -> tuple[str, dict[str, Literal]]:
         case _:
             reason = "expected a name or name(option=value)"
     raise ValueError(f"cannot read the source {text!r}: {reason}")
+
+
+def source_text(name: str, options: Mapping[str, Literal]) -> str:
+    """The spec that is read as this name and these options.
+
+    Example:
+        >>> print(source_text("csv", {"path": 'my "new" rows.csv', "label": None}))
+        csv(path='my "new" rows.csv', label=None)
+    """
+    told = ", ".join(f"{word}={value!r}" for word, value in options.items())
+    return f"{name}({told})" if told else name

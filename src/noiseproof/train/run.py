@@ -11,13 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from .. import models
-from ..data import LabelledData, load
+from ..data import LabelledData
 from ..dynamics import RunFolder
 from ..dynamics.record import read_tensors
 from ..dynamics.run_folder import BEST, MODEL
 from .config import Config
 from .device import pick_device
 from .evaluate import predict_logits
+from .new_samples import check_columns, new_samples
 from .views import Views
 
 
@@ -37,6 +38,15 @@ class Run(RunFolder):
     @property
     def class_names(self) -> tuple[str, ...]:
         return tuple(self.manifest["data"]["class_names"])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the values of an input, where the run was trained on a table."""
+        return tuple(self.manifest["data"].get("columns", ()))
+
+    def samples(self, spec: str, *, split: str = "test") -> LabelledData:
+        """Data to predict: of a table only the columns the run was trained on, and no labels."""
+        return new_samples(spec, columns=self.columns, split=split)
 
     def load_model(self, which: str = "final", *, model: nn.Module | None = None) -> nn.Module:
         """The trained network in evaluation mode, on the CPU.
@@ -66,12 +76,13 @@ class Run(RunFolder):
         split: str = "test",
     ) -> Tensor:
         """Class probabilities (N, C) of the samples of ``data``."""
-        samples = load(data, split=split) if isinstance(data, str) else data
+        samples = self.samples(data, split=split) if isinstance(data, str) else data
         device = pick_device(self.config.device)
         network = self.load_model(which, model=model).to(device)
         expected = tuple(self.manifest["data"]["sample_shape"])
         if samples.sample_shape != expected:
             raise ValueError(f"samples have shape {samples.sample_shape}, the run was trained on {expected}")
+        check_columns(self.columns, samples.columns, "this data")
         views = Views(self.config, expected)
         return predict_logits(network, samples, views.evaluation, device=device).softmax(1)
 

@@ -10,6 +10,7 @@ from ..data import LabelledData, load
 from ..data.sources.split import NoSplitError
 from .config import Config
 from .fingerprint import fingerprint
+from .new_samples import check_columns
 from .order import split_positions
 
 
@@ -30,6 +31,7 @@ class Task:
             "name": self.train.name,
             "class_names": list(self.train.class_names),
             "sample_shape": list(self.train.sample_shape),
+            **({"columns": list(self.train.columns)} if self.train.columns else {}),
             **{part: None if data is None else fingerprint(data) for part, data in parts.items()},
         }
 
@@ -43,6 +45,10 @@ def make_task(config: Config, data: LabelledData | None = None, test: LabelledDa
             f"the test data has classes {_few(tested.class_names)},"
             f" the training data {_few(whole.class_names)}"
         )
+    if tested is not None:
+        check_columns(whole.columns, tested.columns, "the test data")
+    if whole.num_classes < 2:
+        raise ValueError(f"all training labels are {whole.class_names[0]!r}: there is nothing to tell apart")
     noisy, manifest = _with_noise(whole, config)
     if not config.validation:
         return Task(noisy, None, tested, manifest)

@@ -29,7 +29,7 @@ def table(
     path: str,
     root: Path | None = None,
     split: str = "train",
-    label: str = "label",
+    label: str | None = "label",
     clean_label: str | None = None,
     features: str | None = None,
     image: str | None = None,
@@ -44,7 +44,7 @@ def table(
     The classes are those of the training table, in ``label`` or ``clean_label``. Inputs are the ``features``
     ("a, b, c"; by default every other column) as float32, or the files named in the column ``image``,
     relative to the table. Only an empty field is no value. With a test set:
-    ``csv(path="rows_{split}.csv")``.
+    ``csv(path="rows_{split}.csv")``. ``label=None`` reads rows without labels, to predict them.
 
     ``stream=True`` reads the features once, some rows at a time, into a .npy file in the folder ``streams``
     of ``root`` and maps it, so that a table may be larger than memory; labels stay in memory. The next call
@@ -52,7 +52,7 @@ def table(
     than a quarter of the available memory; a compressed file or Parquet counts four times. Values, labels
     and errors are the same either way. Images are always read when asked for.
     """
-    labels = [label] if clean_label is None else [label, clean_label]
+    labels = [name for name in (label, clean_label) if name is not None]
     place, training_place = split_path("csv", path, split), split_path("csv", path, "train")
 
     def rows_of(file: Path) -> Rows:
@@ -61,7 +61,8 @@ def table(
         return read_table(file)
 
     rows = rows_of(place)
-    classes = TableClasses(rows if split == "train" else rows_of(training_place), labels, training_place)
+    training = rows if split == "train" or label is None else rows_of(training_place)
+    classes = TableClasses(training, labels, training_place)
     numbers = classes.numbers(rows, label, place)
     clean = None if clean_label is None else classes.numbers(rows, clean_label, place)
     if image is not None:
@@ -75,14 +76,20 @@ def table(
             on_error=on_error,
             clean_labels=None if clean is None else clean.tolist(),
         )
-    inputs = _inputs(rows, features, labels, place)
-    return LabelledData(inputs, numbers, clean_label=clean, class_names=classes.names, name="csv")
+    wanted = wanted_columns([str(name) for name in rows.columns], features, labels)
+    return LabelledData(
+        _inputs(rows, wanted, features, labels, place),
+        numbers,
+        clean_label=clean,
+        class_names=classes.names,
+        name="csv",
+        columns=wanted,
+    )
 
 
-def _inputs(rows: Rows, features: str | None, labels: list[str], place: Path) -> Inputs:
+def _inputs(rows: Rows, wanted: list[str], features: str | None, labels: list[str], place: Path) -> Inputs:
     if isinstance(rows, StreamedTable):
         return rows.inputs()
-    wanted = wanted_columns([str(name) for name in rows.columns], features, labels)
     problem = problem_of_wanted(wanted, features, labels, place)
     if problem is not None:
         raise problem

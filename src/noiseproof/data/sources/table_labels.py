@@ -23,6 +23,8 @@ class Table(Protocol):
     @property
     def columns(self) -> Any: ...
 
+    def __len__(self) -> int: ...
+
     def __getitem__(self, name: str) -> Any: ...
 
 
@@ -41,16 +43,20 @@ def unknown_column(place: Path, name: str, columns: Iterable[object]) -> ValueEr
 
 
 def no_value(place: Path, name: str, row: int) -> ValueError:
-    return ValueError(f"{place}: row {row} has no value for {name!r}")
+    return ValueError(f"{place}: row {row} has no value for {name!r}: fill it in or leave the row out")
 
 
 class TableClasses:
     """Classes of a training table, from its labels and, where there are some, its clean labels.
 
-    Whole numbers are class numbers; text is numbered alphabetically.
+    Whole numbers are class numbers; text is numbered alphabetically. Without a column of labels there is
+    one class, which every row has.
     """
 
     def __init__(self, training: Table, columns: list[str], place: Path) -> None:
+        self.names: list[str] = ["unlabelled"]
+        if not columns:
+            return
         labels = [_labels(training, name, place) for name in columns]
         self.numeric = all(column.dtype.kind in "iub" for column in labels)
         if self.numeric:
@@ -61,8 +67,10 @@ class TableClasses:
         else:
             self.names = sorted({str(value) for column in labels for value in column})
 
-    def numbers(self, rows: Table, name: str, place: Path) -> NDArray[np.int64]:
+    def numbers(self, rows: Table, name: str | None, place: Path) -> NDArray[np.int64]:
         """Class numbers of a column; a label that is no class of the training table is named."""
+        if name is None:
+            return np.zeros(len(rows), np.int64)
         column = _labels(rows, name, place)
         if self.numeric and column.dtype.kind in "iub":
             found = np.asarray(column, dtype=np.int64)
@@ -81,6 +89,8 @@ class TableClasses:
 
 
 def _labels(rows: Table, name: str, place: Path) -> pd.Series[Any]:
+    if name not in rows.columns:
+        raise ValueError(f"{unknown_column(place, name, rows.columns)}; name the column of labels: label=...")
     column = column_of(rows, name, place)
     if column.dtype.kind == "f":
         raise TypeError(

@@ -38,6 +38,9 @@ class StreamedTable:
     def __getitem__(self, name: str) -> pd.Series[Any]:
         return self.labels[name]
 
+    def __len__(self) -> int:
+        return len(self.inputs())
+
     def inputs(self) -> NDArray[np.float32]:
         """The features; what is wrong with them is said here, after what is wrong with the labels."""
         if isinstance(self.features, np.ndarray):

@@ -1,0 +1,40 @@
+"""Samples for a trained network: rows of a table need the same columns, and no labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from ..data import LabelledData, load
+from ..data.registry import SOURCES
+from ..data.sources.table import table
+from ..data.spec import parse_source, source_text
+
+
+def new_samples(spec: str, *, columns: Sequence[str], split: str) -> LabelledData:
+    """The data of a spec; of a table only these columns are read, in this order, whatever else it holds."""
+    name, options = parse_source(spec)
+    can_be_named = columns and not any("," in column or column != column.strip() for column in columns)
+    if SOURCES.get(name) is table and (can_be_named or "image" in options):
+        options = {word: value for word, value in options.items() if word != "clean_label"} | {"label": None}
+        if "image" not in options:
+            options.setdefault("features", ", ".join(columns))
+        spec = source_text(name, options)
+    return load(spec, split=split)
+
+
+def check_columns(trained: Sequence[str], found: Sequence[str], what: str) -> None:
+    """ValueError unless both are the same or one is unknown: a value in another place means another thing.
+
+    Example:
+        >>> check_columns(["age", "height"], ["height", "age"], "the test data")
+        Traceback (most recent call last):
+        ValueError: the test data has columns height, age where the training data has age, height: ...
+    """
+    if trained and found and tuple(trained) != tuple(found):
+        first = next(at for at, pair in enumerate(zip_longest(trained, found)) if len(set(pair)) > 1)
+        ours, theirs = ", ".join(trained[first : first + 5]), ", ".join(found[first : first + 5])
+        raise ValueError(
+            f"{what} has columns {theirs or 'missing'} where the training data has {ours or 'none'}: give"
+            " both tables the same columns in the same order, or choose them with features=..."
+        )

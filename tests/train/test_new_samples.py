@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+from noiseproof.train import Config, fit
+from noiseproof.train.new_samples import check_columns, new_samples
+
+NAMES = ("width", "height", "age")
+
+
+def write_rows(path, *, order=NAMES, label=True, extra=False, seed=0):
+    """Fifteen rows of three classes; values and labels are functions of the seed alone."""
+    random = np.random.default_rng(seed)
+    classes = np.arange(15) % 3
+    values = dict(zip(NAMES, (3 * np.eye(3)[classes] + 0.1 * random.normal(size=(15, 3))).T, strict=True))
+    names = [*(["id"] if extra else []), *order, *(["label"] if label else [])]
+    cells = {**values, "label": [f"class {number}" for number in classes], "id": np.arange(15)}
+    rows = [",".join(str(cells[name][row]) for name in names) for row in range(15)]
+    path.write_text("\n".join([",".join(names), *rows]) + "\n")
+    return f'csv(path="{path}")'
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    place = tmp_path_factory.mktemp("run")
+    data = write_rows(place / "rows.csv")
+    return fit(Config(data=data, model="mlp(hidden=8)", epochs=2, out=str(place / "run"), device="cpu"))
+
+
+@pytest.mark.parametrize(
+    "table", [{"label": False}, {"order": NAMES[::-1]}, {"extra": True}, {"extra": True, "label": False}]
+)
+def test_rows_need_the_columns_of_the_training_data_and_nothing_else(run, tmp_path, table):
+    plain = run.predict(write_rows(tmp_path / "plain.csv", seed=1), split="train")
+    other = run.predict(write_rows(tmp_path / "other.csv", seed=1, **table), split="train")
+    assert plain.equal(other)
+    assert not plain.equal(run.predict(write_rows(tmp_path / "plain.csv", seed=2), split="train"))
+
+
+def test_a_missing_column_is_named(run, tmp_path):
+    data = write_rows(tmp_path / "new.csv", order=("width", "height"))
+    with pytest.raises(ValueError, match=r"new\.csv: unknown column 'age'"):
+        run.samples(data, split="train")
+
+
+def test_streamed_rows_need_no_labels_either(tmp_path, monkeypatch):
+    monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
+    spec = write_rows(tmp_path / "new.csv", label=False)
+    whole = new_samples(spec, columns=NAMES, split="train")
+    streamed = new_samples(spec.replace(")", ", stream=True)"), columns=NAMES, split="train")
+    assert np.array_equal(whole.inputs.numpy(), streamed.inputs)
+    assert whole.class_names == streamed.class_names == ("unlabelled",)
+
+
+def test_data_in_memory_with_other_columns_is_refused(run, tmp_path):
+    data = new_samples(write_rows(tmp_path / "new.csv"), columns=NAMES[::-1], split="train")
+    with pytest.raises(ValueError, match="this data has columns age, height, width where the training data"):
+        run.predict(data)
+
+
+def test_test_rows_in_another_order_are_refused(tmp_path):
+    data = write_rows(tmp_path / "rows_train.csv").replace("rows_train", "rows_{split}")
+    write_rows(tmp_path / "rows_test.csv", order=NAMES[::-1])
+    with pytest.raises(ValueError, match="the test data has columns age, height, width where"):
+        fit(Config(data=data, epochs=1, out=str(tmp_path / "run")))
+
+
+def test_names_that_hold_a_comma_leave_the_spec_alone(tmp_path):
+    data = write_rows(tmp_path / "rows.csv")
+    assert new_samples(data, columns=("width, height", "age"), split="train").columns == NAMES
+
+
+def test_a_column_more_is_told_from_a_column_fewer():
+    with pytest.raises(ValueError, match="columns missing where the training data has b"):
+        check_columns(["a", "b"], ["a"], "this data")
+    with pytest.raises(ValueError, match="columns b where the training data has none"):
+        check_columns(["a"], ["a", "b"], "this data")
+    check_columns([], ["a"], "this data")
+    check_columns(["a"], [], "this data")
