@@ -57,3 +57,12 @@ def test_gradients_are_not_kept():
 def test_a_column_that_was_promised_must_come():
     with pytest.raises(KeyError, match="tau"):
         Recorder(torch.arange(2), ("tau",)).write(torch.arange(2), torch.zeros(2), torch.zeros(2))
+
+
+def test_an_epoch_outlives_the_next():
+    recorder = Recorder(torch.tensor([4, 8]))
+    recorder.write(torch.tensor([4, 8]), torch.tensor([0.5, 1.5]), torch.tensor([3, 1]))
+    epoch = recorder.epoch()
+    recorder.forget()
+    assert epoch["prediction"].tolist() == [3, 1]
+    assert epoch["margin"].tolist() == [0.5, 1.5]

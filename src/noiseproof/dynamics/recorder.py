@@ -54,7 +54,7 @@ class Recorder:
     def epoch(self) -> dict[str, Tensor]:
         """The epoch as it goes to disk: float16 within its range, predictions in int32, on the CPU."""
         found = {name: values.clamp(-LARGEST, LARGEST).half().cpu() for name, values in self.columns.items()}
-        return found | {"prediction": self.prediction.cpu()}
+        return found | {"prediction": self.prediction.to("cpu", copy=True)}
 
     def forget(self) -> None:
         """Begin the next epoch."""

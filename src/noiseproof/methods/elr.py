@@ -41,6 +41,7 @@ class ELR(MemoryMethod):
     """
 
     name = "elr"
+    columns = ("target_probability",)
 
     def __init__(self, *, beta: float = 0.7, lam: float = 3.0) -> None:
         super().__init__()
@@ -57,5 +58,6 @@ class ELR(MemoryMethod):
         if self.training:
             seen = (p / p.sum(1, keepdim=True)).detach().to(self.memory.values.dtype)
             self.memory.write(batch.index, torch.lerp(seen, self.memory.read(batch.index), self.beta))
+        self.believe(batch)
         agreement = (self.memory.read(batch.index).to(p.dtype) * p).sum(1)
         return (self.lam * torch.log1p(-agreement) - picked(log_p, batch.label)).mean()

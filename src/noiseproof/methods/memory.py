@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ..data import Batch
 from ..dynamics.rows import Rows
 from ..kernels import values_can_be_checked
 from .base import Method, Situation, unprepared
@@ -52,10 +53,11 @@ class MemoryMethod(Method):
     """A method with a table; ``prepare`` fills it through ``remember``."""
 
     table: SampleTable | None
+    believed: Tensor | None
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = None
+        self.table = self.believed = None
 
     def remember(self, situation: Situation, values: Tensor) -> None:
         self.table = SampleTable(situation.index, values)
@@ -65,6 +67,19 @@ class MemoryMethod(Method):
         if self.table is None:
             raise unprepared(self)
         return self.table
+
+    def believe(self, batch: Batch) -> None:
+        """Keep the share of the memory that the given labels of a batch have, for ``observed``.
+
+        For methods whose table holds a distribution per sample, perhaps not of mass 1, and that name
+        ``target_probability`` among their columns.
+        """
+        target = self.memory.read(batch.index)
+        own = target.gather(1, batch.label.unsqueeze(1)).squeeze(1)
+        self.believed = own / target.sum(1).clamp_min(torch.finfo(target.dtype).tiny)
+
+    def observed(self) -> dict[str, Tensor]:
+        return {} if self.believed is None else {"target_probability": self.believed}
 
 
 class TargetMemory(MemoryMethod):

@@ -70,7 +70,7 @@ class NAL(TargetMemory):
         comment "A=-4": the default is that -4. There the first batch of the first update starts from a
         one-hot q, later ones from a clipped one; here q is clipped from the beginning.
     Shape:
-        logits (B, C), features (B, D); memory (N, C); column ``tau`` (B,)
+        logits (B, C), features (B, D); memory (N, C); columns ``tau``, ``target_probability`` (B,)
     Example:
         >>> method = NAL(lam=0.5)
         >>> method.prepare(Situation(torch.tensor([0, 1]), torch.tensor([0, 1]), 2, 3, epochs=1, seed=0))
@@ -87,7 +87,7 @@ class NAL(TargetMemory):
 
     name = "nal"
     needs_features = True
-    columns = ("tau",)
+    columns = ("tau", "target_probability")
 
     def __init__(
         self,
@@ -131,6 +131,7 @@ class NAL(TargetMemory):
         self.tau = torch.sigmoid(attention.detach())
         if self.training and epoch >= self.start and epoch % self.period == 0:
             self._learn_targets(batch.index, log_p.exp(), self.tau > self.threshold)
+        self.believe(batch)
         target = self.memory.read(batch.index).to(log_p.dtype)
         log_mix = log_mixture(log_p, attention, target)
         rows = soft_cross_entropy(log_mix, target) - self.lam * logsigmoid(attention)
@@ -148,7 +149,7 @@ class NAL(TargetMemory):
         return found.float()
 
     def observed(self) -> dict[str, Tensor]:
-        return {} if self.tau is None else {"tau": self.tau}
+        return {} if self.tau is None else {"tau": self.tau, **super().observed()}
 
     def _learn_targets(self, index: Tensor, p: Tensor, believed: Tensor) -> None:
         before, after = self.memory.read(index), self.moved(index, p, self.alpha)

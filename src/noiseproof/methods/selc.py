@@ -42,6 +42,7 @@ class SELC(TargetMemory):
     """
 
     name = "selc"
+    columns = ("target_probability",)
 
     def __init__(self, *, alpha: float = 0.9, start: int = 30) -> None:
         super().__init__()
@@ -51,8 +52,10 @@ class SELC(TargetMemory):
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
         if epoch <= self.start:
+            self.believe(batch)
             return -picked(log_p, batch.label).mean()
         if self.training:
             self.memory.write(batch.index, self.moved(batch.index, log_p.exp(), self.alpha))
+        self.believe(batch)
         target = self.memory.read(batch.index).to(log_p.dtype)
         return soft_cross_entropy(log_p, target).mean()
