@@ -1,6 +1,7 @@
 """The loop does what its pseudocode says."""
 
 import math
+import signal
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ from torch import nn
 
 from noiseproof import losses, models
 from noiseproof.data import LabelledData
-from noiseproof.train import Watcher, fit
+from noiseproof.train import RunExistsError, Watcher, fit
+from noiseproof.train.interrupt import Interruption
 from noiseproof.train.order import batch_bounds, epoch_order
 
 
@@ -283,3 +285,40 @@ def test_without_a_record_nothing_else_changes(config, blobs, tmp_path):
     runs = [fit(config(record=keep, out=str(tmp_path / str(keep))), data=blobs()) for keep in (True, False)]
     assert torch.equal(*(run.load_model().state_dict()["head.weight"] for run in runs))
     assert (runs[0].record.epochs, runs[1].record.epochs) == (3, 0)
+
+
+def test_patience_looks_only_at_epochs_that_were_evaluated(config, blobs):
+    settings = {"validation": 0.3, "patience": 2, "evaluate_every": 3, "lr": 1e-9}
+    run = fit(config(epochs=20, **settings), data=blobs(), test=blobs(seed=1))
+    assert run.result["selected"]["epoch"] == 3
+    assert run.result["epochs"] == 6
+    assert run.result["final_test_accuracy"] is not None
+
+
+@pytest.mark.parametrize(("count", "batch_size"), [(1, 16), (5, 1)])
+def test_batch_norm_and_one_sample_at_a_time(config, blobs, count, batch_size):
+    data = blobs(count=6).subset(range(count))
+    with pytest.raises(ValueError, match=rf"choose a larger batch_size \({batch_size}, of {count} samples\)"):
+        fit(config(model="mlp(hidden=8, norm=True)", batch_size=batch_size), data=data)
+
+
+def test_a_signal_after_the_last_step_is_passed_on_when_the_run_is_finished(config, blobs):
+    """Else a ctrl-C in the last moments of one run of several would be lost."""
+
+    class Late(Watcher):
+        def epoch(self, line):
+            signal.raise_signal(signal.SIGINT)
+
+    with Interruption() as outer:
+        run = fit(config(epochs=1), data=blobs(), watcher=Late())
+        assert outer.received == signal.SIGINT
+    assert run.finished
+
+
+def test_a_damaged_config_is_named(config, blobs):
+    run = fit(config(epochs=1), data=blobs())
+    (run.folder / "config.json").write_text("{")
+    with pytest.raises(
+        RunExistsError, match=r"config\.json is damaged \(a config is JSON: .* choose another"
+    ):
+        fit(config(epochs=1), data=blobs())

@@ -9,9 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..dynamics.run_folder import CONFIG, RunFolder
 from ..train import Config, Watcher
-from ..train.out import run_folder
 
 SECONDS = 5.0
 """Between two lines, where there is no terminal."""
@@ -35,7 +33,7 @@ class Lines(Watcher):
         self.done = self.first = done
         self.steps, self._start = steps, time.monotonic()
         if done:
-            say(resuming(self.config))
+            say(resuming(self.config, done, steps))
 
     def step(self, done: int) -> None:
         self.done = done
@@ -59,7 +57,7 @@ class Bar(Watcher):
 
     def begin(self, done: int, steps: int) -> None:
         if done:
-            self.progress.console.print(resuming(self.config), highlight=False)
+            self.progress.console.print(resuming(self.config, done, steps), highlight=False)
         self.progress.update(self.task, completed=done, total=steps, description="training")
 
     def step(self, done: int) -> None:
@@ -90,10 +88,14 @@ def say(words: str) -> None:
     sys.stderr.flush()
 
 
-def resuming(config: Config) -> str:
-    folder = run_folder(config)
-    done = len(RunFolder(folder).metrics) if (folder / CONFIG).is_file() else 0
-    return f"resuming at epoch {done + 1}"
+def resuming(config: Config, done: int, steps: int) -> str:
+    """
+    >>> resuming(Config(epochs=10), 35, 100), resuming(Config(iterations=100), 35, 100)
+    ('resuming at epoch 4', 'resuming at step 36')
+    """
+    if config.epochs is None:
+        return f"resuming at step {done + 1}"
+    return f"resuming at epoch {done * config.epochs // steps + 1}"
 
 
 def epoch_words(config: Config, line: dict[str, Any]) -> str:

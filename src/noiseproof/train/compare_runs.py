@@ -14,7 +14,7 @@ from .compare_workers import train_all, train_one
 from .config import Config
 from .device import pick_device
 from .interrupt import Interrupted, Interruption
-from .keeper import RunExistsError
+from .keeper import RunExistsError, settings_of
 from .out import run_folder
 from .run import Run
 
@@ -130,6 +130,6 @@ def _has_result(folder: Path) -> bool:
 def _is_finished(config: Config, folder: Path) -> bool:
     if not (folder / CONFIG).is_file():
         return False
-    if found := Config.load(folder / CONFIG).differences(config):
+    if found := settings_of(folder).differences(config):
         raise RunExistsError(f"{folder} is a run of another config ({'; '.join(found)}): choose another out")
     return _has_result(folder)

@@ -53,6 +53,11 @@ class Interruption:
         while self._before:
             signal.signal(*self._before.popitem())
 
+    def pass_on(self) -> None:
+        """Send a signal that came too late for the loop to whoever handles signals now, outside of it."""
+        if self.received is not None:
+            signal.raise_signal(self.received)
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.received is None:
             self.received = number

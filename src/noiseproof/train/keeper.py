@@ -61,7 +61,7 @@ class Keeper:
         """A finished run and a run of another config are not touched."""
         if not (self.folder / CONFIG).is_file():
             return
-        there = Config.load(self.folder / CONFIG)
+        there = settings_of(self.folder)
         if found := there.differences(self.config):
             raise RunExistsError(
                 f"{self.folder} is a run of another config ({'; '.join(found)}): choose another --out, or"
@@ -145,10 +145,11 @@ class Keeper:
             atomic.write_tensors(self.folder / BEST, session.model.state_dict())
 
     def has_waited_enough(self, session: Session) -> bool:
-        """Whether patience with the validation accuracy has run out."""
-        if self.config.patience is None or session.best is None:
+        """Whether patience with the validation accuracy has run out, at an epoch that was evaluated."""
+        done = session.epoch - 1
+        if self.config.patience is None or session.best is None or done % self.config.evaluate_every:
             return False
-        return session.epoch - 1 - int(session.best["epoch"]) >= self.config.patience
+        return done - int(session.best["epoch"]) >= self.config.patience
 
     def lines(self) -> list[dict[str, Any]]:
         return lines.read(self.folder / METRICS)
@@ -163,6 +164,16 @@ class Keeper:
         for file in record.epoch_files(self.folder / RECORD):
             file.unlink(missing_ok=True)
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
+
+
+def settings_of(folder: Path) -> Config:
+    """The config a run was begun with."""
+    try:
+        return Config.load(folder / CONFIG)
+    except (ValueError, TypeError) as problem:
+        raise RunExistsError(
+            f"{folder / CONFIG} is damaged ({problem}): mend it or choose another --out"
+        ) from None
 
 
 def environment(device: torch.device) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def fit(
         session = Session(config, task, device, model)
         keeper.begin(task, session)
         watcher.begin(session.step, session.steps)
-        while session.step < session.steps and not keeper.has_waited_enough(session):
+        while session.epoch <= session.epochs and not keeper.has_waited_enough(session):
             train_epoch(session, keeper, interruption, watcher)
             line = measure(session, task)
             keeper.end_epoch(session, line)
@@ -76,6 +76,7 @@ def fit(
         keeper.save(session)
         finish(session, task, keeper)
     watcher.end()
+    interruption.pass_on()
     return Run(keeper.folder)
 
 

@@ -97,10 +97,18 @@ class Session:
     def outputs(self, inputs: Tensor) -> Outputs:
         """What the network says; logits always in fp32, so that the loss is."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-            if self.method.needs_features:
-                logits, features = forward_with_features(self.model, inputs)
-                return Outputs(logits.float(), features.float())
-            return Outputs(self.model(inputs).float())
+            try:
+                if self.method.needs_features:
+                    logits, features = forward_with_features(self.model, inputs)
+                    return Outputs(logits.float(), features.float())
+                return Outputs(self.model(inputs).float())
+            except ValueError as problem:
+                if len(inputs) > 1 or "more than 1 value" not in str(problem):
+                    raise
+        raise ValueError(
+            f"batch norm cannot train on one sample at a time: choose a larger batch_size"
+            f" ({self.config.batch_size}, of {len(self.train)} samples) or a network without it"
+        )
 
     def observe(self, batch: Batch, logits: Tensor, loss: Tensor, lr: float) -> None:
         """Record the batch after its backward pass, by tensor operations on the device alone."""
