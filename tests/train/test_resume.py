@@ -25,7 +25,7 @@ SETTINGS = [
 def test_interrupted_at_any_step_it_ends_with_the_same_bits(config, blobs, tmp_path, settings):
     unbroken = fit(config(**settings, out=str(tmp_path / "whole")), data=blobs(wrong=15), test=blobs(seed=1))
     steps = unbroken.metrics[-1]["step"]
-    for place in range(1, steps):
+    for place in range(1, steps + 1):
         settled = config(**settings, out=str(tmp_path / f"broken {place}"))
         with pytest.raises(Interrupted):
             fit(settled, data=blobs(wrong=15), test=blobs(seed=1), watcher=StopAt(place))
