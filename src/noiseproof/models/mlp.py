@@ -14,8 +14,13 @@ from .input_shape import Values
 from .task import Task, image_size, in_channels, widths
 
 
-def mlp(*, hidden: str | int = "256,256", norm: bool = False, **task: Unpack[Task]) -> Classifier:
+def mlp(
+    *, hidden: str | int = "256,256", norm: bool = False, standardize: bool = False, **task: Unpack[Task]
+) -> Classifier:
     """Hidden layers of the widths given; ``hidden=""`` is softmax regression; ``norm`` adds batch norm.
+
+    ``standardize`` brings every input value to mean 0 and deviation 1 over the batch, and in evaluation over
+    all batches seen: for tables whose columns have scales of their own.
 
     A sample has in_channels * height * width values; for vectors leave image_size out.
 
@@ -28,6 +33,8 @@ def mlp(*, hidden: str | int = "256,256", norm: bool = False, **task: Unpack[Tas
     values = in_channels(task) * prod(image_size(task, default=1))
     sizes = [values, *widths("hidden", hidden)]
     layers: list[nn.Module] = [nn.Flatten()]
+    if standardize:
+        layers.append(nn.BatchNorm1d(values, momentum=None, affine=False))
     for inputs, outputs in pairwise(sizes):
         layers += [
             nn.Linear(inputs, outputs),

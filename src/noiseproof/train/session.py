@@ -17,6 +17,7 @@ from ..models import forward_with_features
 from .config import Config
 from .optimizer import make_optimizer
 from .order import batch_bounds
+from .scale import warn_of_scale
 from .schedule import Moment, get_schedule
 from .task import Task
 from .views import Views
@@ -63,6 +64,7 @@ class Session:
         shape, config = self.views.model_shape(task.train), self.config
         if model is not None:
             return models.get(model, num_classes=shape["num_classes"])
+        warn_of_scale(task.train, config.model)
         return models.get(
             config.model, dropout=config.dropout, weights=config.weights, seed=config.seed, **shape
         )
