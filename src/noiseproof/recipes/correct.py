@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from torch import Tensor
@@ -9,7 +10,7 @@ from torch import Tensor
 from ..data import LabelledData
 from ..noise import anchor_transition, confident_transition
 from ..train import Config, Run, Watcher
-from .stage import recipe_folder, save_array, stage
+from .stage import quoted, recipe_folder, save_array, stage
 
 MATRIX = "transition.npy"
 ESTIMATES = ("anchor", "anchor97", "confident")
@@ -57,7 +58,7 @@ def estimate_and_correct(
     matrix = _estimated(first, estimate, data)
     place = recipe_folder(config) / MATRIX
     save_array(place, matrix)
-    method = _with_matrix(correction, place.as_posix())
+    method = _with_matrix(correction, place)
     second = stage(config.replace(method=method, loss="ce"), "second", watcher=watcher, data=data, test=test)
     return Corrected(first, second, matrix)
 
@@ -82,7 +83,7 @@ def _selected(run: Run, data: LabelledData | None) -> Tensor:
     return run.predict(whole.subset(rows), which="best")
 
 
-def _with_matrix(correction: str, path: str) -> str:
+def _with_matrix(correction: str, path: Path) -> str:
     name, _, options = correction.partition("(")
-    told = f'transition="{path}"'
+    told = f"transition={quoted(path)}"
     return f"{name}({told}, {options}" if options else f"{name}({told})"

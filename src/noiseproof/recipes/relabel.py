@@ -9,7 +9,7 @@ from torch import Tensor
 from ..data import LabelledData
 from ..train import Config, Run, Watcher
 from ..train.task import make_task
-from .stage import accuracies_of, recipe_folder, save_array, stage
+from .stage import accuracies_of, quoted, recipe_folder, save_array, stage
 
 LABELS = "labels.npy"
 
@@ -60,7 +60,7 @@ def relabel_and_retrain(
     predicted = first.outputs["train_probability"].argmax(1)
     place = recipe_folder(config) / LABELS
     save_array(place, _all_labels(task.train, task.validation, predicted))
-    again = config.replace(noise=f'human("{place.as_posix()}")', exact_noise=False)
+    again = config.replace(noise=f"human({quoted(place)})", exact_noise=False)
     second = stage(again, "second", watcher=watcher, data=data, test=test)
     clean = task.train.clean_label
     return Relabelled(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,16 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
 def recipe_folder(config: Config) -> Path:
     """Where the stages of a recipe lie."""
     return run_folder(config)
+
+
+def quoted(path: Path) -> str:
+    """A path as it stands in a spec, whatever signs it holds.
+
+    Example:
+        >>> print(quoted(Path('my "new" runs/labels.npy')))
+        "my \\"new\\" runs/labels.npy"
+    """
+    return json.dumps(path.as_posix(), ensure_ascii=False)
 
 
 def save_array(path: Path, values: Tensor) -> None:
