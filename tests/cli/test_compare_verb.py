@@ -161,3 +161,15 @@ def test_killed_workers_and_signals_lose_nothing(shell, short, tmp_path):
     assert (row["seeds"], row["failed"]) == ([0, 1, 2], 0)
     for run in row["runs"]:
         assert [line["epoch"] for line in RunFolder(run["folder"]).metrics] == list(range(1, 41))
+
+
+def test_only_columns_that_are_there_are_explained(shell, command):
+    code, out, err = shell(*command, "--loss", "ce", "--seeds", 1)
+    assert code == 0, err
+    assert "memorised: % of the wrong labels" in out
+    code, out, err = shell(
+        *command, "--noise", "none", "--out", f"{command[-1]}2", "--loss", "ce", "--seeds", 1
+    )
+    assert code == 0, err
+    assert "gain: final" in out
+    assert "memorised" not in out

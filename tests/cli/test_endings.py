@@ -3,11 +3,12 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
 
-from noiseproof.cli.endings import exit_code, one_line, polite_signals
+from noiseproof.cli.endings import exit_code, one_line, plain_warnings, polite_signals
 from noiseproof.data.root import DataMissingError
 from noiseproof.train import ComparisonStopped, Interrupted, NonFiniteError, RunExistsError, RunLockedError
 
@@ -74,3 +75,12 @@ def test_a_signal_in_the_middle_of_a_verb_is_no_traceback():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
     assert (done.returncode, done.stderr) == (130, "noiseproof: stopped by SIGINT\n")
+
+
+def test_a_warning_is_one_line_without_its_place(capfd):
+    before = warnings.showwarning
+    with plain_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("two\n  lines", stacklevel=1)
+    assert capfd.readouterr().err == "noiseproof: warning: two lines\n"
+    assert warnings.showwarning is before

@@ -19,8 +19,12 @@ Jobs = Annotated[
 ]
 
 
-CAPTION = """final, best: test accuracy after the last epoch, and its maximum over epochs
-gain: final, against the first row; memorised: % of the wrong labels repeated"""
+CAPTIONS = {
+    "final %": "final, best: test accuracy after the last epoch, and its maximum over epochs",
+    "gain": "gain: final, against the first row",
+    "memorised": "memorised: % of the wrong labels repeated",
+}
+"""What a column means, by its heading."""
 
 
 @with_settings("loss", "method", "seed", "out")
@@ -98,12 +102,13 @@ def print_comparison(found: Comparison, place: Path, heading: str) -> None:
         number = counts.pop()
         heading += f", {number} seed{'' if number == 1 else 's'}"
     names = [name for name in found.headings if name != "seeds" or counts]
-    table = Table(title=escape(heading), caption=CAPTION, title_justify="left", caption_justify="left")
+    table = Table(title=escape(heading), title_justify="left")
     for name in names:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
     for cells in found.cells():
         table.add_row(*(escape(cells[name]) for name in names))
     Console(emoji=False, highlight=False).print(table)
+    typer.echo("\n".join(words for name, words in CAPTIONS.items() if name in names))
     typer.echo(f"table.md, table.csv, table.json and all runs are in {place}")
 
 

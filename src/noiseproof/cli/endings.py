@@ -6,6 +6,7 @@ import errno
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -57,6 +58,18 @@ def polite_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """A warning is one line for the user, without the place in the library that gave it."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        yield
+
+
+def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
+    sys.stderr.write(f"noiseproof: warning: {' '.join(str(message).split())}\n")
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -13,7 +13,7 @@ from .compare import compare
 from .curve import curve
 from .demo import demo
 from .doctor import doctor
-from .endings import exit_code, one_line, polite_signals
+from .endings import exit_code, one_line, plain_warnings, polite_signals
 from .predict import predict
 from .report import report
 from .train import train
@@ -57,7 +57,7 @@ def _root(
 def main() -> None:
     """Run the command line; a user's mistake ends in one line and exit code 2, a failure in exit code 1."""
     try:
-        with polite_signals():
+        with polite_signals(), plain_warnings():
             app()
     except Exception as problem:
         code = exit_code(problem)

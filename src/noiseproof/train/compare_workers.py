@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -65,6 +66,7 @@ def work(pipe: Connection, threads: int) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
+    warnings.formatwarning = lambda message, *place, **more: f"noiseproof: warning: {message}\n"
     while True:
         try:
             number, config = pipe.recv()
