@@ -5,7 +5,7 @@
 The step is the one of the training loop: view, forward, method, backward, update, record. Times are medians
 of ratios to cross entropy within the same round, in shuffled order. ``peak`` is the most memory a step
 allocates at a time, relative to cross entropy; ``kept`` is what the method remembers per training sample.
-Writes benchmarks/methods.json and benchmarks/methods.md.
+Writes tables/methods/cost.json and cost.md.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ METHODS = (
 """As they work after the epoch at which they start."""
 BASE = "ce"
 STEPS = 20
+HOME = Path(__file__).parents[1] / "tables/methods/cost"
 
 
 def session_of(method: str, options: argparse.Namespace) -> Session:
@@ -109,7 +110,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--data", default="digits")
     parser.add_argument("--model", default="mlp(norm=True)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(""))
+    parser.add_argument("--out", type=Path, default=HOME)
     options = parser.parse_args()
     table = measure(options)
     threads = torch.get_num_threads()
