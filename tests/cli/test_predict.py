@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from noiseproof.cli import predict as predict_module
 from noiseproof.data import load
@@ -140,3 +141,17 @@ def test_the_run_is_only_read(run, shell, points, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")} == before
     assert Run(run.folder).finished
     assert predict_module.FORMATS == (".csv", ".parquet")
+
+
+def test_images_without_class_folders_are_predicted_and_named(shell, tmp_path):
+    random = np.random.default_rng(0)
+    for name in ("train/a/1", "train/a/2", "train/b/1", "train/b/2", "new/x", "new/=y"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(random.integers(0, 255, (8, 8, 3), np.uint8)).save(tmp_path / f"{name}.png")
+    place, out = tmp_path.as_posix(), tmp_path / "labels.csv"
+    fit(Config(data=f'folder(path="{place}/train")', epochs=1, out=f"{place}/run", device="cpu"))
+    code, _, err = shell("predict", tmp_path / "run", f'folder(path="{place}/new")', "-o", out)
+    assert code == 0, err
+    found = rows(out)
+    assert [row["file"] for row in found] == [f"{place}/new/=y.png", f"{place}/new/x.png"]
+    assert {row["predicted_label"] for row in found} <= {"a", "b"}

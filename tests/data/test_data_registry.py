@@ -9,7 +9,7 @@ import torch
 from noiseproof.data import SOURCES, DataMissingError, LabelledData, load
 
 PUBLISHED = ["digits", "mnist", "cifar10", "cifar100", "cifar_n", "vehicles10"]
-EXPECTED = [*PUBLISHED, "folder", "csv", "parquet", "arrays", "huggingface"]
+EXPECTED = [*PUBLISHED, "folder", "csv", "parquet", "arrays", "npz", "huggingface"]
 
 
 def test_every_source_is_there():
@@ -69,3 +69,12 @@ def test_importing_data_is_cheap():
     heavy = "{'pandas', 'sklearn', 'PIL', 'datasets', 'pooch', 'matplotlib', 'torchvision'}"
     code = f"import sys, noiseproof.data; assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [("my rows.csv", "csv"), ("a/b.Parquet", "parquet"), ("x.npz", "npz"), ("photos/train", "folder")],
+)
+def test_a_path_alone_is_answered_with_its_source(path, meant):
+    with pytest.raises(ValueError, match=rf"is a path, not a source: write {meant}\(path=\"{path}\"\)"):
+        load(path)

@@ -60,13 +60,17 @@ def samples_of(run: Run, data: str, split: str | None) -> LabelledData:
 
 
 def predictions(run: Run, samples: LabelledData, which: str) -> pd.DataFrame:
-    """Columns ``index``, ``predicted_label`` and ``probability_NAME`` for each class."""
+    """Columns ``index``, ``file`` for images, ``predicted_label`` and ``probability_NAME`` for each class."""
     import pandas as pd
+
+    from ..data.image_files import ImageFiles
 
     probability = run.predict(samples, which=which)
     names = run.class_names
     table = pd.DataFrame(probability.numpy(), columns=[f"probability_{name}" for name in names])
     table.insert(0, "predicted_label", [names[number] for number in probability.argmax(1).tolist()])
+    if isinstance(samples.inputs, ImageFiles):
+        table.insert(0, "file", samples.inputs.paths)
     table.insert(0, "index", samples.index.cpu().numpy())
     return table
 
@@ -80,7 +84,8 @@ def _write(table: pd.DataFrame, out: Path) -> None:
         table.to_parquet(file, index=False)
         atomic.write_bytes(out, file.getvalue())
         return
-    safe = table.assign(predicted_label=table["predicted_label"].map(neutral))
+    text = [name for name in ("file", "predicted_label") if name in table]
+    safe = table.assign(**{name: table[name].map(neutral) for name in text})
     safe.columns = [neutral(str(name)) for name in safe.columns]
     atomic.write_text(out, safe.to_csv(index=False, lineterminator="\n"))
 

@@ -22,7 +22,7 @@ from .sources.huggingface import huggingface
 from .sources.mnist import mnist
 from .sources.table import table
 from .sources.vehicles10 import vehicles10
-from .spec import parse_source
+from .spec import parse_source, source_of_path
 
 SOURCES: dict[str, Callable[..., LabelledData]] = {
     "digits": digits,
@@ -35,6 +35,7 @@ SOURCES: dict[str, Callable[..., LabelledData]] = {
     "csv": table,
     "parquet": table,
     "arrays": arrays,
+    "npz": arrays,
     "huggingface": huggingface,
 }
 """Name to loader; a loader takes ``root``, ``split`` and the options of its spec by keyword."""
@@ -73,6 +74,8 @@ def _loaded(
         return spec
     if not isinstance(spec, str):
         raise TypeError(f"data is given as a spec string or LabelledData, got {type(spec).__name__}")
+    if (meant := source_of_path(spec)) is not None:
+        raise ValueError(f"{spec!r} is a path, not a source: write {meant}")
     name, options = parse_source(spec)
     if name not in SOURCES:
         raise ValueError(f"unknown source {name!r}{nearest(name, list(SOURCES))}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from pathlib import PurePath
 
 from ..grammar import Literal, literal, options, read
 
@@ -30,6 +31,20 @@ def parse_source(text: str) -> tuple[str, dict[str, Literal]]:
         case _:
             reason = "expected a name or name(option=value)"
     raise ValueError(f"cannot read the source {text!r}: {reason}")
+
+
+def source_of_path(text: str) -> str | None:
+    """The source somebody means who gives a path alone; None for what can be a source.
+
+    Example:
+        >>> source_of_path("my rows.csv"), source_of_path("digits")
+        ('csv(path="my rows.csv")', None)
+    """
+    kinds = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".npz": "npz", ".npy": "arrays"}
+    path = PurePath(text)
+    if "(" in text or not (path.suffix.lower() in kinds or "/" in text or "\\" in text):
+        return None
+    return f'{kinds.get(path.suffix.lower(), "folder")}(path="{path.as_posix()}")'
 
 
 def source_text(name: str, options: Mapping[str, Literal]) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
 
 from ..data import LabelledData, load
 from ..data.registry import SOURCES
+from ..data.sources.folder import folder
+from ..data.sources.split import split_path
 from ..data.sources.table import table
 from ..data.spec import parse_source, source_text
 
@@ -19,8 +22,14 @@ def new_samples(spec: str, *, columns: Sequence[str], split: str) -> LabelledDat
         options = {word: value for word, value in options.items() if word != "clean_label"} | {"label": None}
         if "image" not in options:
             options.setdefault("features", ", ".join(columns))
-        spec = source_text(name, options)
-    return load(spec, split=split)
+    if SOURCES.get(name) is folder and _is_flat(split_path(name, str(options.get("path")), split)):
+        options = {**options, "labelled": False}
+    return load(source_text(name, options), split=split)
+
+
+def _is_flat(place: Path) -> bool:
+    """A folder with images but no subfolders."""
+    return place.is_dir() and not any(entry.is_dir() for entry in place.iterdir())
 
 
 def check_columns(trained: Sequence[str], found: Sequence[str], what: str) -> None:

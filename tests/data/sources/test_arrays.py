@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from noiseproof.data import load
+from noiseproof.data.sources.split import NoSplitError
 
 X, Y = np.arange(24, dtype=np.float32).reshape(4, 2, 3), np.array([0, 1, 1, 0], np.uint8)
 
@@ -64,3 +65,22 @@ def test_the_number_of_classes_is_that_of_training(tmp_path):
             else:
                 with pytest.warns(UserWarning, match="no sample has the label 1"):
                     assert load(spec, split="test").num_classes == load(spec).num_classes == 2
+
+
+def test_an_npz_file_without_test_arrays_is_training_data_alone(tmp_path):
+    np.savez(tmp_path / "a.npz", x_train=X, y_train=Y)
+    spec = f"npz(path={(tmp_path / 'a.npz').as_posix()!r})"
+    assert len(load(spec)) == 4
+    with pytest.raises(NoSplitError, match=r"a\.npz has no x_test and y_test"):
+        load(spec, split="test")
+
+
+def test_an_npz_file_that_is_absent_or_has_other_names_says_which_it_needs(tmp_path):
+    np.savez(tmp_path / "a.npz", data=X, target=Y)
+    folder = tmp_path.as_posix()
+    with pytest.raises(
+        ValueError, match=r"no array 'x_train' \(it has: data, target\): name inputs and labels"
+    ):
+        load(f"arrays(path='{folder}/a.npz')")
+    with pytest.raises(FileNotFoundError, match=r"b\.npz is no file: one \.npz holds x_train, y_train"):
+        load(f"arrays(path='{folder}/b.npz')")

@@ -113,3 +113,14 @@ def test_nothing_readable(tmp_path):
         pytest.raises(ValueError, match="none of the 2 images can be read"),
     ):
         load(spec[:-1] + ", on_error='skip')")
+
+
+def test_without_labels_every_image_below_is_taken(tmp_path):
+    names = ["b.png", "a.png", "deep/c.png"]
+    spec = written(tmp_path, {name: encoded(0, "png") for name in names})
+    data = load(spec[:-1] + ", labelled=False)")
+    assert data.inputs.paths == [f"{tmp_path.as_posix()}/{name}" for name in sorted(names)]
+    assert data.class_names == ("unlabelled",)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="empty: no JPEG, PNG, WebP or BMP file in it"):
+        load(f"folder(path='{(tmp_path / 'empty').as_posix()}', labelled=False)")

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..class_names import numbered_classes
 from ..class_numbers import as_class_numbers
 from ..labelled import LabelledData
-from ..npz import read_npz
+from ..npz import opened, read_npz
 from ..npz_map import read_or_map
 from ..root import data_root
-from .split import check_split, split_path
+from .split import NoSplitError, check_split, split_path
 
 
 def arrays(
@@ -41,7 +41,7 @@ def arrays(
     if path.endswith(".npz"):
         if labels is not None:
             raise ValueError("arrays: labels=... goes with .npy files; an .npz file has its labels inside")
-        file = Path(path).expanduser()
+        file = _checked_npz(Path(path).expanduser(), split)
         label, training = read_npz(file, [f"y_{split}", "y_train"])
         inputs = read_or_map(file, f"x_{split}", data_root() if root is None else root, stream=stream)
     elif path.endswith(".npy") and labels is not None:
@@ -56,6 +56,25 @@ def arrays(
         )
     names = numbered_classes(as_class_numbers(training, "label" if split == "train" else "y_train"))
     return LabelledData(inputs, label, class_names=names, name="arrays")
+
+
+def _checked_npz(file: Path, split: str) -> Path:
+    """The file, if it has what is needed; one without test arrays is training data alone."""
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file} is no file: one .npz holds x_train, y_train and, for tests, x_test, y_test"
+        )
+    with opened(file) as archive:
+        there = {name.removesuffix(".npy") for name in archive.namelist()}
+    if split == "test" and not there & {"x_test", "y_test"}:
+        raise NoSplitError(f"{file} has no x_test and y_test")
+    missing = sorted({f"x_{split}", f"y_{split}", "y_train"} - there)
+    if missing:
+        raise ValueError(
+            f"{file} has no array {missing[0]!r} (it has: {', '.join(sorted(there))}): name inputs and labels"
+            " x_train, y_train and, for tests, x_test, y_test"
+        )
+    return file
 
 
 def _mapped(path: Path) -> NDArray[Any]:

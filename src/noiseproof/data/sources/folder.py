@@ -23,13 +23,21 @@ def folder(
     size: int | None = None,
     mode: str = "RGB",
     on_error: str = "raise",
+    labelled: bool = True,
 ) -> LabelledData:
     """JPEG, PNG, WebP and BMP files, read when a batch asks for them, as uint8 (channels, height, width).
 
     Classes are the subfolders of the training folder in alphabetical order, samples the files below them
-    in the order of their paths. With a test set: ``folder(path="photos/{split}")``.
+    in the order of their paths. With a test set: ``folder(path="photos/{split}")``. ``labelled=False`` takes
+    every image below the folder, to predict them.
     """
     here = split_path("folder", path, split)
+    if not labelled:
+        files = image_paths(here)
+        if not files:
+            raise ValueError(f"{here}: no JPEG, PNG, WebP or BMP file in it")
+        rest = {"name": "folder", "mode": mode, "size": size, "on_error": on_error}
+        return image_data(files, [0] * len(files), ["unlabelled"], **rest)  # type: ignore[arg-type]
     names = class_folders(split_path("folder", path, "train"))
     strangers = sorted(set(class_folders(here)) - set(names))
     if strangers:
