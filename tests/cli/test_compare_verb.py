@@ -173,3 +173,13 @@ def test_only_columns_that_are_there_are_explained(shell, command):
     assert code == 0, err
     assert "gain: final" in out
     assert "memorised" not in out
+
+
+def test_the_same_problem_is_told_once_at_the_end(shell, tmp_path):
+    words = ["--data", 'csv(path="nowhere.csv")', "--loss", "ce", "--loss", "mae", "--quiet", "--jobs", 1]
+    code, _, err = shell("compare", *words, "--seeds", 2, "--out", tmp_path / "all")
+    assert code == 1
+    assert err.splitlines()[0].startswith(
+        "noiseproof: ce, seed 0 and 3 more failed: FileNotFoundError: nowhere.csv"
+    )
+    assert len(err.splitlines()) == 2

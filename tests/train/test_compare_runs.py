@@ -17,6 +17,7 @@ from noiseproof.train import (
     grid,
 )
 from noiseproof.train.compare_runs import cores, usual_jobs
+from noiseproof.train.lock import RunLock
 
 
 @pytest.fixture
@@ -132,3 +133,22 @@ def test_as_many_jobs_as_cores_but_one_on_a_gpu(monkeypatch):
     assert usual_jobs([Config(device="cpu")]) == cores() >= 1
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert usual_jobs([Config(device="auto")]) == 1
+
+
+def test_a_run_that_another_process_held_and_finished_has_not_failed(base, tmp_path):
+    """The other process is played by the watcher: it holds the first run, and finishes it later."""
+    runs = grid(base, losses=["ce", "mae"], seeds=1, out=tmp_path / "all")
+
+    class Other(Notes):
+        def news(self, config, what, details):
+            super().news(config, what, details)
+            if config.loss == "mae" and what == "begin":
+                lock.__exit__()
+                fit(runs[0])
+
+    lock, other = RunLock(runs[0].out), Other()
+    with lock:
+        found = compare(runs, jobs=1, watcher=other)
+    assert [what for loss, _, what, _ in other.told if loss == "ce"] == ["failed"]
+    assert found.failed == []
+    assert [row.seeds for row in found.rows] == [[0], [0]]

@@ -79,3 +79,25 @@ def test_data_of_one_class_is_refused_by_its_name():
     one = LabelledData(torch.rand(4, 2), [0, 0, 0, 0], class_names=["cat"])
     with pytest.raises(ValueError, match="all training labels are 'cat': there is nothing to tell apart"):
         make_task(Config(), one)
+
+
+def test_test_data_may_lack_a_class_and_count_otherwise():
+    train = LabelledData(torch.rand(3, 2), [0, 1, 2], class_names=["cat", "dog", "owl"])
+    test = LabelledData(torch.rand(3, 2), [0, 1, 1], clean_label=[1, 1, 0], class_names=["owl", "cat"])
+    found = make_task(Config(), train, test).test
+    assert found.class_names == train.class_names
+    assert found.label.tolist() == [2, 0, 0]
+    assert found.clean_label.tolist() == [0, 0, 2]
+    with pytest.raises(
+        ValueError, match=r"classes emu, cat, the training data cat, dog, owl: leave out .* of emu"
+    ):
+        make_task(Config(), train, LabelledData(torch.rand(2, 2), [0, 1], class_names=["emu", "cat"]))
+
+
+def test_test_data_from_a_file_of_its_own(tmp_path):
+    for name, labels in (("train", "abc"), ("other", "cb")):
+        rows = [f"{number},{label}" for number, label in enumerate(labels)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x,label", *rows]))
+    place = tmp_path.as_posix()
+    task = make_task(Config(data=f'csv(path="{place}/train.csv")', test=f'csv(path="{place}/other.csv")'))
+    assert task.test.label.tolist() == [2, 1]

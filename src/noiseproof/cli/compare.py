@@ -102,22 +102,27 @@ def print_comparison(found: Comparison, place: Path, heading: str) -> None:
         number = counts.pop()
         heading += f", {number} seed{'' if number == 1 else 's'}"
     names = [name for name in found.headings if name != "seeds" or counts]
-    table = Table(title=escape(heading), title_justify="left")
+    table = Table()
     for name in names:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
     for cells in found.cells():
         table.add_row(*(escape(cells[name]) for name in names))
-    Console(emoji=False, highlight=False).print(table)
+    console = Console(emoji=False, highlight=False)
+    console.print(f"[italic]{escape(heading)}[/italic]")
+    console.print(table)
     typer.echo("\n".join(words for name, words in CAPTIONS.items() if name in names))
     typer.echo(f"table.md, table.csv, table.json and all runs are in {place}")
 
 
 def report_failures(found: Comparison) -> None:
-    """Name the runs that failed, and end with exit code 1 if there are any."""
+    """Name the runs that failed, those with the same problem together; exit code 1 if there are any."""
+    problems: dict[str, list[str]] = {}
     for outcome in found.failed:
-        name = outcome.config.method or outcome.config.loss
-        problem = " ".join((outcome.problem or "").split())
-        typer.echo(f"noiseproof: {name}, seed {outcome.config.seed} failed: {problem}", err=True)
+        name = f"{outcome.config.method or outcome.config.loss}, seed {outcome.config.seed}"
+        problems.setdefault(" ".join((outcome.problem or "").split()), []).append(name)
+    for problem, names in problems.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        typer.echo(f"noiseproof: {names[0]}{more} failed: {problem}", err=True)
     if found.failed:
         typer.echo("noiseproof: the same command tries the failed runs again", err=True)
         raise typer.Exit(1)

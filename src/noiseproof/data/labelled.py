@@ -150,6 +150,14 @@ class LabelledData:
             self._check_labels(labels, what)
         return self._changed(**changes)
 
+    def with_classes(self, names: Sequence[str]) -> LabelledData:
+        """The same samples, numbered by the classes ``names``, among which are all of its own."""
+        number = torch.tensor([list(names).index(name) for name in self.class_names])
+        clean = None if self.clean_label is None else number[self.clean_label]
+        return self._changed(
+            label=number[self.label], clean_label=clean, class_names=tuple(names), groups=None
+        )
+
     def subset(self, indices: Positions) -> LabelledData:
         """The samples at these positions, with the permanent indices they had; inputs are not copied.
 

@@ -86,6 +86,8 @@ def compare(
         watcher.end()
     if interruption.received is not None:
         raise ComparisonStopped(interruption.received, sum(map(_has_result, folders)), len(folders))
+    for number in [number for number in problems if _has_result(folders[number])]:
+        del problems[number]  # it was locked, and the other process has finished it
     return Comparison(
         [
             Outcome(config, folder, None if number in problems else Run(folder).result, problems.get(number))

@@ -40,13 +40,9 @@ def make_task(config: Config, data: LabelledData | None = None, test: LabelledDa
     """The data of a run; what is given takes the place of what the config names."""
     whole = load(config.data) if data is None else data
     tested = _test_data(config, data) if test is None else test
-    if tested is not None and tested.class_names != whole.class_names:
-        raise ValueError(
-            f"the test data has classes {_few(tested.class_names)},"
-            f" the training data {_few(whole.class_names)}"
-        )
     if tested is not None:
         check_columns(whole.columns, tested.columns, "the test data")
+        tested = _with_same_classes(tested, whole.class_names)
     if whole.num_classes < 2:
         raise ValueError(f"all training labels are {whole.class_names[0]!r}: there is nothing to tell apart")
     noisy, manifest = _with_noise(whole, config)
@@ -88,13 +84,33 @@ def _validation(data: LabelledData, config: Config) -> LabelledData:
 
 def _test_data(config: Config, data: LabelledData | None) -> LabelledData | None:
     if config.test is not None:
-        return None if config.test == "none" else load(config.test, split="test")
+        return None if config.test == "none" else _test_split(config.test)
     if data is not None:
         return None
     try:
         return load(config.data, split="test")
     except NoSplitError:
         return None
+
+
+def _test_split(spec: str) -> LabelledData:
+    """Its test split, or all of a source that has only one."""
+    try:
+        return load(spec, split="test")
+    except NoSplitError:
+        return load(spec)
+
+
+def _with_same_classes(test: LabelledData, names: tuple[str, ...]) -> LabelledData:
+    """Test data numbered as the training data is; it need not have every class."""
+    if test.class_names == names:
+        return test
+    if strangers := [name for name in test.class_names if name not in names]:
+        raise ValueError(
+            f"the test data has classes {_few(test.class_names)}, the training data {_few(names)}:"
+            f" leave out the test samples of {_few(tuple(strangers))}, or train on that too"
+        )
+    return test.with_classes(names)
 
 
 def _few(names: tuple[str, ...]) -> str:
