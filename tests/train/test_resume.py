@@ -2,6 +2,7 @@
 
 import json
 import signal
+from pathlib import Path
 
 import pytest
 import torch
@@ -162,3 +163,19 @@ def test_a_method_of_ones_own_is_saved_with_its_memory(config, blobs, tmp_path, 
         assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder)
     assert set(unbroken.record.extra) == {"emphasis", "visits"}
     assert unbroken.record.extra["visits"][0].tolist() == [1.0] * 60
+
+
+def test_a_record_with_a_gap_is_not_continued(config, blobs):
+    """Else the rows after the gap would pass for earlier epochs."""
+    settings = config(epochs=5)
+    with pytest.raises(Interrupted):
+        fit(settings, data=blobs(), watcher=StopAt(14))
+    folder = Path(settings.out)
+    (folder / "record/epoch-00002.safetensors").unlink()
+    lines = (folder / "metrics.jsonl").read_bytes()
+    with pytest.raises(RunExistsError, match="has no record of epoch 2: go on with --no-record"):
+        fit(settings, data=blobs())
+    assert (folder / "metrics.jsonl").read_bytes() == lines
+    run = fit(settings.replace(record=False), data=blobs())
+    assert run.record.epochs == 1
+    assert len(run.metrics) == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,12 @@ def merge(folder: Path) -> None:
 
 def epoch_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("epoch-*.safetensors"))
+
+
+def epochs_without_gap(folder: Path) -> int:
+    """How many epochs have a file, from the first one to the first that has none."""
+    there = {file.stem for file in epoch_files(folder)}
+    return next(number for number in count() if f"epoch-{number + 1:05d}" not in there)
 
 
 def _stacked(files: list[Path], samples: int) -> dict[str, Tensor]:

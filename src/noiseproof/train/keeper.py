@@ -104,10 +104,15 @@ class Keeper:
             )
 
     def _forget_after(self, epoch: int) -> None:
-        """Drop what epochs wrote that will be done again."""
+        """Drop what epochs wrote that will be done again; what went before must be whole."""
+        whole = min(epoch - 1, record.epochs_without_gap(self.folder / RECORD))
+        if self.config.record and whole < epoch - 1:
+            raise RunExistsError(
+                f"{self.folder} has no record of epoch {whole + 1}: go on with --no-record, or anew elsewhere"
+            )
         lines.keep(self.folder / METRICS, lambda line: bool(line["epoch"] < epoch))
         (self.folder / RECORD / record.MERGED).unlink(missing_ok=True)
-        for file in record.epoch_files(self.folder / RECORD)[epoch - 1 :]:
+        for file in record.epoch_files(self.folder / RECORD)[whole:]:
             file.unlink()
 
     def is_time(self) -> bool:
