@@ -20,6 +20,13 @@ for rate in 0.0003 0.01 0.3; do
     --out "$out/mnist_constant_lr_$rate" "$@"
 done
 
+# The same with an MLP and more rates, small enough for a CPU
+for rate in 0.0001 0.001 0.01 0.1 1.0; do
+  compare --data "arrays(path='$data/mnist_small.npz')" --noise "symmetric(0.4)" --model mlp --epochs 150 \
+    --schedule constant --lr "$rate" --evaluate-every 5 --loss ce --loss "unit_max(mae)" --seeds 1 \
+    --out "$out/mnist_mlp_constant_lr_$rate" "$@"
+done
+
 # Many classes: mae underfits 100 classes and not 10; scale and shift repair it (clean labels)
 for name in cifar100 cifar10; do
   compare --data "arrays(path='$data/${name}_small.npz')" --model cnn8 --epochs 40 --lr 0.1 --clip 5 \
