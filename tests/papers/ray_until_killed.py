@@ -13,8 +13,6 @@ import time
 from contextlib import redirect_stdout
 from pathlib import Path
 
-import ray
-
 from noiseproof.papers.filling import Runs
 from noiseproof.papers.running import run
 from noiseproof.papers.table import Cell, Table
@@ -59,6 +57,8 @@ def run_disturbed(folder, kind):
 
 
 if __name__ == "__main__":
+    import ray
+
     with redirect_stdout(sys.stderr):
         ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         told = run_disturbed(*sys.argv[1:])
