@@ -93,7 +93,7 @@ def test_the_frame_has_the_columns_of_the_contract_and_plain_attributes():
     assert ((found.label_score < 0.5) == found.is_label_issue).all()
     assert found.label_score.between(0, 1).all()
     assert (found.given_label == record.label.numpy()).all()
-    assert all(type(value) in (float, list, int) for value in found.attrs.values())
+    assert all(type(value) in (float, list, int, bool) for value in found.attrs.values())
 
 
 def test_samples_never_seen_are_unknown_and_not_suspected():

@@ -58,9 +58,9 @@ def with_ending(right, wrong):
 
 def test_the_end_is_heard_if_it_still_contradicts_and_not_if_all_is_memorised():
     robust, by_heart = with_ending([1.0, 3.0, 5.0], -4.0), with_ending([1.0, 3.0, 5.0], 9.0)
-    alone = record_evidence(robust, 5).margin
+    alone = record_evidence(robust, slice(0, 5)).margin
     assert alone[:3].unique().tolist() == [2.0]
-    heard, unheard = (record_evidence(record, 5, late=True).margin for record in (robust, by_heart))
+    heard, unheard = (record_evidence(record, slice(0, 5), late=True).margin for record in (robust, by_heart))
     assert heard.argsort().tolist() == [3, 0, 1, 2]
     assert unheard[:3].unique().numel() == 1
     last = torch.tensor([1.0, 3.0, 5.0, -4.0])
@@ -71,7 +71,7 @@ def test_the_end_is_heard_if_it_still_contradicts_and_not_if_all_is_memorised():
 def test_where_the_end_saw_no_one_the_window_decides():
     record = with_ending([1.0, 3.0, 5.0], -4.0)
     record.margin[8:], record.prediction[8:] = torch.nan, -1
-    assert record_evidence(record, 5, late=True).margin.argsort()[0] == 3
+    assert record_evidence(record, slice(0, 5), late=True).margin.argsort()[0] == 3
 
 
 def test_only_classes_that_are_never_predicted_are_moved():

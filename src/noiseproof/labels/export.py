@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,16 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069
 """Control characters, line separators, and marks that turn the direction of text."""
 
 
+def printable(text: str) -> str:
+    """Text that a terminal does not take for a command: control characters become spaces.
+
+    Example:
+        >>> printable("=1+1"), printable(chr(27) + "[2J")
+        ('=1+1', ' [2J')
+    """
+    return CONTROL.sub(" ", text)
+
+
 def neutral(text: str) -> str:
     """Text that neither a spreadsheet nor a terminal takes for a command.
 
@@ -26,13 +37,13 @@ def neutral(text: str) -> str:
         >>> [neutral(name) for name in ("cat", "=1+1", "-2", chr(9) + "@SUM", chr(27) + "[2J")]
         ['cat', "'=1+1", "'-2", "' @SUM", ' [2J']
     """
-    plain = CONTROL.sub(" ", text)
+    plain = printable(text)
     return f"'{plain}" if plain.lstrip().startswith(FORMULA) else plain
 
 
-def with_names(found: DataFrame) -> DataFrame:
-    """The frame of ``find`` with the names of the classes, made neutral, after their numbers."""
-    names = {number: neutral(str(name)) for number, name in enumerate(found.attrs["class_names"])}
+def with_names(found: DataFrame, safe: Callable[[str], str] = neutral) -> DataFrame:
+    """The frame of ``find`` with the names of the classes, made safe for a file, after their numbers."""
+    names = {number: safe(str(name)) for number, name in enumerate(found.attrs["class_names"])}
     named = found.copy()
     for what in ("given", "predicted"):
         place = named.columns.get_loc(f"{what}_label") + 1

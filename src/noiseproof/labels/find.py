@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from .estimate import estimate
 from .evidence import Evidence, together
 from .from_probabilities import probability_evidence
 from .from_record import record_evidence
+from .learned import is_weak, learned_from, learns_by_heart, progress
 from .score import label_score
 from .window import best_window
 
@@ -41,7 +42,8 @@ def find(
         label: (N,) given labels; needed, and allowed, only without a record.
         class_names: without a record; the numbers as text if left out.
         window: listen to the first so many epochs and no others; chosen from the record if left out (see
-            ``best_window``), and then the last epochs have a say as far as they have memorised little.
+            ``learned_from`` and ``best_window``), and then the last epochs have a say as far as they have
+            memorised little.
         statistics: with the columns of ``dynamics.statistics`` that the record allows.
 
     Returns:
@@ -49,7 +51,9 @@ def find(
         ``label_score`` (higher = cleaner, in [0, 1]; an issue is below 1/2; NaN for a sample never seen),
         ``given_label``, ``predicted_label`` (-1 if never seen) and the statistics. ``frame.attrs`` holds
         ``noise_rate``, ``class_noise_rate``, ``transition`` (see ``Estimate``), ``window`` and
-        ``class_names``. Clean labels, where the record has them, are not looked at.
+        ``class_names``; of a record also ``window_begin`` (epochs after it, up to ``window``, were heard),
+        ``agreement`` and ``sureness`` at their end (see ``Progress``) and ``weak`` (see ``is_weak``; few are
+        marked then). Clean labels, where the record has them, are not looked at.
 
     Example:
         >>> likely = [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.95, 0.05], [0.1, 0.9]]
@@ -67,15 +71,15 @@ def find(
         table = as_probabilities(probabilities)
         given = as_label(label, table)
         evidence, index, names = probability_evidence(given, table), torch.arange(len(given)), class_names
-        return _frame(given, index, known_names(names, table.shape[1]), evidence, None)
+        return _frame(given, index, known_names(names, table.shape[1]), evidence, {"window": None})
     if label is not None or class_names is not None:
         raise TypeError("label= and class_names= go with probabilities alone: the record has its own")
-    chosen = _window(record, window)
-    evidence = record_evidence(record, chosen, late=window is None)
+    heard, about = _heard(record, window)
+    evidence = record_evidence(record, heard, late=window is None, weak=about["weak"])
     if probabilities is not None:
         table = as_probabilities(probabilities, len(record), record.num_classes)
         evidence = together(evidence, probability_evidence(record.label, table))
-    frame = _frame(record.label, record.index, record.class_names, evidence, chosen)
+    frame = _frame(record.label, record.index, record.class_names, evidence, about)
     for name in available(record) if statistics else ():
         frame[name] = STATISTICS[name](record).numpy()
     return frame
@@ -91,18 +95,26 @@ def _record(given: RunFolder | Record | str | Path | None) -> Record | None:
     raise TypeError(f"a run, a run folder or a Record is needed, got {type(given).__name__}")
 
 
-def _window(record: Record, window: int | None) -> int:
+def _heard(record: Record, window: int | None) -> tuple[slice, dict[str, Any]]:
+    """The epochs to listen to, and how much the network had learned in them."""
     if not record.epochs or not len(record):
         raise ValueError(f"{record!r} holds nothing to judge by: train for an epoch at least")
-    if window is None:
-        return best_window(record)
-    if not 1 <= window <= record.epochs:
+    if window is not None and not 1 <= window <= record.epochs:
         raise ValueError(f"window={window} is out of range: the record has {record.epochs} epochs")
-    return window
+    course = progress(record)
+    learned = learned_from(course)
+    begin, end = learned or 0, record.epochs
+    if window is not None:
+        begin, end = 0, window
+    elif learned is not None and learns_by_heart(course, begin):
+        end = best_window(record, begin)
+    facts = {"agreement": float(course.agreed[end - 1]), "sureness": float(course.sure[end - 1])}
+    weak = is_weak(course, None if learned is None or learned >= end else begin, end)
+    return slice(begin, end), {"window": end, "window_begin": begin, "weak": weak, **facts}
 
 
 def _frame(
-    label: Tensor, index: Tensor, names: tuple[str, ...], evidence: Evidence, window: int | None
+    label: Tensor, index: Tensor, names: tuple[str, ...], evidence: Evidence, about: dict[str, Any]
 ) -> DataFrame:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
@@ -119,7 +131,7 @@ def _frame(
     frame = DataFrame({name: column.numpy() for name, column in columns.items()}, copy=False)
     frame.attrs = {
         **estimate(label, likely, len(names))._asdict(),
-        "window": window,
+        **about,
         "class_names": list(names),
     }
     return frame

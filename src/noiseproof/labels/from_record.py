@@ -20,28 +20,34 @@ LAST, SAY = 5, 1 / 3
 
 class Votes(NamedTuple):
     """What the epochs of the window said of each sample, (N,) each; ``against`` = share of votes not for the
-    label, ``beaten`` where another class had more."""
+    label, ``beaten`` where another class had more, ``hopeless`` where the label never won and never was as
+    likely as by a blind guess, the frequency of its class."""
 
     margin: Tensor
     against: Tensor
     beaten: Tensor
     predicted: Tensor
     other: Tensor
+    hopeless: Tensor
 
 
-def record_evidence(record: Record, window: int, *, late: bool = False) -> Evidence:
-    """Mean margin and votes of the first ``window`` epochs; if ``late``, the last ones have a say too.
+def record_evidence(record: Record, heard: slice, *, late: bool = False, weak: bool = False) -> Evidence:
+    """Mean margin and votes of the epochs ``heard``; if ``late``, the last ones have a say too.
 
     A label is wrong with the chance: mean of the share of votes against it and of whether another class won.
+    Samples these epochs missed are judged by all. If the votes are ``weak``, only as many labels are
+    suspected as are hopeless.
     """
-    part = epochs_of(record, slice(0, window))
-    found = [_count(block, record.num_classes) for block in blocks(part, record.num_classes)]
-    votes = Votes(*(torch.cat(column) for column in zip(*found, strict=True)))
+    votes = votes_of(epochs_of(record, heard))
+    missed = votes.margin.isnan()
+    if bool(missed.any()):
+        whole = votes_of(record)
+        votes = Votes(*(torch.where(missed, *pair) for pair in zip(whole, votes, strict=True)))
     known = ~votes.margin.isnan()
     margin = with_late(record, votes.margin, votes.beaten[known]) if late else votes.margin.clone()
     margin[known] = align(margin[known], record.label[known], votes.predicted[known], record.num_classes)
     wrong = (votes.against + votes.beaten) / 2
-    suspects = lowest_with_best_f1(margin[known], wrong[known])
+    suspects = int(votes.hopeless.sum()) if weak else lowest_with_best_f1(margin[known], wrong[known])
     return Evidence(margin, votes.predicted, votes.other, suspects)
 
 
@@ -61,14 +67,21 @@ def with_late(record: Record, margin: Tensor, beaten: Tensor) -> Tensor:
     return early + say * torch.where(late.isnan(), early, late)
 
 
+def votes_of(record: Record) -> Votes:
+    """``guess`` is the margin of who knows how frequent the classes are, and nothing else."""
+    guess = torch.logit(torch.bincount(record.label, minlength=record.num_classes) / max(len(record), 1))
+    found = [_count(block, guess) for block in blocks(record, record.num_classes)]
+    return Votes(*(torch.cat(column) for column in zip(*found, strict=True)))
+
+
 def epochs_of(record: Record, part: slice) -> Record:
     margin, prediction = record.margin[part], record.prediction[part]
     return Record(record.index, record.label, None, record.class_names, margin, prediction)
 
 
-def _count(block: Block, num_classes: int) -> Votes:
+def _count(block: Block, guess: Tensor) -> Votes:
     rows = torch.arange(len(block.label))
-    votes = torch.zeros(len(rows), num_classes)
+    votes = torch.zeros(len(rows), len(guess))
     votes.scatter_add_(1, block.prediction.clamp_min(0).long().T, block.seen.float().T)
     own = votes[rows, block.label]
     votes[rows, block.label] = NOTHING
@@ -80,4 +93,5 @@ def _count(block: Block, num_classes: int) -> Votes:
         beaten=(most > own).float(),
         predicted=torch.where(block.visits.isnan(), NOTHING, predicted),
         other=torch.where(most > 0, other, NOTHING),
+        hopeless=(own == 0) & ~(block.margin >= guess[block.label]).any(0) & block.seen.any(0),
     )

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..dynamics import Record
 from ..dynamics.statistics.blocks import Block, blocks
+from .from_record import epochs_of
 
 FEWEST = 5
 """Votes of fewer epochs are too noisy to choose by."""
@@ -29,26 +30,26 @@ def candidates(epochs: int) -> list[int]:
     return sorted({round(step) for step in steps})
 
 
-def best_window(record: Record) -> int:
-    """The number of first epochs whose mean margin says best which labels the network votes against.
+def best_window(record: Record, begin: int = 0) -> int:
+    """The end of the epochs, from ``begin`` on, whose mean margin says best which labels are voted against.
 
     Chosen:
-        quality is the squared correlation, over samples, of the mean margin of epochs 1..t and of "some
+        quality is the squared correlation, over samples, of the mean margin of epochs begin+1..t and of "some
         class had more votes in them than the given label". While a network learns what is general, votes
         against a label and low margins go together; as it memorises wrong labels the votes vanish and the
         margins close up. The smallest t within 1% of the best quality is taken: what is memorised only
         grows with time, so of two equal windows the shorter one is the safer. Robust losses never get there
         and keep most epochs. No clean label is used.
     """
-    choices = candidates(record.epochs)
+    choices = candidates(record.epochs - begin)
     if len(choices) == 1:
-        return choices[0]
+        return begin + choices[0]
     sums = torch.zeros(len(choices), 6, dtype=torch.float64)
-    for block in blocks(record, record.num_classes):
+    for block in blocks(epochs_of(record, slice(begin, None)), record.num_classes):
         sums += _sums(block, choices, record.num_classes)
     quality = [_squared_correlation(row) for row in sums.tolist()]
     enough = AS_GOOD * max(quality)
-    return next(choice for choice, found in zip(choices, quality, strict=True) if found >= enough)
+    return begin + next(choice for choice, found in zip(choices, quality, strict=True) if found >= enough)
 
 
 def _sums(block: Block, choices: list[int], num_classes: int) -> Tensor:
