@@ -162,3 +162,24 @@ def test_importing_the_verb_does_not_load_torch():
         "import sys, noiseproof.cli.labels; assert not {'torch', 'pandas', 'rich.table'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
+
+
+def test_the_terminal_shows_names_as_they_are(tmp_path):
+    shown = run(write_run(tmp_path / "a", names=("=1+1", "@x", "dog"))).stdout
+    assert "=1+1" in shown
+    assert "'=1+1" not in shown
+    assert "'@x" not in shown
+
+
+def test_a_network_that_learned_little_says_so(tmp_path):
+    folder = write_run(tmp_path / "a")
+    assert "weak evidence" not in run(folder).stdout
+    weak = write_run(tmp_path / "b")
+    for epoch in range(1, EPOCHS + 1):
+        label = torch.arange(SAMPLES) % 3
+        prediction = torch.where(torch.arange(SAMPLES) < 36, (label + 1) % 3, label).int()
+        columns = {"margin": torch.full((SAMPLES,), -0.4).half(), "prediction": prediction}
+        save_epoch(weak / "record", epoch, columns)
+    shown = run(weak).stdout.replace("\n", " ")
+    assert "0 of 60 labels" in shown
+    assert "fits only 40% of its labels and is 40% sure of those: its suspects are weak evidence" in shown

@@ -44,14 +44,14 @@ def find_labels(
 ) -> None:
     """Name the samples whose label is probably wrong, worst first, and estimate how many there are."""
     from ..labels import find, write
-    from ..labels.export import check_path, with_names
+    from ..labels.export import check_path, printable, with_names
 
     if everything and out is None:
         raise ValueError("--all needs a file: name it with --out")
     if out is not None:
         check_path(out)
     found = find(run) if probabilities is None else _find_with(run, probabilities)
-    worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"))
+    worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
     count = 0 if out is None else write(found, out, everything=everything)
     if as_json:
         typer.echo(json.dumps(_facts(found, worst), indent=2))
@@ -86,15 +86,17 @@ def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from ..labels.export import neutral
+    from ..labels.export import printable
 
     suspects, about = int(found.is_label_issue.sum()), found.attrs
     console = Console()
     console.print(
-        f"[bold]{suspects:,} of {len(found):,} labels of {escape(neutral(str(run)))} are probably wrong"
-        f" ({100 * about['noise_rate']:.1f}%)[/bold], judged by the first {about['window']} epochs",
+        f"[bold]{suspects:,} of {len(found):,} labels of {escape(printable(str(run)))} are probably wrong"
+        f" ({100 * about['noise_rate']:.1f}%)[/bold], judged by {_epochs(about)}",
         highlight=False,
     )
+    if about["weak"]:
+        console.print(_warning(about), highlight=False)
     if not suspects:
         return
     if len(worst):
@@ -109,11 +111,24 @@ def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
     _show_classes(found, console)
 
 
+def _epochs(about: dict[str, Any]) -> str:
+    begin, end = about["window_begin"], about["window"]
+    return f"the epochs {begin + 1} to {end}" if begin else f"the first {end} epochs"
+
+
+def _warning(about: dict[str, Any]) -> str:
+    return (
+        f"This network fits only {100 * about['agreement']:.0f}% of its labels and is"
+        f" {100 * about['sureness']:.0f}% sure of those: its suspects are weak evidence, and few are named."
+        " Train longer, with a higher --lr, or with a loss that grows sure, such as --loss gce."
+    )
+
+
 def _show_classes(found: DataFrame, console: Console) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from ..labels.export import neutral
+    from ..labels.export import printable
 
     rates = found.attrs["class_noise_rate"]
     counts = found.given_label[found.is_label_issue].value_counts(sort=False)
@@ -124,6 +139,6 @@ def _show_classes(found: DataFrame, console: Console) -> None:
     for heading in ("given label", "suspects", "share"):
         table.add_column(heading, justify="left" if heading == "given label" else "right")
     for number in order:
-        name = escape(neutral(str(found.attrs["class_names"][number])))
+        name = escape(printable(str(found.attrs["class_names"][number])))
         table.add_row(name, f"{counts.get(number, 0):,}", f"{100 * rates[number]:.1f}%")
     console.print(table)
