@@ -160,7 +160,7 @@ def test_without_escaping_the_same_page_does_run(browser, server, tmp_path, monk
     words = [word for word in payloads(server.address) if word.isprintable() and "refresh" not in word]
     words = [word for word in words if "<!--" not in word and "<title" not in word][:40]
     run = write_run(
-        tmp_path / "run", report.example_record(120, 3, classes=40), class_names=words, outputs={}
+        tmp_path / "run", report.example_record(120, 10, classes=40), class_names=words, outputs={}
     )
     text = report.write(run).read_text(encoding="utf-8")
     assert "script" in Reader(text).tags
