@@ -45,12 +45,13 @@ def find_labels(
     """Name the samples whose label is probably wrong, worst first, and estimate how many there are."""
     from ..labels import find, write
     from ..labels.export import check_path, printable, with_names
+    from .label_files import with_files
 
     if everything and out is None:
         raise ValueError("--all needs a file: name it with --out")
     if out is not None:
         check_path(out)
-    found = find(run) if probabilities is None else _find_with(run, probabilities)
+    found = with_files(find(run) if probabilities is None else _find_with(run, probabilities), run)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
     count = 0 if out is None else write(found, out, everything=everything)
     if as_json:
@@ -73,6 +74,7 @@ def _find_with(run: Path, probabilities: Path) -> DataFrame:
 
 def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
     columns = ["index", "label_score", "given_label", "given_name", "predicted_label", "predicted_name"]
+    columns += ["file"] if "file" in found else []
     return {
         "samples": len(found),
         "suspects": int(found.is_label_issue.sum()),
@@ -102,11 +104,14 @@ def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
     if len(worst):
         console.print(f"\n[italic]The {len(worst):,} least trusted[/italic]", highlight=False)
         table = Table()
-        for heading in ("sample", "given label", "rather", "score"):
-            table.add_column(heading, justify="right" if heading in ("sample", "score") else "left")
+        files = ["file"] if "file" in worst else []
+        for heading in ("sample", "given label", "rather", "score", *files):
+            number = heading in ("sample", "score")
+            table.add_column(heading, justify="right" if number else "left", overflow="fold")
         for row in worst.itertuples():
             names = escape(row.given_name), escape(row.predicted_name)
-            table.add_row(str(row.index), *names, f"{row.label_score:.3f}")
+            places = [escape(row.file)] if files else []
+            table.add_row(str(row.index), *names, f"{row.label_score:.3f}", *places)
         console.print(table)
     _show_classes(found, console)
 

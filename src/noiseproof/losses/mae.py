@@ -56,8 +56,8 @@ class RCE(MarginLoss):
     Shape:
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
     Example:
-        >>> RCE(A=-4.0)(torch.zeros(1, 4), torch.tensor([0]))
-        tensor(3.0000)
+        >>> round(float(RCE(A=-4.0)(torch.zeros(1, 4), torch.tensor([0]))), 4)
+        3.0
 
     Reference:
         Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019

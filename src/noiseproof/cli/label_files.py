@@ -1,0 +1,31 @@
+"""The files behind suspects, where samples are images on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pandas import DataFrame  # type: ignore[import-untyped]
+
+
+def with_files(found: DataFrame, run: Path) -> DataFrame:
+    """A column ``file`` after the index, if the run trained on image files that are still there."""
+    from ..data import load
+    from ..data.image_files import ImageFiles
+    from ..dynamics import RunFolder
+    from ..labels.export import neutral
+
+    source = RunFolder(run).settings.get("data")
+    if not isinstance(source, str) or not (source.startswith("folder") or "image=" in source):
+        return found
+    try:
+        data = load(source)
+    except (OSError, ValueError):
+        return found
+    if not isinstance(data.inputs, ImageFiles):
+        return found
+    files = dict(zip(data.index.tolist(), map(neutral, data.inputs.paths), strict=True))
+    named = found.copy()
+    named.insert(1, "file", named["index"].map(files).fillna(""))
+    return named
