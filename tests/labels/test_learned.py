@@ -62,6 +62,16 @@ def test_the_wrong_labels_of_a_small_table_are_found_and_few_others(seed, tmp_pa
     assert (marked & ~wrong).sum() <= 4
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_small_table_that_is_hardly_learned_names_few(seed, tmp_path):
+    wrong = small_csv(tmp_path / "a.csv", seed, scale=0.1)
+    data = f"csv(path={str(tmp_path / 'a.csv')!r})"
+    found = trained(data, tmp_path / "run", test="none", seed=seed, epochs=30)
+    marked = torch.tensor(found.is_label_issue.to_numpy())
+    assert found.attrs["weak"]
+    assert (marked & ~wrong).sum() <= 2
+
+
 def test_epochs_before_the_network_is_sure_are_not_heard():
     record, wrong = made_up(rate=0.2, memorises=False)
     blind = 0.1 * torch.randn(10, 2000, generator=torch.Generator().manual_seed(1))
