@@ -182,4 +182,4 @@ def test_a_network_that_learned_little_says_so(tmp_path):
         save_epoch(weak / "record", epoch, columns)
     shown = run(weak).stdout.replace("\n", " ")
     assert "0 of 60 labels" in shown
-    assert "fits only 40% of its labels and is 40% sure of those: its suspects are weak evidence" in shown
+    assert "fits 40% of its labels and is only 40% sure of those: its suspects are weak evidence" in shown

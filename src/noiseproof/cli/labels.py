@@ -123,7 +123,7 @@ def _epochs(about: dict[str, Any]) -> str:
 
 def _warning(about: dict[str, Any]) -> str:
     return (
-        f"This network fits only {100 * about['agreement']:.0f}% of its labels and is"
+        f"This network fits {100 * about['agreement']:.0f}% of its labels and is only"
         f" {100 * about['sureness']:.0f}% sure of those: its suspects are weak evidence, and few are named."
         " Train longer, with a higher --lr, or with a loss that grows sure, such as --loss gce."
     )
