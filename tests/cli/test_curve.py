@@ -189,7 +189,8 @@ def test_a_figure_without_a_file_name_gets_its_own(tmp_path, monkeypatch):
 
 
 def test_an_unknown_figure_is_refused():
-    assert "unknown figure 'gr.figure99', did you mean 'gr.figure9'? (known: " in refusal("--figure", "gr.figure99")
+    said = refusal("--figure", "gr.figure99")
+    assert "unknown figure 'gr.figure99', did you mean 'gr.figure9'? (known: " in said
 
 
 @pytest.mark.parametrize("name", ["[red]x[/red]", "[/]", "[link=x]", "{x}", "%s", "[bold"])
