@@ -6,49 +6,13 @@ import pytest
 import torch
 
 from noiseproof import losses
-from noiseproof.kernels.recorder import WIDTH, Operation, Recorded, Tape, UnrecordableError
-
-FUNCTIONS = {
-    Operation.NEGATIVE: torch.neg,
-    Operation.ADD: torch.add,
-    Operation.SUBTRACT: torch.sub,
-    Operation.MULTIPLY: torch.mul,
-    Operation.DIVIDE: torch.div,
-    Operation.EXP: torch.exp,
-    Operation.EXPM1: torch.expm1,
-    Operation.LOG: torch.log,
-    Operation.LOG1P: torch.log1p,
-    Operation.SIGMOID: torch.sigmoid,
-    Operation.LOGSIGMOID: torch.nn.functional.logsigmoid,
-    Operation.SQRT: torch.sqrt,
-    Operation.ABSOLUTE: torch.abs,
-    Operation.POWER: torch.pow,
-    Operation.MAXIMUM: torch.maximum,
-    Operation.MINIMUM: torch.minimum,
-    Operation.GREATER: torch.gt,
-    Operation.GREATER_EQUAL: torch.ge,
-    Operation.EQUAL: torch.eq,
-    Operation.WHERE: torch.where,
-    Operation.AND: torch.logical_and,
-    Operation.NOT: torch.logical_not,
-}
-ONE = {
-    Operation.NEGATIVE,
-    *range(Operation.EXP, Operation.POWER),
-    Operation.NOT,
-}
+from noiseproof.kernels.recorder import WIDTH, Recorded, Tape, UnrecordableError
+from noiseproof.kernels.replay import replay
 
 
 def play(program, *inputs):
     """Run a program with torch, one instruction after the other."""
-    registers = list(inputs)
-    for at in range(0, len(program.code), WIDTH):
-        operation, *operands = program.code[at : at + WIDTH]
-        if operation == Operation.CONSTANT:
-            registers.append(torch.full_like(inputs[0], operands[0]))
-            continue
-        count = 1 if operation in ONE else 3 if operation == Operation.WHERE else 2
-        registers.append(FUNCTIONS[Operation(operation)](*(registers[o] for o in operands[:count])))
+    registers = replay(program.code, inputs)
     return [registers[number] for number in program.outputs]
 
 

@@ -66,7 +66,7 @@ def forget(number: int) -> None:
 
 
 def load() -> Any:
-    """The operator if it was built, else None; asked once per process."""
+    """The operator if it was built, else None. Losses ask once per process: a run keeps its way."""
     global _loss
     with _loading:
         if _loss is _NOT_TRIED or _loss is None:
