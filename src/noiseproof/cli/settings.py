@@ -52,6 +52,7 @@ SETTINGS: dict[str, Setting] = {
     "record": Setting(bool, True, "Keep margin and prediction of every sample at every epoch."),
     "seed": Setting(int, 0, "Seed of everything random."),
     "device": Setting(str, "auto", "auto, cpu, cuda or cuda:1."),
+    "loop": Setting(str, "auto", "auto, plain, or graph: steps captured once and replayed, on a GPU."),
     "checkpoint_seconds": Setting(float, 30.0, "Time between checkpoints; 0 is one after every step."),
     "out": Setting(str, None, "Folder of the run; by default one under runs/ named after its settings."),
 }

@@ -40,6 +40,7 @@ class Backward(TransitionMethod):
     """
 
     name = "backward"
+    same_every_epoch = True
     inverse: Tensor | None
 
     def __init__(self, *, transition: object = None) -> None:

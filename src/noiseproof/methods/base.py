@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from torch import Tensor, nn
@@ -55,6 +56,8 @@ class Method(nn.Module):
     name: ClassVar[str]
     networks: ClassVar[int] = 1
     needs_features: ClassVar[bool] = False
+    same_every_epoch: ClassVar[bool] = False
+    """Whether ``loss`` does not look at the epoch and never waits for the device."""
     columns: ClassVar[tuple[str, ...]] = ()
     """Names of what ``observed`` returns: columns of the record beside margin and prediction."""
 
@@ -64,6 +67,14 @@ class Method(nn.Module):
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         """The mean loss of a batch; ``epoch`` counts from 1."""
         raise NotImplementedError
+
+    def phase(self, epoch: int) -> Hashable | None:
+        """What ``loss`` decides by the epoch: in epochs of one phase it does the same to every batch.
+
+        A step is then captured once per phase and replayed (see ``train.graph``). None promises nothing,
+        also not that ``loss`` never waits for the device.
+        """
+        return "always" if self.same_every_epoch else None
 
     def observed(self) -> dict[str, Tensor]:
         """``columns`` for the samples of the last batch, (B,) each."""

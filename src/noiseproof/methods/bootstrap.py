@@ -31,6 +31,7 @@ class BootstrapSoft(Method):
     """
 
     name = "bootstrap_soft"
+    same_every_epoch = True
 
     def __init__(self, *, beta: float = 0.95) -> None:
         super().__init__()
@@ -61,6 +62,7 @@ class BootstrapHard(Method):
     """
 
     name = "bootstrap_hard"
+    same_every_epoch = True
 
     def __init__(self, *, beta: float = 0.8) -> None:
         super().__init__()

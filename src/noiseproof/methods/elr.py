@@ -41,6 +41,7 @@ class ELR(MemoryMethod):
     """
 
     name = "elr"
+    same_every_epoch = True
     columns = ("target_probability",)
 
     def __init__(self, *, beta: float = 0.7, lam: float = 3.0) -> None:

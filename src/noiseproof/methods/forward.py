@@ -50,6 +50,7 @@ class Forward(TransitionMethod):
     """
 
     name = "forward"
+    same_every_epoch = True
     log_transition: Tensor | None
 
     def __init__(self, *, transition: object = None, rce: float = 0.0, A: float = -4.0) -> None:

@@ -84,12 +84,17 @@ class Joint(MemoryMethod):
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
         target = one_hot(batch.label, log_p.shape[1], log_p.dtype)
-        if epoch > self.start:
+        renews, place = self.phase(epoch)
+        if renews:
             target = self._renewed(self.memory.read(batch.index), batch.label).to(log_p.dtype)
         if self.training:
-            self.memory.write(batch.index, log_p.exp(), at=epoch % self.average)
+            self.memory.write(batch.index, log_p.exp(), at=place)
         rows = soft_cross_entropy(log_p, target) + self.beta * entropy(log_p)
         return rows.mean() + self.alpha * self._distance_to_prior(log_p)
+
+    def phase(self, epoch: int) -> tuple[bool, int]:
+        """Whether labels are renewed, and which of the remembered epochs is written."""
+        return epoch > self.start, epoch % self.average
 
     def corrected_labels(self) -> Tensor:
         """The most likely class of every label as it stands now, (N,), in the order of the training data."""

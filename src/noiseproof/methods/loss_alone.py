@@ -21,6 +21,7 @@ class LossAlone(Method):
     """
 
     name = "loss"
+    same_every_epoch = True
 
     def __init__(self, criterion: Loss) -> None:
         super().__init__()

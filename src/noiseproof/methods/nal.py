@@ -129,7 +129,7 @@ class NAL(TargetMemory):
         log_p = log_probabilities(outputs[0].logits)
         attention = self.attention(outputs[0].features)
         self.tau = torch.sigmoid(attention.detach())
-        if self.training and epoch >= self.start and epoch % self.period == 0:
+        if self.training and self.phase(epoch):
             self._learn_targets(batch.index, log_p.exp(), self.tau > self.threshold)
         self.believe(batch)
         target = self.memory.read(batch.index).to(log_p.dtype)
@@ -138,6 +138,10 @@ class NAL(TargetMemory):
         if self.rce:
             rows = rows + self.rce * soft_rce(log_mix.exp(), target.log(), self.A)
         return rows.mean()
+
+    def phase(self, epoch: int) -> bool:
+        """Whether targets are renewed."""
+        return epoch >= self.start and epoch % self.period == 0
 
     def attention(self, features: Tensor | None) -> Tensor:
         """What the head says before the sigmoid, (B,)."""

@@ -44,6 +44,7 @@ class SAdaptation(TransitionMethod):
     """
 
     name = "s_adaptation"
+    same_every_epoch = True
 
     def __init__(self, *, transition: object = None, rate: float = 0.1) -> None:
         super().__init__(transition)

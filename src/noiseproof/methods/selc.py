@@ -51,7 +51,7 @@ class SELC(TargetMemory):
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
-        if epoch <= self.start:
+        if not self.phase(epoch):
             self.believe(batch)
             return -picked(log_p, batch.label).mean()
         if self.training:
@@ -59,3 +59,7 @@ class SELC(TargetMemory):
         self.believe(batch)
         target = self.memory.read(batch.index).to(log_p.dtype)
         return soft_cross_entropy(log_p, target).mean()
+
+    def phase(self, epoch: int) -> bool:
+        """Whether targets are learned."""
+        return epoch > self.start

@@ -58,9 +58,13 @@ class PrunedGCE(MemoryMethod):
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         logits = outputs[0].logits
-        if self.training and epoch >= self.start and epoch % self.period == 0:
+        if self.training and self.phase(epoch):
             least = math.log(self.k) - math.log1p(-self.k)
             self.memory.write(batch.index, margin(logits.detach(), batch.label) > least)
         rows = self.criterion(logits, batch.label) + math.expm1(self.q * math.log(self.k)) / self.q
         found: Tensor = (self.memory.read(batch.index).to(rows.dtype) * rows).mean()
         return found
+
+    def phase(self, epoch: int) -> bool:
+        """Whether samples are given up and taken back."""
+        return epoch >= self.start and epoch % self.period == 0

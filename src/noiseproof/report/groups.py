@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from .evidence import Evidence
 
-ASIDE = frozenset({"seed", "noise_seed", "out", "device", "record", "checkpoint_seconds"})
+ASIDE = frozenset({"seed", "noise_seed", "out", "device", "loop", "record", "checkpoint_seconds"})
 """Settings that do not make another experiment."""
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from .config import Config
 
 PRECISIONS = ("fp32", "bf16")
-TEXT = ("data", "model", "loss", "optimizer", "schedule", "device")
+LOOPS = ("auto", "plain", "graph")
+TEXT = ("data", "model", "loss", "optimizer", "schedule", "device", "loop")
 SPECS: dict[str, Callable[[Any], object]] = {
     "loss": losses.get,
     "noise": noise.get,
@@ -53,6 +54,7 @@ def check_config(config: Config) -> None:
     if config.clip is not None:
         _check_number("clip", config.clip, "clip > 0", lambda v: v > 0)
     choice("config", "precision", config.precision, PRECISIONS)
+    choice("config", "loop", config.loop, LOOPS)
     choice("config", "validation_labels", config.validation_labels, ("given", "clean"))
     if config.patience is not None and not config.validation:
         raise ValueError("patience needs a validation split: give validation=0.1 or so")

@@ -17,6 +17,7 @@ from .interrupt import Interrupted, Interruption
 from .keeper import RunExistsError, settings_of
 from .out import run_folder
 from .run import Run
+from .together import can_share, room, train_together
 
 
 class ComparisonStopped(Interrupted):
@@ -51,9 +52,10 @@ def compare(
 
     Args:
         configs: as ``grid`` makes them; runs that differ in their seed alone make one row.
-        jobs: runs at the same time, each in its own process; by default as many as there are cores, or 1
-            where runs use a GPU. 1 trains in this process. More need the usual
-            ``if __name__ == "__main__":`` in scripts.
+        jobs: runs at the same time; by default as many as there are cores. 1 trains in this process, more
+            have processes of their own, which need the usual ``if __name__ == "__main__":`` in scripts.
+            On a GPU runs with captured steps share this process (by default up to 8, as memory allows);
+            others go one after the other.
         watcher: is told of the progress.
 
     Example:
@@ -103,8 +105,10 @@ def cores() -> int:
 
 
 def usual_jobs(configs: Sequence[Config]) -> int:
-    """One where a GPU is used, else one for each core."""
-    return 1 if any(pick_device(config.device).type != "cpu" for config in configs[:1]) else cores()
+    """One for each core; on a GPU as many as have room there, if they can share it."""
+    if pick_device(configs[0].device).type == "cpu":
+        return cores()
+    return room(configs[0]) if all(map(can_share, configs)) else 1
 
 
 def _train(runs: list[tuple[int, Config]], jobs: int | None, tell: Any, interruption: Interruption) -> None:
@@ -113,6 +117,9 @@ def _train(runs: list[tuple[int, Config]], jobs: int | None, tell: Any, interrup
     jobs = usual_jobs([config for _, config in runs]) if jobs is None else jobs
     if jobs < 1:
         raise ValueError(f"jobs={jobs} must be at least 1")
+    if jobs > 1 and all(can_share(config) for _, config in runs):
+        train_together(runs, jobs, tell, interruption)
+        return
     if jobs > 1:
         train_all(runs, jobs, tell, interruption, max(1, cores() // jobs))
         return

@@ -19,7 +19,7 @@ from typing import Any
 
 from .config import Config
 from .interrupt import Interrupted, Interruption
-from .loop import fit
+from .loop import fit, train
 from .watcher import Watcher
 
 Tell = Callable[[int, str, Any], None]
@@ -48,10 +48,18 @@ class Reporter(Watcher):
         self.tell("epoch", line)
 
 
-def train_one(config: Config, tell: Callable[[str, Any], None]) -> None:
-    """Train a run to its end; whatever goes wrong is told, not raised, but for a wish to stop."""
+def train_one(
+    config: Config, tell: Callable[[str, Any], None], interruption: Interruption | None = None
+) -> None:
+    """Train a run to its end; whatever goes wrong is told, not raised, but for a wish to stop.
+
+    ``interruption`` is given where somebody else looks after signals.
+    """
     try:
-        fit(config, watcher=Reporter(tell))
+        if interruption is None:
+            fit(config, watcher=Reporter(tell))
+        else:
+            train(config, None, None, None, Reporter(tell), interruption)
     except Interrupted:
         raise
     except Exception as problem:

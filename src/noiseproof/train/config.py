@@ -12,7 +12,7 @@ from ..grammar import nearest
 from .checks import check_config
 
 LONGEST = 1 << 20
-NEUTRAL = frozenset({"out", "device", "checkpoint_seconds", "record"})
+NEUTRAL = frozenset({"out", "device", "loop", "checkpoint_seconds", "record"})
 """Settings that do not change what is learned: a resumed run may have others."""
 
 
@@ -78,6 +78,8 @@ class Config:
     seed: int = 0
     device: str = "auto"
     """"auto" takes a GPU where there is one."""
+    loop: str = "auto"
+    """"plain", "graph" (steps captured once and replayed, on a GPU) or "auto", which takes what it can."""
     checkpoint_seconds: float = 30.0
     """Time between checkpoints; 0 writes one after every step."""
     out: str | None = None

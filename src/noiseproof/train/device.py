@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import torch
 
+from .capture import alone
+
 
 def pick_device(name: str) -> torch.device:
     """The device of that name; "auto" is the first GPU, or the CPU.
@@ -42,9 +44,15 @@ def isolated_random(seed: int, device: torch.device) -> Iterator[None]:
     True
     """
     on_gpu = device.type == "cuda"
-    with torch.random.fork_rng(devices=[device] if on_gpu else []):
+    isolation = torch.random.fork_rng(devices=[device] if on_gpu else [])
+    with alone:
+        isolation.__enter__()
         torch.default_generator.manual_seed(seed)
         if on_gpu:
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
+    try:
         yield
+    finally:
+        with alone:
+            isolation.__exit__(None, None, None)

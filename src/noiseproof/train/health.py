@@ -16,23 +16,21 @@ class NonFiniteError(ArithmeticError):
     """The network or the loss returned NaN or infinity."""
 
 
-def note_health(session: Session, values: Tensor, batch: Batch, what: str) -> None:
-    """On the CPU raise at once; on a GPU keep the first bad step on the device, without waiting for it."""
+def note_health(session: Session, values: Tensor, batch: Batch, number: int | Tensor, what: str) -> None:
+    """On the CPU raise at once; on a GPU keep the number of the first bad batch there, without waiting."""
     finite = values.detach().isfinite().all()
-    if session.device.type == "cpu":
+    if session.device.type == "cpu" and isinstance(number, int):
         if not bool(finite):
             rows = values.detach().isfinite().reshape(len(values), -1).all(1) if values.dim() else None
             index = batch.index if rows is None else batch.index[~rows]
-            raise _error(session, what, session.epoch, session.batch, index)
+            raise _error(session, what, session.epoch, number, index)
         return
     is_first = ~finite & (session.first_bad < 0)
-    session.first_bad.copy_(torch.where(is_first, session.batch, session.first_bad))
+    session.first_bad.copy_(torch.where(is_first, number, session.first_bad))
 
 
 def check_health(session: Session) -> None:
     """Read the flag of the device: once per epoch, and before anything is saved."""
-    if session.device.type == "cpu":
-        return
     place = int(session.first_bad)
     if place >= 0:
         order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)

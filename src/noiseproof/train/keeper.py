@@ -17,6 +17,7 @@ from .. import __version__, atomic
 from ..dynamics import lines, record
 from ..dynamics.run_folder import BEST, CHECKPOINTS, CONFIG, MANIFEST, METRICS, RECORD, RESULT
 from . import checkpoint
+from .capture import alone
 from .config import Config
 from .interrupt import Interrupted
 from .lock import RunLock
@@ -122,7 +123,8 @@ class Keeper:
         """A checkpoint of this moment."""
         atomic.flush([*self._unsynced, self.folder / METRICS])
         self._unsynced.clear()
-        tensors, state = checkpoint.flatten(session.state())
+        with alone:
+            tensors, state = checkpoint.flatten(session.state())
         checkpoint.save(
             self.folder / CHECKPOINTS, step=session.step, tensors=tensors, state={"session": state}
         )

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from torch import nn
 
-from ..data import Batch, LabelledData
-from .batches import batches
+from ..data import LabelledData
+from .capture import alone
 from .config import Config
 from .device import isolated_random, pick_device
 from .finish import finish
-from .health import check_health, note_health
+from .health import check_health
 from .interrupt import Interruption
 from .keeper import Keeper
 from .measure import measure
-from .order import epoch_order
 from .run import Run
 from .session import Session
+from .steps import Steps, make_steps
 from .task import make_task
 from .watcher import Watcher
 
@@ -60,15 +60,31 @@ def fit(
         ...     run.finished, len(run.metrics), run.record
         (True, 2, Record(2 epochs of 1400 samples, 10 classes))
     """
-    watcher = watcher or Watcher()
+    with Interruption() as interruption:
+        run = train(config, data, test, model, watcher or Watcher(), interruption)
+    interruption.pass_on()
+    return run
+
+
+def train(
+    config: Config,
+    data: LabelledData | None,
+    test: LabelledData | None,
+    model: nn.Module | None,
+    watcher: Watcher,
+    interruption: Interruption,
+) -> Run:
+    """The same for who looks after signals for several runs."""
     device = pick_device(config.device)
-    with Keeper(config) as keeper, Interruption() as interruption, isolated_random(config.seed, device):
+    with Keeper(config) as keeper, isolated_random(config.seed, device):
         task = make_task(config, data, test)
-        session = Session(config, task, device, model)
-        keeper.begin(task, session)
+        with alone:  # initial weights come from the random state of the process
+            session = Session(config, task, device, model)
+            keeper.begin(task, session)
+        steps = make_steps(session)
         watcher.begin(session.step, session.steps)
         while session.epoch <= session.epochs and not keeper.has_waited_enough(session):
-            train_epoch(session, keeper, interruption, watcher)
+            train_epoch(session, steps, keeper, interruption, watcher)
             line = measure(session, task)
             keeper.end_epoch(session, line)
             session.end_epoch()
@@ -76,19 +92,16 @@ def fit(
         keeper.save(session)
         finish(session, task, keeper)
     watcher.end()
-    interruption.pass_on()
     return Run(keeper.folder)
 
 
-def train_epoch(session: Session, keeper: Keeper, interruption: Interruption, watcher: Watcher) -> None:
+def train_epoch(
+    session: Session, steps: Steps, keeper: Keeper, interruption: Interruption, watcher: Watcher
+) -> None:
     """The rest of the current epoch."""
-    order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)
-    last = session.batch + session.steps - session.step
-    parts = [order[start:stop] for start, stop in session.bounds[session.batch : last]]
     session.model.train()
     session.method.train()
-    for batch in batches(session.train, parts, session.device):
-        train_step(session, batch)
+    for _ in steps.epoch():
         watcher.step(session.step)
         if interruption.received is not None:
             check_health(session)
@@ -97,22 +110,3 @@ def train_epoch(session: Session, keeper: Keeper, interruption: Interruption, wa
             check_health(session)
             keeper.save(session)
     check_health(session)
-
-
-def train_step(session: Session, batch: Batch) -> None:
-    """One step: forward, backward, update, record."""
-    config = session.config
-    lr = session.set_learning_rate()
-    outputs = session.outputs(session.views.train(batch, session.epoch))
-    outputs.logits.retain_grad()
-    note_health(session, outputs.logits, batch, "logits")
-    loss = session.method.loss((outputs,), batch, session.epoch)
-    note_health(session, loss, batch, "loss")
-    session.optimizer.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
-    if config.clip is not None:
-        nn.utils.clip_grad_norm_(session.parameters, config.clip)
-    session.optimizer.step()
-    session.observe(batch, outputs.logits, loss, lr)
-    session.batch += 1
-    session.step += 1

@@ -24,15 +24,28 @@ OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, type]]] = {
 def make_optimizer(config: Config, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     """The optimiser a config asks for; lr, momentum and weight decay are settings of their own."""
     name, chosen = parse_optimizer(config.optimizer)
+    weights = list(parameters)
     chosen |= {"lr": config.lr, "weight_decay": config.weight_decay}
+    if all(weight.is_cuda for weight in weights):
+        chosen["fused"] = True
     if name == "sgd":
         chosen["momentum"] = config.momentum
     else:
         chosen["betas"] = (chosen.pop("beta1", 0.9), chosen.pop("beta2", 0.999))
+        chosen["capturable"] = chosen.get("fused", False)
     try:
-        return OPTIMIZERS[name][0](list(parameters), **chosen)
+        return OPTIMIZERS[name][0](weights, **chosen)
     except ValueError as problem:
         raise ValueError(f"optimizer={config.optimizer!r}: {problem}") from None
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Load a state; what has the shape of a weight lies in memory as the weight does, as kernels want it."""
+    optimizer.load_state_dict(state)
+    for weight, values in optimizer.state.items():
+        for name, value in values.items():
+            if isinstance(value, torch.Tensor) and value.shape == weight.shape:
+                values[name] = torch.empty_like(weight, requires_grad=False).copy_(value)
 
 
 def parse_optimizer(spec: str) -> tuple[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from ..losses import margin
 from ..methods import Outputs, Situation
 from ..models import forward_with_features
 from .config import Config
-from .optimizer import make_optimizer
+from .optimizer import make_optimizer, restore_optimizer
 from .order import batch_bounds
 from .scale import warn_of_scale
 from .schedule import Moment, get_schedule
@@ -34,10 +34,13 @@ class Session:
         self, config: Config, task: Task, device: torch.device, model: nn.Module | None = None
     ) -> None:
         self.config, self.device = config, device
-        self.views = Views(config, task.train.sample_shape)
+        layout = torch.channels_last if device.type == "cuda" and config.precision == "bf16" else None
+        self.views = Views(config, task.train.sample_shape, layout)
         self.train = task.train if streams(task.train.inputs) else task.train.to(device)
         self.bounds = batch_bounds(len(self.train), config.batch_size)
         self.model = self._network(task, model).to(device)
+        if layout is not None:
+            self.model = self.model.to(memory_format=layout)  # type: ignore[call-overload]
         self.method = methods.get(config.method, loss=config.loss)
         self._prepare_method(task)
         self.parameters = [*self.model.parameters(), *self.method.parameters()]
@@ -59,6 +62,10 @@ class Session:
     @property
     def epochs(self) -> int:
         return -(-self.steps // len(self.bounds))
+
+    def bounds_left(self) -> list[tuple[int, int]]:
+        """Where the batches begin and end that the current epoch still has."""
+        return self.bounds[self.batch : self.batch + self.steps - self.step]
 
     def _network(self, task: Task, model: nn.Module | None) -> nn.Module:
         shape, config = self.views.model_shape(task.train), self.config
@@ -88,13 +95,17 @@ class Session:
         )
         self.method.to(self.device)
 
-    def set_learning_rate(self) -> float:
-        """The rate of the step to come, put into the optimiser."""
-        now = Moment(step=self.step, steps=self.steps, epoch=self.epoch - 1, epochs=self.epochs)
-        rate = self.schedule(now, self.config.lr)
+    def learning_rate(self, ahead: int = 0) -> float:
+        """The rate of the step to come, or of one that comes so many steps later in the same epoch."""
+        now = Moment(step=self.step + ahead, steps=self.steps, epoch=self.epoch - 1, epochs=self.epochs)
+        return self.schedule(now, self.config.lr)
+
+    def set_learning_rate(self, rate: float | Tensor) -> None:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        return rate
+
+    def count_step(self) -> None:
+        self.batch, self.step = self.batch + 1, self.step + 1
 
     def outputs(self, inputs: Tensor) -> Outputs:
         """What the network says; logits always in fp32, so that the loss is."""
@@ -112,7 +123,7 @@ class Session:
             f" ({self.config.batch_size}, of {len(self.train)} samples) or a network without it"
         )
 
-    def observe(self, batch: Batch, logits: Tensor, loss: Tensor, lr: float) -> None:
+    def observe(self, batch: Batch, logits: Tensor, loss: Tensor, lr: float | Tensor) -> None:
         """Record the batch after its backward pass, by tensor operations on the device alone."""
         gradient = logits.new_zeros(logits.shape) if logits.grad is None else logits.grad
         emphasis = gradient.abs().sum(1) * (len(batch.label) / 2)
@@ -162,7 +173,7 @@ class Session:
     def restore(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.method.load_state_dict(state["method"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        restore_optimizer(self.optimizer, state["optimizer"])
         self.recorder.restore(state["recorder"])
         self.meter.restore(state["meter"])
         torch.set_rng_state(state["random"]["cpu"])

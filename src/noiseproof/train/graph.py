@@ -1,0 +1,112 @@
+"""Steps captured once as CUDA graphs and replayed: the host only says "again".
+
+A small network on a fast GPU waits for Python: a step is some hundred kernels of a few microseconds each.
+Captured, they are launched by one call. Whatever changes from step to step is read from tensors at fixed
+places: the views and labels of a block of batches, its learning rates, and a counter that the step itself
+moves on. Views are made for a whole block at once by the same code as in the plain loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+
+import torch
+from torch import Tensor
+
+from ..data import Batch
+from .order import epoch_order
+from .session import Session
+from .snapshot import Snapshot
+from .step import train_step
+
+Replay = Callable[[], None]
+Capture = Callable[[Callable[[], None], Callable[[], object]], Replay]
+BLOCK_BYTES = 64 << 20
+"""Views that are made at once."""
+
+
+class GraphSteps:
+    """The steps of a session as graphs, one for each size of batch and phase of the method.
+
+    ``capture`` makes a replay of a step; the tests give one that runs the step itself, on a CPU.
+    """
+
+    def __init__(self, session: Session, capture: Capture) -> None:
+        self.session, self.capture = session, capture
+        self._replays: dict[Hashable, Replay] = {}
+        device, largest = session.device, max(stop - start for start, stop in session.bounds)
+        probe = session.views.train(session.train.batch(torch.zeros(1, dtype=torch.int64, device=device)), 1)
+        self._shape = probe.shape[1:]
+        self._last = session.views.layout is torch.channels_last and probe.dim() == 4
+        batch_bytes = largest * probe.numel() * probe.element_size()
+        self._batches = min(max(1, BLOCK_BYTES // batch_bytes), len(session.bounds))
+        rows = self._batches * largest
+        self.views = torch.zeros(rows, probe.numel(), dtype=probe.dtype, device=device)
+        self.label = torch.zeros(rows, dtype=torch.int64, device=device)
+        self.index = torch.zeros_like(self.label)
+        self.rates = torch.zeros(self._batches, device=device)
+        self.rate = torch.zeros((), device=device)
+        self.first = torch.zeros((), dtype=torch.int64, device=device)
+        self.place = torch.zeros(1, dtype=torch.int64, device=device)
+
+    def epoch(self) -> Iterator[None]:
+        """The rest of the current epoch, a step at a time; the device may be behind."""
+        session = self.session
+        order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)
+        while block := self._next_block():
+            self._fill(order, block)
+            replay = self._replay(block[0][1] - block[0][0])
+            for _ in block:
+                session.set_learning_rate(session.learning_rate())
+                replay()
+                session.count_step()
+                yield
+
+    def _next_block(self) -> list[tuple[int, int]]:
+        """Batches of the same size, as many as there is room for."""
+        block: list[tuple[int, int]] = []
+        for start, stop in self.session.bounds_left()[: self._batches]:
+            if block and stop - start != block[0][1] - block[0][0]:
+                break
+            block.append((start, stop))
+        return block
+
+    def _fill(self, order: Tensor, block: list[tuple[int, int]]) -> None:
+        session, count = self.session, block[-1][1] - block[0][0]
+        batch = session.train.batch(order[block[0][0] : block[-1][1]])
+        views = session.views.train(batch, session.epoch)
+        self.views[:count] = (views.permute(0, 2, 3, 1) if self._last else views).reshape(count, -1)
+        self.label[:count], self.index[:count] = batch.label, batch.index
+        rates = torch.tensor([session.learning_rate(ahead) for ahead in range(len(block))])
+        self.rates[: len(block)] = rates.to(session.device)
+        self.first.fill_(session.batch)
+        self.place.zero_()
+
+    def _replay(self, size: int) -> Replay:
+        key = size, self.session.method.phase(self.session.epoch)
+        if key not in self._replays:
+            before = Snapshot(self.session)
+            self.session.set_learning_rate(self.rate)
+            try:
+                self._replays[key] = self.capture(lambda: self._step(size), self.place.zero_)
+            finally:
+                self.session.set_learning_rate(self.session.learning_rate())
+                before.restore(self.session)
+                self.place.zero_()
+        return self._replays[key]
+
+    def _step(self, size: int) -> None:
+        self.rate.copy_(self.rates.index_select(0, self.place)[0])
+        views = self._rows(self.views, size)
+        if self._last:
+            channels, *space = self._shape
+            views = views.view(size, *space, channels).permute(0, 3, 1, 2)
+        views = views.view(size, *self._shape)
+        batch = Batch(views, self._rows(self.label, size), self._rows(self.index, size))
+        train_step(self.session, batch, views, self.rate, self.first + self.place[0])
+        self.place.add_(1)
+
+    def _rows(self, block: Tensor, size: int) -> Tensor:
+        """The rows of the batch whose turn it is."""
+        count = len(block) // size
+        return block[: count * size].view(count, size, *block.shape[1:]).index_select(0, self.place)[0]

@@ -1,0 +1,165 @@
+"""Captured steps read what changes from fixed places: on a CPU, where a replay runs the step itself."""
+
+import pytest
+import torch
+from stopping import StopAt, contents
+
+import noiseproof.train.steps as steps_module
+from noiseproof.train import Interrupted, NonFiniteError, fit
+from noiseproof.train import graph as graph_module
+from noiseproof.train.capture import CaptureError
+from noiseproof.train.graph import GraphSteps
+from noiseproof.train.health import check_health, note_health
+from noiseproof.train.session import Session
+from noiseproof.train.steps import make_steps, obstacle
+from noiseproof.train.task import make_task
+
+
+def rerun(step, rewind):
+    """A capture that warms up as the real one does, and whose replay is the step."""
+    for _ in range(2):
+        rewind()
+        step()
+    return step
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    """Every run takes captured steps; blocks of views are as small as said."""
+    monkeypatch.setattr(steps_module, "obstacle", lambda session: None)
+    monkeypatch.setattr(steps_module, "capture", rerun)
+    return lambda size: monkeypatch.setattr(graph_module, "BLOCK_BYTES", size)
+
+
+SETTINGS = {
+    "plain": {},
+    "decay, clip": {"weight_decay": 0.1, "clip": 0.05},
+    "rates by step": {"schedule": "cosine(by='iteration')", "loss": "gce(q=0.4)"},
+    "adam": {"optimizer": "adam", "lr": 0.01},
+    "no momentum": {"momentum": 0.0},
+    "iterations": {"epochs": None, "iterations": 9},
+    "peer": {"loss": "peer(ce)"},
+    "normalised": {"loss": "imae(normalize='batch')"},
+    "one batch more": {"batch_size": 59},
+    "odd last batch": {"batch_size": 13},
+    "whole set": {"batch_size": 1000},
+    "validation": {"validation": 0.25, "noise": "symmetric(0.4)"},
+    "nal": {"method": "nal(start=2, period=1)"},
+    "elr": {"method": "elr"},
+    "selc": {"method": "selc(start=1)"},
+    "joint": {"method": "joint(start=1, average=2)"},
+    "truncated": {"method": "truncated_gce(start=2, period=2)"},
+    "forward": {"method": "forward(transition='symmetric(0.2)')"},
+}
+
+
+@pytest.mark.parametrize("size", [1, 600, 1 << 20])
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_the_same_training_as_step_by_step(config, blobs, tmp_path, graphs, settings, size):
+    graphs(size)
+    runs = [
+        fit(config(**settings, loop=loop, out=str(tmp_path / loop)), data=blobs(wrong=9), test=blobs(seed=1))
+        for loop in ("plain", "graph")
+    ]
+    torch.testing.assert_close(*(run.load_model().state_dict() for run in runs), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(*(run.record.margin for run in runs), rtol=2e-3, atol=2e-3, equal_nan=True)
+    assert torch.equal(*(run.record.prediction for run in runs))
+    for first, second in zip(*(run.metrics for run in runs), strict=True):
+        assert first.keys() == second.keys()
+        for name in set(first) - {"seconds"}:
+            assert second[name] == (
+                first[name] if first[name] is None else pytest.approx(first[name], rel=1e-4)
+            )
+
+
+def test_views_are_those_of_the_plain_loop(config, blobs, tmp_path, graphs):
+    graphs(300)
+    found = []
+    for loop in ("plain", "graph"):
+        settled = config(augment="crop(padding=1) | flip", loop=loop, out=str(tmp_path / loop))
+        found.append(fit(settled, data=blobs(shape=(1, 2, 2))).load_model().state_dict())
+    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
+
+
+def test_channels_last_is_a_layout_and_nothing_else(config, blobs):
+    settled = config(augment="flip", model="cnn4", batch_size=8)
+    data = blobs(count=16, shape=(1, 2, 2))
+    data = data._changed(inputs=data.inputs.repeat(1, 3, 4, 4))
+    session = Session(settled, make_task(settled, data), torch.device("cpu"))
+    plain = session.views.train(session.train.batch(torch.arange(8)), 1)
+    session.views.layout = torch.channels_last
+    steps, seen = GraphSteps(session, rerun), []
+    session.outputs = lambda views: seen.append(views) or (_ for _ in ()).throw(InterruptedError)
+    steps._fill(torch.arange(16), [(0, 8), (8, 16)])
+    with pytest.raises(InterruptedError):
+        steps._step(8)
+    assert torch.equal(seen[0], plain)
+    assert seen[0].is_contiguous(memory_format=torch.channels_last)
+
+
+def test_resumed_it_ends_with_the_same_bits(config, blobs, tmp_path, graphs):
+    graphs(700)
+    settings = {"loop": "graph", "validation": 0.25, "noise": "symmetric(0.4)", "method": "elr"}
+    unbroken = fit(config(**settings, out=str(tmp_path / "whole")), data=blobs())
+    for place in range(1, 9):
+        settled = config(**settings, out=str(tmp_path / f"broken {place}"))
+        with pytest.raises(Interrupted):
+            fit(settled, data=blobs(), watcher=StopAt(place))
+        assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder), place
+
+
+def test_the_first_bad_batch_is_kept_on_the_device(config, blobs):
+    settled = config()
+    session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
+    batch = session.train.batch([0])
+    for number, value in enumerate([1.0, torch.nan, 1.0, torch.inf]):
+        note_health(session, torch.tensor(value), batch, torch.tensor(number), "loss")
+    with pytest.raises(NonFiniteError, match=r"epoch 1, step 2, with samples \d+"):
+        check_health(session)
+
+
+def test_a_graph_that_cannot_be_is_refused_with_the_reason(config, blobs):
+    with pytest.raises(ValueError, match="loop='graph' cannot be used: the device is cpu"):
+        fit(config(loop="graph"), data=blobs())
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [({"dropout": 0.5}, "dropout"), ({"optimizer": "sgd(dampening=0.5)"}, "dampening"), ({}, None)],
+)
+def test_obstacles(config, blobs, settings, reason):
+    settled = config(**settings)
+    session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
+    session.device = torch.device("cuda")
+    found = obstacle(session)
+    assert found is None if reason is None else reason in found
+
+
+def test_a_network_or_method_of_the_user_is_not_captured(config, blobs):
+    settled = config()
+    session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
+    session.device = torch.device("cuda")
+    session.method.phase = lambda epoch: None
+    assert "does not say in which epochs" in obstacle(session)
+    session.model = torch.nn.Linear(4, 3)
+    assert "not one of this library" in obstacle(session)
+
+
+def test_a_capture_that_fails_leaves_a_plain_run_behind(config, blobs, tmp_path, graphs, monkeypatch):
+    def fails(step, rewind):
+        step()
+        raise CaptureError("a step cannot be captured")
+
+    monkeypatch.setattr(steps_module, "capture", fails)
+    with pytest.warns(UserWarning, match="going on without a graph"):
+        run = fit(config(out=str(tmp_path / "fallen")), data=blobs())
+    plain = fit(config(loop="plain", out=str(tmp_path / "plain")), data=blobs())
+    assert contents(run.folder) == contents(plain.folder)
+    with pytest.raises(CaptureError):
+        fit(config(loop="graph", out=str(tmp_path / "asked")), data=blobs())
+
+
+def test_plain_is_plain(config, blobs):
+    settled = config(loop="plain")
+    session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
+    assert type(make_steps(session)).__name__ == "PlainSteps"

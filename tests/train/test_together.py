@@ -1,0 +1,71 @@
+"""Runs that share a process: on a CPU, where streams are nothing."""
+
+import os
+import signal
+import threading
+
+import pytest
+from stopping import contents
+
+from noiseproof.train import Config, Run, fit
+from noiseproof.train import compare_runs as compare_module
+from noiseproof.train.compare_runs import ComparisonStopped, ComparisonWatcher, compare
+from noiseproof.train.together import can_share
+
+
+@pytest.fixture
+def sharing(monkeypatch):
+    monkeypatch.setattr(compare_module, "can_share", lambda config: True)
+
+
+def configs(folder, losses=("ce", "mae", "gce", "sl"), **changes):
+    settings = {"epochs": 2, "noise": "symmetric(0.4)", "device": "cpu"} | changes
+    return [Config(loss=loss, out=str(folder / loss), **settings) for loss in losses]
+
+
+@pytest.mark.usefixtures("sharing")
+def test_the_same_bits_as_one_after_the_other(tmp_path):
+    threads = {}
+
+    class Watch(ComparisonWatcher):
+        def news(self, config, what, details):
+            threads.setdefault(threading.get_ident(), set()).add(config.loss)
+
+    found = compare(configs(tmp_path / "together"), jobs=3, watcher=Watch())
+    assert [outcome.problem for outcome in found.outcomes] == [None] * 4
+    assert len(threads) == 3
+    for config in configs(tmp_path / "alone"):
+        alone = fit(config)
+        assert contents(alone.folder) == contents(tmp_path / "together" / config.loss)
+
+
+@pytest.mark.usefixtures("sharing")
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
+    runs = configs(tmp_path, losses=("ce", "mae"))
+    runs.insert(0, runs[0].replace(data="cifar10_of_nobody", out=str(tmp_path / "bad")))
+    found = compare(runs, jobs=2).outcomes
+    assert "cifar10_of_nobody" in found[0].problem
+    assert [outcome.problem for outcome in found[1:]] == [None, None]
+
+
+@pytest.mark.usefixtures("sharing")
+def test_asked_to_stop_all_save_and_the_same_call_goes_on(tmp_path):
+    class Stop(ComparisonWatcher):
+        def news(self, config, what, details):
+            if what == "epoch":
+                os.kill(os.getpid(), signal.SIGINT)
+                self.news = lambda *news: None
+
+    runs = configs(tmp_path, epochs=30)
+    with pytest.raises(ComparisonStopped):
+        compare(runs, jobs=2, watcher=Stop())
+    assert not Run(runs[0].out).finished
+    found = compare(runs, jobs=2)
+    assert all(Run(config.out).finished for config in runs)
+    assert not found.failed
+    alone = fit(configs(tmp_path / "alone", epochs=30)[0])
+    assert contents(alone.folder) == contents(tmp_path / "ce")
+
+
+def test_only_captured_runs_on_a_gpu_share():
+    assert not can_share(Config(device="cpu"))
