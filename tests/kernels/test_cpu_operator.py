@@ -15,7 +15,7 @@ COMPILED = [
     *("ce", "focal", "mae", "rce", "sl", "sce", "gce", "truncated_gce", "tce", "aul", "agce", "ael"),
     *("nal_fixed", "nce", "mse", "gls", "scale(mae)", "shift(gce)", "unit_max(gce)", "tce(order=30)"),
     *("10*nce + 0.1*agce(a=1.8, q=3)", "ce + 2*mae", 'gr(g="identity")', "gls(alpha=-0.5)", "mse(alpha=0.3)"),
-    *("gr", "imae", "nce + gr", "nfl", "nfl(gamma=0)", "nfl(gamma=2.5)"),
+    *("gr", "imae", "nce + gr", "nfl", "nfl(gamma=0)", "nfl(gamma=2.5)", "nfl(gamma=10)"),
 ]
 AS_TORCH = ['gr(normalize="batch")', "cr(ce)", "peer(ce)"]
 
@@ -54,6 +54,13 @@ def test_any_number_of_classes(spec, classes, operator):
     """Of two classes the gradient of NCE vanishes as 1 - NCE does, which float32 cannot tell from 0."""
     floor = 1e-2 if classes < 4 else 0.0
     compare(losses.get(spec), *batch(5 if classes > 100 else 200, classes), 1e-5, floor)
+
+
+@pytest.mark.parametrize("spec", ["mse", "nfl", "nfl(gamma=10)"])
+def test_classes_that_are_equally_likely(spec, operator):
+    """None of them is alone at the top."""
+    logits = torch.tensor([[2.0, 2.0, -1.0], [3.0, 3.0, 3.0], [4.0, 1.0, 4.0], [0.0, 0.0, 9.0]]).repeat(1, 9)
+    compare(losses.get(spec), logits, torch.tensor([0, 1, 1, 2]), 1e-5)
 
 
 @pytest.mark.parametrize("spec", ["gce", "nce"])

@@ -3,41 +3,13 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
+
+#include "vectors.h"
 
 // A loop over a function is only turned into vector code if the function is inside it.
 #define INLINE inline __attribute__((always_inline))
 
 namespace noiseproof {
-
-template <class To, class From>
-inline To same_bits(From from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
-
-constexpr float LOWEST = -std::numeric_limits<float>::infinity();
-constexpr double INFINITE = std::numeric_limits<double>::infinity();
-constexpr double NOT_A_NUMBER = std::numeric_limits<double>::quiet_NaN();
-
-// Sixteen floats; the compiler splits them where registers are shorter.
-constexpr int64_t WIDTH = 16;
-typedef float Vector __attribute__((vector_size(64)));
-typedef int32_t Whole __attribute__((vector_size(64)));
-
-inline Vector all(float number) { return Vector{} + number; }
-
-inline Vector read(const float* place) {
-  Vector found;
-  std::memcpy(&found, place, sizeof found);
-  return found;
-}
-
-inline void write(float* place, Vector numbers) { std::memcpy(place, &numbers, sizeof numbers); }
 
 // exp(x) of x <= 0; exactly 0 below -87, nan stays nan.
 INLINE Vector raised(Vector x) {
@@ -55,30 +27,6 @@ INLINE Vector raised(Vector x) {
   const Whole exponent = same_bits<Whole>(shifted) - same_bits<int32_t>(ROUNDER) + 127;
   const Vector found = series * same_bits<Vector>(exponent << 23);
   return x < -87.0f ? all(0.0f) : found;
-}
-
-typedef float Half __attribute__((vector_size(32)));
-typedef float Quarter __attribute__((vector_size(16)));
-
-template <class Small, class Large, class Combine>
-inline Small folded(Large numbers, Combine combine) {
-  Small halves[2];
-  std::memcpy(halves, &numbers, sizeof numbers);
-  return combine(halves[0], halves[1]);
-}
-
-template <class Combine>
-inline float reduced(Vector numbers, Combine combine) {
-  const Quarter four = folded<Quarter>(folded<Half>(numbers, combine), combine);
-  return combine(combine(four[0], four[1]), combine(four[2], four[3]));
-}
-
-inline float sum(Vector numbers) {
-  return reduced(numbers, [](auto a, auto b) { return a + b; });
-}
-
-inline float maximum(Vector numbers) {
-  return reduced(numbers, [](auto a, auto b) { return a > b ? a : b; });
 }
 
 // log(x) of normal x > 0.

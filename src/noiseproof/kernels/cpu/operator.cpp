@@ -33,9 +33,11 @@ struct Loss {
   RowProgram rows;
 
   void prepare() {
-    rows.focal = focal;
+    rows.focal = focal >= 0;
+    rows.focus = Focus(focal);
     rows.margin_alone = wanted.empty();
     if (!wanted.empty()) rows.wanted = {wanted[0] != 0, wanted[1] != 0, wanted[2] != 0};
+    rows.sums = sums_function(rows.wanted);
     std::copy_n(slots.begin(), rows.slots.size(), rows.slots.begin());
     rows.program.inputs = wanted.empty() ? 1 : 6;
     rows.program.outputs = outputs;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "functions.h"
 
@@ -30,86 +31,119 @@ struct Wanted {
 // Sums over a row; z is taken relative to the label's logit, which no loss of a softmax notices.
 struct Sums {
   double peak = 0, mass = 1, sum_z = 0, classes = 0, squares = 0, products = 0;
-  int64_t top = -1; // the likeliest of the other classes, found where squares are wanted
+  int64_t top = -1; // the likeliest of the other classes where squares are wanted and there is only one
 };
 
-// The row as float into scratch memory, -inf at the label, if given, and in the padding; the largest of it.
+// Row i as floats one after the other: where it lies, or copied to ``space``.
+template <class Number>
+inline const float* as_floats(const Logits<Number>& logits, int64_t i, float* space) {
+  const Number* row = logits.row(i);
+  if constexpr (std::is_same_v<Number, float>)
+    if (logits.column_stride == 1) return row;
+  if (logits.column_stride == 1)
+    for (int64_t j = 0; j < logits.classes; ++j) space[j] = static_cast<float>(row[j]);
+  else
+    for (int64_t j = 0; j < logits.classes; ++j) space[j] = logits.at(i, j);
+  return space;
+}
+
+// The row into scratch memory, -inf at the label, if not -1, and in the padding; the largest of it.
 template <class Number>
 inline float load(const Logits<Number>& logits, int64_t i, int64_t label, float* z) {
-  const int64_t n = padded(logits.classes);
-  write(z + n - WIDTH, all(LOWEST));
-  if (logits.column_stride == 1 && sizeof(Number) == sizeof(float)) {
-    std::memcpy(z, logits.row(i), logits.classes * sizeof(float));
-  } else if (logits.column_stride == 1) {
-    for (int64_t j = 0; j < logits.classes; ++j) z[j] = static_cast<float>(logits.row(i)[j]);
-  } else {
-    for (int64_t j = 0; j < logits.classes; ++j) z[j] = logits.at(i, j);
-  }
-  if (label >= 0) z[label] = LOWEST;
-  Vector found = read(z);
-  for (int64_t j = WIDTH; j < n; j += WIDTH) {
-    const Vector next = read(z + j);
-    found = next > found ? next : found;
-  }
-  return maximum(found);
+  const float* row = as_floats(logits, i, z);
+  const int64_t whole = logits.classes / WIDTH * WIDTH;
+  const auto place = static_cast<int32_t>(label);
+  Vector largest = all(LOWEST);
+  const auto take = [&](int64_t j, Vector here) {
+    here = positions(j) == place ? all(LOWEST) : here;
+    write(z + j, here);
+    largest = here > largest ? here : largest;
+  };
+  for (int64_t j = 0; j < whole; j += WIDTH) take(j, read(row + j));
+  if (whole < logits.classes) take(whole, read_first(row + whole, logits.classes - whole));
+  return maximum(largest);
 }
 
-// Sum over all chunks of what ``part(j)`` gives for the sixteen numbers from j on.
-template <class Part>
-inline double total(int64_t n, Part part) {
-  double found = 0;
-  for (int64_t begin = 0; begin < n; begin += CHUNK) {
-    const int64_t end = std::min(n, begin + CHUNK);
-    Vector chunk = part(begin);
-    for (int64_t j = begin + WIDTH; j < end; j += WIDTH) chunk += part(j);
-    found += sum(chunk);
-  }
-  return found;
-}
-
-// z becomes exp(z - peak); their sum.
-inline double raise(float* z, int64_t n, float peak) {
-  return total(n, [=](int64_t j) {
-    const Vector found = raised(read(z + j) - peak);
-    write(z + j, found);
-    return found;
-  });
-}
-
-// z - own, 0 for classes that are masked.
-inline Vector relative(const float* z, float own) {
-  const Vector here = read(z);
-  return here == LOWEST ? all(0.0f) : here - own;
-}
-
-inline Vector presence(const float* z) { return read(z) == LOWEST ? all(0.0f) : all(1.0f); }
+// Sums of one chunk, in float.
+struct Chunk {
+  Vector mass{}, squares{}, sum_z{}, classes{}, products{}, ties{};
+};
 
 // First pass over a loaded row; ``z`` becomes exp(z - peak), ``shifted`` z - own if products are wanted.
 //
 // The likeliest class has a share near 1 and differences to its square matter: what the others add up to is
 // summed without it, so that mass - 1 keeps its digits.
-inline Sums sums_of(float* z, int64_t n, float peak, float own, const Wanted& wanted, float* shifted) {
+template <bool SUMS, bool SQUARES, bool PRODUCTS>
+inline Sums sums_of(float* z, int64_t n, float peak, float own, float* shifted) {
   Sums found;
+  Whole places = Whole{} - 1;
+  double ties = 0;
   found.peak = peak;
-  if (wanted.sums) {
-    found.sum_z = total(n, [=](int64_t j) { return relative(z + j, own); });
-    found.classes = 1 + total(n, [=](int64_t j) { return presence(z + j); });
+  found.mass = 0;
+  for (int64_t begin = 0; begin < n; begin += CHUNK) {
+    Chunk chunk;
+    for (int64_t j = begin, end = std::min(n, begin + CHUNK); j < end; j += WIDTH) {
+      const Vector here = read(z + j), e = raised(here - peak);
+      const Vector relative = here == LOWEST ? all(0.0f) : here - own;
+      write(z + j, e);
+      if constexpr (SUMS) {
+        chunk.sum_z += relative;
+        chunk.classes += here == LOWEST ? all(0.0f) : all(1.0f);
+      }
+      if constexpr (PRODUCTS) {
+        write(shifted + j, relative);
+        chunk.products += e * relative;
+      }
+      if constexpr (SQUARES) {
+        const Vector low = here == peak ? all(0.0f) : e;
+        chunk.squares += low * low;
+        chunk.mass += low;
+        chunk.ties += here == peak ? all(1.0f) : all(0.0f);
+        places = here == peak ? positions(j) : places;
+      } else {
+        chunk.mass += e;
+      }
+    }
+    found.mass += sum(chunk.mass);
+    if constexpr (SUMS) found.sum_z += sum(chunk.sum_z), found.classes += sum(chunk.classes);
+    if constexpr (SQUARES) found.squares += sum(chunk.squares), ties += sum(chunk.ties);
+    if constexpr (PRODUCTS) found.products += sum(chunk.products);
   }
-  if (wanted.products)
-    for (int64_t j = 0; j < n; j += WIDTH) write(shifted + j, relative(z + j, own));
-  if (!wanted.squares) {
-    found.mass = raise(z, n, peak);
-  } else {
-    found.top = std::find(z, z + n - 1, peak) - z;
-    z[found.top] = peak == peak ? LOWEST : peak;
-    found.mass = 1 + raise(z, n, peak);
-    const double squares = 1 + total(n, [=](int64_t j) { return read(z + j) * read(z + j); });
-    found.squares = squares / (found.mass * found.mass);
-    z[found.top] = 1;
+  if constexpr (SUMS) found.classes += 1;
+  if constexpr (SQUARES) {
+    if (ties == 1) found.top = largest(places);
+    found.mass += ties;
+    found.squares = (found.squares + ties) / (found.mass * found.mass);
   }
-  if (wanted.products)
-    found.products = total(n, [=](int64_t j) { return read(z + j) * read(shifted + j); }) / found.mass;
+  if constexpr (PRODUCTS) found.products /= found.mass;
   return found;
+}
+
+using SumsFunction = Sums (*)(float*, int64_t, float, float, float*);
+
+inline SumsFunction sums_function(const Wanted& wanted) {
+  static constexpr SumsFunction all_of_them[] = {
+      sums_of<false, false, false>, sums_of<true, false, false>, sums_of<false, true, false>,
+      sums_of<true, true, false>,   sums_of<false, false, true>, sums_of<true, false, true>,
+      sums_of<false, true, true>,   sums_of<true, true, true>};
+  return all_of_them[wanted.sums + 2 * wanted.squares + 4 * wanted.products];
+}
+
+// Sixteen results at a time, ``formula(j)``, rounded to the numbers of ``out``.
+template <class Number, class Formula>
+inline void fill(Number* out, int64_t classes, Formula formula) {
+  const auto put = [=](int64_t j, int64_t count) {
+    if constexpr (std::is_same_v<Number, float>) {
+      count == WIDTH ? write(out + j, formula(j)) : write_first(out + j, count, formula(j));
+    } else {
+      float found[WIDTH];
+      write(found, formula(j));
+      for (int64_t k = 0; k < count; ++k) out[j + k] = static_cast<Number>(found[k]);
+    }
+  };
+  const int64_t whole = classes / WIDTH * WIDTH;
+  for (int64_t j = 0; j < whole; j += WIDTH) put(j, WIDTH);
+  if (whole < classes) put(whole, classes - whole);
 }
 
 // With e = exp(z - peak) a gradient row is e * (others + square * e + product * z) + shift.
@@ -122,12 +156,13 @@ inline void descend(const float* e, const float* z, const Coefficients& exact, i
   const auto others = static_cast<float>(exact.others), square = static_cast<float>(exact.square);
   const auto product = static_cast<float>(exact.product), shift = static_cast<float>(exact.shift);
   if (square == 0 && product == 0 && shift == 0) {
-    for (int64_t j = 0; j < classes; ++j) out[j] = static_cast<Number>(e[j] * others);
+    fill(out, classes, [=](int64_t j) { return read(e + j) * others; });
   } else if (product == 0) {
-    for (int64_t j = 0; j < classes; ++j) out[j] = static_cast<Number>(e[j] * (others + square * e[j]) + shift);
+    fill(out, classes, [=](int64_t j) { return read(e + j) * (others + square * read(e + j)) + shift; });
   } else {
-    for (int64_t j = 0; j < classes; ++j)
-      out[j] = static_cast<Number>(e[j] * (others + square * e[j] + product * z[j]) + shift);
+    fill(out, classes, [=](int64_t j) {
+      return read(e + j) * (others + square * read(e + j) + product * read(z + j)) + shift;
+    });
   }
 }
 

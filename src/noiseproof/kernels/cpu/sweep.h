@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <tuple>
 
 #include "focal.h"
 #include "program.h"
@@ -22,7 +23,11 @@ struct RowProgram {
   std::array<int64_t, 5> slots;
   Wanted wanted;
   bool margin_alone;
-  double focal = -1; // gamma of the normalised focal loss, which is no program
+  SumsFunction sums;
+  bool focal = false; // the normalised focal loss, which is no program
+  Focus focus;
+
+  bool two_arrays() const { return wanted.products || focal; }
 };
 
 // Where results go, and how much every row counts. Values and gradients may be null.
@@ -64,7 +69,7 @@ struct Workspace {
   std::array<Register, 5> chosen; // Coefficients
 
   Workspace(const RowProgram& loss, int64_t numbers)
-      : z(new float[numbers]), shifted(loss.wanted.products ? new float[numbers] : nullptr),
+      : z(new float[numbers]), shifted(loss.two_arrays() ? new float[numbers] : nullptr),
         registers(new Register[loss.program.inputs + loss.program.code.size()]) {
     std::fill_n(zero, BLOCK, 0.0);
   }
@@ -80,10 +85,12 @@ inline void complete_inputs(const RowProgram& loss, int64_t n, Workspace& space)
   Register* r = space.registers.get();
   if (loss.margin_alone) return;
   for (int64_t k = 0; k < n; ++k) {
-    const double p = sigmoid(r[0][k]), rest = sigmoid(-r[0][k]);
+    const double low = exp(-std::fabs(r[0][k])), large = 1 / (1 + low), small = low * large;
+    const bool likely = r[0][k] >= 0;
+    const double p = likely ? large : small, rest = likely ? small : large;
     space.p[k] = p;
     space.rest[k] = rest;
-    r[1][k] = -logsigmoid(r[0][k]);
+    r[1][k] = (likely ? 0 : -r[0][k]) + log1p(low);
     r[3][k] = p * p + rest * rest * r[3][k];
     r[4][k] = rest * r[4][k];
   }
@@ -126,7 +133,7 @@ struct Block {
 
   float* z(int64_t lane) const { return &space.z[lane * padded(logits.classes)]; }
   float* shifted(int64_t lane) const {
-    return loss.wanted.products ? &space.shifted[lane * padded(logits.classes)] : nullptr;
+    return loss.two_arrays() ? &space.shifted[lane * padded(logits.classes)] : nullptr;
   }
 
   // Sums and margins; false if a margin is not finite. Ignored rows get margin 0.
@@ -141,7 +148,7 @@ struct Block {
       const int64_t lane = i - begin, label = labels.target[i];
       const float own = logits.at(i, label);
       const float peak = load(logits, i, label, z(lane));
-      const Sums row = sums_of(z(lane), padded(logits.classes), peak, own, loss.wanted, shifted(lane));
+      const Sums row = loss.sums(z(lane), padded(logits.classes), peak, own, shifted(lane));
       space.sums[lane] = row;
       above[lane] = own - row.peak;
       mass[lane] = row.mass;
@@ -184,22 +191,47 @@ struct Block {
     out[labels.target[i]] = static_cast<Number>(static_cast<float>(c.at_label));
   }
 
-  bool run_focal(int64_t i) const {
-    const int64_t width = padded(logits.classes);
-    float* start = space.z.get();
-    const FocalSpace arrays{start, start + width, start + 2 * width, start + 3 * width};
+  // z and shifted hold logits and exponentials first, then the ratio of every class and exponentials.
+  void read_focal_rows(FocalLanes& lanes) const {
+    for (int64_t i = begin; i < end; ++i) {
+      if (!labels.kept(i)) continue;
+      const int64_t lane = i - begin;
+      const float peak = load(logits, i, -1, z(lane));
+      lanes.peak[lane] = peak;
+      lanes.own_low[lane] = logits.at(i, labels.target[i]) - peak;
+      std::tie(lanes.tail[lane], lanes.top[lane]) =
+          focal_start(z(lane), shifted(lane), padded(logits.classes), peak);
+    }
+    lanes.complete((end - begin + LANES - 1) / LANES * LANES, loss.focus.gamma);
+  }
+
+  double run_focal(int64_t i, const FocalLanes& lanes) const {
+    const int64_t lane = i - begin, n = padded(logits.classes), label = labels.target[i];
     Number* out = results.gradient ? results.gradient + i * logits.classes : nullptr;
-    double value = 0;
-    if (labels.kept(i))
-      value = focal_row(logits, i, labels.target[i], loss.focal, arrays, results.scale_of(i), out);
-    else if (out)
-      std::fill_n(out, logits.classes, static_cast<Number>(0.0f));
-    if (results.values) results.values[i] = static_cast<float>(value);
-    return std::isfinite(value);
+    if (!labels.kept(i)) {
+      if (out) std::fill_n(out, logits.classes, static_cast<Number>(0.0f));
+      return 0;
+    }
+    const auto function = loss.focus.is_polynomial() ? focal_sums<true> : focal_sums<false>;
+    const FocalSums sums = function(z(lane), shifted(lane), n, label, loss.focus, lanes, lane);
+    return focal_finish(
+        z(lane), shifted(lane), logits.classes, label, lanes, lane, sums, results.scale_of(i), out);
+  }
+
+  bool run_all_focal() const {
+    FocalLanes lanes;
+    double finite = 0;
+    read_focal_rows(lanes);
+    for (int64_t i = begin; i < end; ++i) {
+      const double value = run_focal(i, lanes);
+      if (results.values) results.values[i] = static_cast<float>(value);
+      finite += value * 0.0;
+    }
+    return finite == 0;
   }
 
   bool run_all() const {
-    if (loss.focal >= 0) return run_focal(begin);
+    if (loss.focal) return run_all_focal();
     const bool finite = read_rows();
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
     complete_inputs(loss, n, space);
@@ -216,12 +248,11 @@ struct Block {
 template <class Number>
 bool sweep(const RowProgram& loss, const Logits<Number>& logits, const Labels& labels, const Results<Number>& results) {
   const int64_t width = padded(logits.classes);
-  const bool focal = loss.focal >= 0; // row by row, with four arrays
-  const int64_t block = focal ? 1 : std::clamp<int64_t>(SCRATCH / width, 1, BLOCK);
+  const int64_t block = std::clamp<int64_t>(SCRATCH / width, 1, BLOCK);
   const int64_t grain = std::max<int64_t>(1, PER_THREAD / width);
   std::atomic<bool> finite{true};
   at::parallel_for(0, logits.rows, grain, [&](int64_t begin, int64_t end) {
-    Workspace space(loss, (focal ? 4 : std::min(block, end - begin)) * width);
+    Workspace space(loss, std::min(block, end - begin) * width);
     for (int64_t i = begin; i < end; i += block) {
       const Block<Number> rows{loss, logits, labels, results, space, i, std::min(end, i + block)};
       if (!rows.run_all()) finite = false;
