@@ -31,9 +31,9 @@ def takes(logits: Tensor) -> bool:
         and type(logits) is Tensor
         and logits.is_cpu
         and logits.dtype in path.DTYPES
-        and logits.dim() == 2
-        and logits.shape[0] > 0
-        and logits.shape[1] > 1
+        and len(shape := logits.shape) == 2
+        and shape[0] > 0
+        and shape[1] > 1
     )
 
 
@@ -42,7 +42,7 @@ def run(logits: Tensor, target: Tensor, number: int, ignore_index: int, reductio
 
     ValueError for labels that are no class and margins that are not finite.
     """
-    found: Tensor = _loss(logits, target, number, ignore_index, REDUCTIONS[reduction])
+    found: Tensor = _loss._op(logits, target, number, ignore_index, REDUCTIONS[reduction])
     return found
 
 

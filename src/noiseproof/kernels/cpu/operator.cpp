@@ -9,11 +9,13 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/saved_variable.h>
 #include <torch/library.h>
 
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <unordered_map>
 #include <vector>
 
@@ -103,7 +105,8 @@ struct Call {
   const Tensor& logits;
   const Tensor& target;
   int64_t ignore_index;
-  Tensor values, gradient; // undefined if not wanted
+  float* values = nullptr; // null if not wanted
+  Tensor gradient; // undefined if not wanted
   double scale = 1;
   Tensor row_scale;
 };
@@ -116,7 +119,7 @@ bool run_as(const Call& call) {
   const Labels labels{call.target.const_data_ptr<int64_t>(), call.ignore_index};
   const bool by_row = call.row_scale.defined();
   const Results<Number> results{
-      call.values.defined() ? call.values.mutable_data_ptr<float>() : nullptr,
+      call.values,
       call.gradient.defined() ? call.gradient.mutable_data_ptr<Number>() : nullptr, call.scale,
       by_row ? call.row_scale.const_data_ptr<float>() : nullptr,
       by_row && call.row_scale.dim() ? call.row_scale.stride(0) : 0};
@@ -151,27 +154,24 @@ int64_t checked_count(const Tensor& logits, const Tensor& target, int64_t ignore
   return kept;
 }
 
-Tensor reduced(const Tensor& values, int64_t kept, int64_t reduction) {
-  if (reduction == NONE) return values;
-  const auto* value = values.const_data_ptr<float>();
-  double total = 0;
-  for (int64_t i = 0; i < values.numel(); ++i) total += value[i];
-  Tensor found = at::empty({}, values.options());
-  *found.mutable_data_ptr<float>() = static_cast<float>(total / divisor(kept, reduction));
-  return found;
-}
-
 // The loss, and its gradient for an upstream factor of 1 if asked for.
 std::pair<Tensor, Tensor> evaluate(
     const Tensor& logits, const Tensor& target, const Loss& loss, int64_t ignore_index, int64_t reduction,
     bool with_gradient) {
   const int64_t kept = checked_count(logits, target, ignore_index);
   Call call{loss, logits, target, ignore_index};
-  call.values = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
+  const bool each = reduction == NONE;
+  Tensor value = at::empty(each ? logits.sizes().slice(0, 1) : at::IntArrayRef(), logits.options().dtype(at::kFloat));
+  const std::unique_ptr<float[]> own(each ? nullptr : new float[logits.size(0)]);
+  call.values = each ? value.mutable_data_ptr<float>() : own.get();
   if (with_gradient) call.gradient = contiguous_like(logits);
   call.scale = 1 / divisor(kept, reduction);
   TORCH_CHECK_VALUE(run_call(call), "a margin is not finite");
-  return {reduced(call.values, kept, reduction), call.gradient};
+  if (!each) {
+    const double total = std::accumulate(own.get(), own.get() + logits.size(0), 0.0);
+    *value.mutable_data_ptr<float>() = static_cast<float>(total * call.scale);
+  }
+  return {value, call.gradient};
 }
 
 Tensor gradient_of(
@@ -183,6 +183,14 @@ Tensor gradient_of(
   call.scale = 1 / divisor(checked_count(logits, target, ignore_index), reduction);
   run_call(call);
   return call.gradient;
+}
+
+void multiply(const Tensor& gradient, float factor) {
+  if (factor == 1) return;
+  float* number = gradient.mutable_data_ptr<float>();
+  at::parallel_for(0, gradient.numel(), PER_THREAD, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) number[i] *= factor;
+  });
 }
 
 // The same gradient as an expression of torch, made in Python, for those who differentiate it again.
@@ -199,49 +207,44 @@ Tensor differentiable_gradient(
       ignore_index, reduction);
 }
 
-struct Saved : torch::CustomClassHolder {
+// What the backward pass needs. A node of its own costs half of what torch's general one does.
+struct LossFunction : torch::autograd::Node {
   LossPointer loss;
   int64_t ignore_index, reduction;
-  Tensor gradient;
-};
+  torch::autograd::SavedVariable logits, target;
+  Tensor gradient; // of the forward pass, handed over once
 
-struct LossFunction : torch::autograd::Function<LossFunction> {
-  static Tensor forward(
-      torch::autograd::AutogradContext* ctx, const Tensor& logits, const Tensor& target, int64_t number,
-      int64_t ignore_index, int64_t reduction) {
-    const bool now = logits.requires_grad() && reduction != NONE && logits.scalar_type() == at::kFloat;
-    const at::AutoDispatchBelowADInplaceOrView below;
-    auto saved = c10::make_intrusive<Saved>();
-    saved->loss = find_loss(number);
-    saved->ignore_index = ignore_index;
-    saved->reduction = reduction;
-    auto [value, gradient] = evaluate(logits, target, *saved->loss, ignore_index, reduction, now);
-    saved->gradient = std::move(gradient);
-    ctx->save_for_backward({logits, target});
-    ctx->saved_data["call"] = at::IValue::make_capsule(std::move(saved));
-    return value;
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& upstreams) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Tensor &upstream = upstreams[0], z = logits.unpack(), labels = target.unpack();
+    if (!upstream.defined()) return {Tensor()};
+    if (at::GradMode::is_enabled())
+      return {differentiable_gradient(z, labels, upstream, *loss, ignore_index, reduction)};
+    if (!gradient.defined()) return {gradient_of(z, labels, *loss, ignore_index, reduction, upstream)};
+    Tensor found = std::move(gradient); // another backward pass forms it anew
+    gradient = Tensor();
+    multiply(found, *upstream.const_data_ptr<float>());
+    return {found};
   }
 
-  static torch::autograd::variable_list backward(
-      torch::autograd::AutogradContext* ctx, torch::autograd::variable_list upstreams) {
-    const auto tensors = ctx->get_saved_variables();
-    const Tensor &logits = tensors[0], &target = tensors[1], &upstream = upstreams[0];
-    const auto call = c10::static_intrusive_pointer_cast<Saved>(ctx->saved_data["call"].toCapsule());
-    Tensor found;
-    if (at::GradMode::is_enabled()) {
-      found = differentiable_gradient(
-          logits, target, upstream, *call->loss, call->ignore_index, call->reduction);
-    } else if (call->gradient.defined()) {
-      found = std::move(call->gradient); // another backward pass forms it anew
-      call->gradient = Tensor();
-      const float factor = *upstream.const_data_ptr<float>();
-      if (factor != 1) found.mul_(factor);
-    } else {
-      found = gradient_of(logits, target, *call->loss, call->ignore_index, call->reduction, upstream);
-    }
-    return {found, Tensor(), Tensor(), Tensor(), Tensor()};
+  void release_variables() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    logits.reset_data();
+    target.reset_data();
+    gradient = Tensor();
   }
 };
+
+// As torch keeps nodes, which depends on its version.
+using NodePointer = decltype(torch::autograd::Edge::function);
+
+template <class Pointer>
+auto make_node() {
+  if constexpr (std::is_same_v<Pointer, std::shared_ptr<torch::autograd::Node>>)
+    return std::make_shared<LossFunction>();
+  else
+    return c10::make_intrusive<LossFunction>();
+}
 
 Tensor loss_plain(
     const Tensor& logits, const Tensor& target, int64_t number, int64_t ignore_index, int64_t reduction) {
@@ -250,12 +253,26 @@ Tensor loss_plain(
 
 Tensor loss_autograd(
     const Tensor& logits, const Tensor& given, int64_t number, int64_t ignore_index, int64_t reduction) {
+  TORCH_CHECK_VALUE(!torch::autograd::isFwGradDefined(logits), "noiseproof_cpu::loss has no forward derivative");
   const Tensor target = given.contiguous();
-  if (!at::GradMode::is_enabled() || !logits.requires_grad()) {
+  const bool differentiable = at::GradMode::is_enabled() && logits.requires_grad();
+  const LossPointer loss = find_loss(number);
+  const bool now = differentiable && reduction != NONE && logits.scalar_type() == at::kFloat;
+  auto [value, gradient] = [&] {
     const at::AutoDispatchBelowADInplaceOrView below;
-    return loss_plain(logits, target, number, ignore_index, reduction);
-  }
-  return LossFunction::apply(logits, target, number, ignore_index, reduction);
+    return evaluate(logits, target, *loss, ignore_index, reduction, now);
+  }();
+  if (!differentiable) return value;
+  auto node = make_node<NodePointer>();
+  node->set_next_edges(torch::autograd::collect_next_edges(logits));
+  node->loss = loss;
+  node->ignore_index = ignore_index;
+  node->reduction = reduction;
+  node->logits = torch::autograd::SavedVariable(logits, false);
+  node->target = torch::autograd::SavedVariable(target, false);
+  node->gradient = std::move(gradient);
+  torch::autograd::set_history(value, node);
+  return value;
 }
 
 TORCH_LIBRARY(noiseproof_cpu, m) {
