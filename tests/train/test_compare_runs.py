@@ -129,10 +129,14 @@ def test_a_signal_stops_between_runs_and_the_same_call_goes_on(base, tmp_path):
     assert weights(runs[1].out) == weights(whole.folder)
 
 
-def test_as_many_jobs_as_cores_but_one_on_a_gpu(monkeypatch):
+def test_as_many_jobs_as_cores_and_on_a_gpu_as_have_room_and_can_share(monkeypatch):
     assert usual_jobs([Config(device="cpu")]) == cores() >= 1
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert usual_jobs([Config(device="auto")]) == 1
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (20 << 30, 24 << 30))
+    assert usual_jobs([Config(), Config(loss="mae")]) == 3
+    assert usual_jobs([Config(), Config(loop="plain")]) == 1
+    assert usual_jobs([Config(dropout=0.5)]) == 1
+    assert usual_jobs([Config(model="timm:resnet18")]) == 1
 
 
 def test_a_run_that_another_process_held_and_finished_has_not_failed(base, tmp_path):

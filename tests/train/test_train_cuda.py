@@ -6,11 +6,10 @@ from stopping import StopAt, contents
 from torch import nn
 
 from noiseproof.train import Interrupted, NonFiniteError, fit
-from noiseproof.train.batches import batches
 from noiseproof.train.device import isolated_random
-from noiseproof.train.loop import train_step
 from noiseproof.train.order import epoch_order
 from noiseproof.train.session import Session
+from noiseproof.train.steps import make_steps
 from noiseproof.train.task import make_task
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -25,19 +24,18 @@ def deterministic(monkeypatch):
     torch.use_deterministic_algorithms(False)
 
 
-@pytest.mark.parametrize("loss", ["ce", "imae", "nce", "peer(ce)", "cr(ce)"])
-def test_a_step_never_waits_for_the_device(config, blobs, loss):
-    settled = config(loss=loss, device="cuda", clip=1.0, augment="crop(padding=1)", model="mlp(hidden=8)")
-    images = blobs(shape=(1, 2, 2))
+@pytest.mark.parametrize("loop", ["plain", "graph"])
+@pytest.mark.parametrize("loss", ["ce", "imae", "nce", "nfl", "peer(ce)", "cr(ce)", "gr(normalize='batch')"])
+def test_a_step_never_waits_for_the_device(config, blobs, loss, loop):
+    settled = config(loss=loss, device="cuda", clip=1.0, augment="crop(padding=1)", loop=loop, batch_size=12)
     with isolated_random(0, CUDA):
-        session = Session(settled, make_task(settled, images), CUDA)
-        order = epoch_order(session.train.index, seed=0, epoch=1)
-        parts = [order[start:stop] for start, stop in session.bounds]
-        train_step(session, session.train.batch(parts[0]))
+        session = Session(settled, make_task(settled, blobs(shape=(1, 2, 2))), CUDA)
+        steps = make_steps(session).epoch()
+        next(steps)
         torch.cuda.set_sync_debug_mode("error")
         try:
-            for batch in batches(session.train, parts[1:], CUDA):
-                train_step(session, batch)
+            for _ in steps:
+                pass
         finally:
             torch.cuda.set_sync_debug_mode("default")
     assert session.recorder.prediction.min() >= 0
@@ -55,14 +53,25 @@ def test_the_same_numbers_as_on_the_cpu(config, blobs, tmp_path):
 
 
 @pytest.mark.usefixtures("deterministic")
-def test_resumed_it_ends_with_the_same_bits(config, blobs, tmp_path):
-    settings = {"device": "cuda", "dropout": 0.4, "validation": 0.25, "noise": "symmetric(0.4)"}
+@pytest.mark.parametrize(
+    "way", [{"loop": "plain", "dropout": 0.4}, {"loop": "graph"}], ids=["plain", "graph"]
+)
+def test_resumed_it_ends_with_the_same_bits(config, blobs, tmp_path, way):
+    settings = {"device": "cuda", "validation": 0.25, "noise": "symmetric(0.4)", **way}
     unbroken = fit(config(**settings, out=str(tmp_path / "whole")), data=blobs())
     for place in range(1, 9):
         settled = config(**settings, out=str(tmp_path / f"broken {place}"))
         with pytest.raises(Interrupted):
             fit(settled, data=blobs(), watcher=StopAt(place))
         assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder), place
+
+
+def test_poison_in_a_captured_step_is_named_at_the_end_of_the_epoch(config, blobs):
+    data = blobs()
+    data.inputs[37] = 1e38
+    place = (epoch_order(data.index, seed=0, epoch=1) == 37).nonzero().item() // 16 + 1
+    with pytest.raises(NonFiniteError, match=rf"epoch 1, step {place}, with samples .*37"):
+        fit(config(device="cuda", batch_size=16, loop="graph"), data=data)
 
 
 def test_no_random_state_outside_is_touched(config, blobs):
