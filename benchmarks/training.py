@@ -13,9 +13,9 @@ import argparse
 import json
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,9 @@ class CroppedImages(torch.utils.data.Dataset[tuple[Tensor, Tensor]]):
 
 def usual_loop(model: str, data: LabelledData, device: torch.device) -> Work:
     """As a tutorial has it: DataLoader with workers, pinned memory, autocast, SGD."""
-    network = models.get(model, num_classes=data.num_classes, in_channels=3, seed=0).to(device)
+    network = models.get(model, num_classes=data.num_classes, in_channels=3, image_size=(32, 32), seed=0).to(
+        device
+    )
     network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.SGD(network.parameters(), 0.01, momentum=0.9, weight_decay=1e-4)
     loader = torch.utils.data.DataLoader(
@@ -71,7 +73,7 @@ def usual_loop(model: str, data: LabelledData, device: torch.device) -> Work:
         BATCH,
         shuffle=True,
         num_workers=WORKERS,
-        pin_memory=True,
+        pin_memory=device.type == "cuda",
         persistent_workers=True,
     )
     endless = (batch for _ in iter(int, 1) for batch in loader)
@@ -128,23 +130,21 @@ def our_loop(model: str, data: LabelledData, device: torch.device, loop: str, fo
 def milliseconds(works: list[Work], device: torch.device, steps: int, rounds: int) -> float:
     """Median over rounds of the time of a step of all of them, divided by their number."""
 
-    def one(work: Work) -> None:
-        on_gpu = device.type == "cuda"
-        with torch.cuda.stream(streams[id(work)] if on_gpu else None):
-            work(steps)
-            if on_gpu:
-                torch.cuda.current_stream().synchronize()
+    on_gpu = device.type == "cuda"
+    streams = [torch.cuda.Stream() if on_gpu else None for _ in works]  # type: ignore[no-untyped-call]
 
-    streams = {id(work): torch.cuda.Stream() for work in works} if device.type == "cuda" else {}
+    def one(work: Work, stream: torch.cuda.Stream | None) -> None:
+        with torch.cuda.stream(stream):
+            work(steps)
+            if stream is not None:
+                stream.synchronize()
+
     found = []
-    for _ in range(rounds + 1):  # the first warms up
-        threads = [threading.Thread(target=one, args=(work,)) for work in works]
-        start = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        found.append(time.perf_counter() - start)
+    with ThreadPoolExecutor(len(works)) as threads:
+        for _ in range(rounds + 1):  # the first warms up
+            start = time.perf_counter()
+            list(threads.map(one, works, streams))
+            found.append(time.perf_counter() - start)
     return 1e3 * statistics.median(found[1:]) / steps / len(works)
 
 
@@ -194,7 +194,7 @@ def main() -> None:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     file = arguments.out / f"training_{name.split()[-1].lower()}.json"
     before = json.loads(file.read_text())["models"] if file.is_file() else {}
-    found = {"device": name, "torch": torch.__version__, "models": before}
+    found: dict[str, Any] = {"device": name, "torch": torch.__version__, "models": before}
     for model in arguments.models.split(","):
         found["models"][model] = measure(model, arguments, device)
         file.write_text(json.dumps(found, indent=2) + "\n")
