@@ -15,9 +15,10 @@ COMPILED = [
     *("ce", "focal", "mae", "rce", "sl", "sce", "gce", "truncated_gce", "tce", "aul", "agce", "ael"),
     *("nal_fixed", "nce", "mse", "gls", "scale(mae)", "shift(gce)", "unit_max(gce)", "tce(order=30)"),
     *("10*nce + 0.1*agce(a=1.8, q=3)", "ce + 2*mae", 'gr(g="identity")', "gls(alpha=-0.5)", "mse(alpha=0.3)"),
+    *('gr(normalize="batch")', 'imae(normalize="batch")', 'gr(g="identity", normalize="batch")'),
     *("gr", "imae", "nce + gr", "nfl", "nfl(gamma=0)", "nfl(gamma=2.5)", "nfl(gamma=10)"),
 ]
-AS_TORCH = ['gr(normalize="batch")', "cr(ce)", "peer(ce)"]
+AS_TORCH = ['ce + gr(normalize="batch")', "cr(ce)", "peer(ce)"]
 
 
 def compare(loss, logits, target, tolerance, floor=0.0, **options):
@@ -75,7 +76,7 @@ def test_any_strides(spec, operator):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("spec", ["ce", "mse", "gls", "gr", "nfl"])
+@pytest.mark.parametrize("spec", ["ce", "mse", "gls", "gr", "nfl", 'imae(normalize="batch")'])
 def test_half_precision(spec, dtype, operator):
     compare(losses.get(spec), *batch(5, 37, dtype), TOLERANCE[dtype])
 

@@ -46,18 +46,23 @@ def run(logits: Tensor, target: Tensor, number: int, ignore_index: int, reductio
     return found
 
 
-def define(recording: Recording, wanted: Wanted | None) -> int:
-    """The number by which the operator knows this loss from now on."""
+def define(recording: Recording, wanted: Wanted | None, by_mean: bool = False) -> int:
+    """The number by which the operator knows this loss from now on.
+
+    ``by_mean`` divides values and gradients by the batch's mean of twice the emphasis.
+    """
     code = [float(word) for word in recording.program.code]
     sums = [] if wanted is None else [int(word) for word in wanted]
     outputs, slots = list(recording.program.outputs), list(recording.slots)
-    number: int = torch.ops.noiseproof_cpu.define(code, outputs, slots, sums, list(recording.tables), -1.0)
+    number: int = torch.ops.noiseproof_cpu.define(
+        code, outputs, slots, sums, list(recording.tables), -1.0, by_mean
+    )
     return number
 
 
 def define_normalized_focal(gamma: float) -> int:
     """The same for the normalised focal loss, which looks at every class and is built in."""
-    number: int = torch.ops.noiseproof_cpu.define([], [], [-1] * 5, [], [], gamma)
+    number: int = torch.ops.noiseproof_cpu.define([], [], [-1] * 5, [], [], gamma, False)
     return number
 
 

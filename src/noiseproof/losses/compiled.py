@@ -7,9 +7,10 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
-from ..kernels import cpu_operator, is_plain_eager, recorded
+from ..kernels import RowFunction, cpu_operator, is_plain_eager, of_margin, recorded
 from .fingerprint import fingerprint, remember, remembered
 from .rows import Rows
 
@@ -20,6 +21,8 @@ MOST_KNOWN = 1024
 IGNORED = -100
 _numbers: dict[Hashable, int | None] = {}
 _kept_alive: list[tuple[Tensor, ...]] = []
+_of_whole_batches: set[int | None] = set()
+"""Divided by a mean over the batch, which on several processes is theirs together."""
 _beyond_programs: weakref.WeakSet[Loss] = weakref.WeakSet()
 
 
@@ -27,7 +30,7 @@ def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, redu
     """The loss without weights, or None: it is no program, or something is wrong that the long way names."""
     memo = remembered(loss, logits.shape[1])
     number = _number(loss, logits.shape[1]) if memo is None else memo[2]
-    if number is None:
+    if number is None or (number in _of_whole_batches and _has_company()):
         return None
     try:
         return cpu_operator.run(logits, target, number, ignore_index, reduction)
@@ -60,16 +63,37 @@ def _number_of_program(loss: Loss, classes: int) -> int | None:
 
     if type(loss) is NFL:
         return cpu_operator.define_normalized_focal(loss.gamma)
-    function = None if loss in _beyond_programs else loss.row_function(classes, 1.0)
+    by_mean = _is_divided_by_mean(loss)
+    function = None if loss in _beyond_programs else _function(loss, classes, by_mean)
     recording = None if function is None else recorded(function)
     if function is None or recording is None:
         _beyond_programs.add(loss)
         return None
-    key = (recording.program, recording.slots, function.wanted, tuple(map(id, recording.tables)))
+    key = (recording.program, recording.slots, function.wanted, by_mean, tuple(map(id, recording.tables)))
     if key not in _numbers:
         _kept_alive.append(recording.tables)
-        _remember(key, cpu_operator.define(recording, function.wanted))
+        _remember(key, cpu_operator.define(recording, function.wanted, by_mean))
+    if by_mean:
+        _of_whole_batches.add(_numbers[key])
     return _numbers[key]
+
+
+def _is_divided_by_mean(loss: Loss) -> bool:
+    from .gr import GR, IMAE
+
+    return type(loss) in (GR, IMAE) and getattr(loss, "normalize", None) == "batch"
+
+
+def _function(loss: Loss, classes: int, by_mean: bool) -> RowFunction | None:
+    from .margin_loss import MarginLoss
+
+    if by_mean and isinstance(loss, MarginLoss):
+        return of_margin(lambda margin: loss.evaluate(margin, num_classes=classes))
+    return loss.row_function(classes, 1.0)
+
+
+def _has_company() -> bool:
+    return dist.is_available() and dist.is_initialized()
 
 
 def _remember(key: Hashable, number: int | None) -> None:

@@ -32,6 +32,7 @@ struct Loss {
   std::vector<int64_t> outputs, slots, wanted;
   std::vector<Tensor> tables;
   double focal;
+  bool by_mean; // divided by the batch's mean of 2 * emphasis
   RowProgram rows;
 
   void prepare() {
@@ -84,9 +85,10 @@ LossPointer find_loss(int64_t number) {
 
 int64_t define(
     std::vector<double> code, std::vector<int64_t> outputs, std::vector<int64_t> slots,
-    std::vector<int64_t> wanted, std::vector<Tensor> tables, double focal) {
+    std::vector<int64_t> wanted, std::vector<Tensor> tables, double focal, bool by_mean) {
   auto loss = std::make_shared<Loss>();
-  *loss = {std::move(code), std::move(outputs), std::move(slots), std::move(wanted), std::move(tables), focal, {}};
+  *loss = {std::move(code), std::move(outputs), std::move(slots), std::move(wanted), std::move(tables),
+           focal,           by_mean,            {}};
   loss->prepare();
   auto& losses = known_losses();
   const std::lock_guard<std::mutex> lock(losses.mutex);
@@ -105,7 +107,7 @@ struct Call {
   const Tensor& logits;
   const Tensor& target;
   int64_t ignore_index;
-  float* values = nullptr; // null if not wanted
+  float *values = nullptr, *weights = nullptr; // null if not wanted
   Tensor gradient; // undefined if not wanted
   double scale = 1;
   Tensor row_scale;
@@ -119,7 +121,7 @@ bool run_as(const Call& call) {
   const Labels labels{call.target.const_data_ptr<int64_t>(), call.ignore_index};
   const bool by_row = call.row_scale.defined();
   const Results<Number> results{
-      call.values,
+      call.values, call.weights,
       call.gradient.defined() ? call.gradient.mutable_data_ptr<Number>() : nullptr, call.scale,
       by_row ? call.row_scale.const_data_ptr<float>() : nullptr,
       by_row && call.row_scale.dim() ? call.row_scale.stride(0) : 0};
@@ -154,33 +156,50 @@ int64_t checked_count(const Tensor& logits, const Tensor& target, int64_t ignore
   return kept;
 }
 
-// The loss, and its gradient for an upstream factor of 1 if asked for.
-std::pair<Tensor, Tensor> evaluate(
+// The loss, its gradient for an upstream factor of 1 if asked for, and what both the gradient and
+// every other one of this batch are still to be multiplied by.
+struct Evaluated {
+  Tensor value, gradient;
+  double factor = 1;
+};
+
+// One over the mean of 2 * emphasis.
+double per_mean(const float* weights, int64_t rows, int64_t kept) {
+  const double mean = 2 * std::accumulate(weights, weights + rows, 0.0) / static_cast<double>(std::max<int64_t>(kept, 1));
+  return 1 / std::max(mean, static_cast<double>(std::numeric_limits<float>::min()));
+}
+
+Evaluated evaluate(
     const Tensor& logits, const Tensor& target, const Loss& loss, int64_t ignore_index, int64_t reduction,
     bool with_gradient) {
-  const int64_t kept = checked_count(logits, target, ignore_index);
+  const int64_t rows = logits.size(0), kept = checked_count(logits, target, ignore_index);
   Call call{loss, logits, target, ignore_index};
+  Evaluated found;
   const bool each = reduction == NONE;
-  Tensor value = at::empty(each ? logits.sizes().slice(0, 1) : at::IntArrayRef(), logits.options().dtype(at::kFloat));
-  const std::unique_ptr<float[]> own(each ? nullptr : new float[logits.size(0)]);
-  call.values = each ? value.mutable_data_ptr<float>() : own.get();
+  found.value = at::empty(each ? target.sizes() : at::IntArrayRef(), logits.options().dtype(at::kFloat));
+  float* value = found.value.mutable_data_ptr<float>();
+  const std::unique_ptr<float[]> space(new float[2 * rows]);
+  call.values = each ? value : space.get();
+  call.weights = loss.by_mean ? space.get() + rows : nullptr;
   if (with_gradient) call.gradient = contiguous_like(logits);
   call.scale = 1 / divisor(kept, reduction);
   TORCH_CHECK_VALUE(run_call(call), "a margin is not finite");
-  if (!each) {
-    const double total = std::accumulate(own.get(), own.get() + logits.size(0), 0.0);
-    *value.mutable_data_ptr<float>() = static_cast<float>(total * call.scale);
-  }
-  return {value, call.gradient};
+  found.gradient = call.gradient;
+  if (loss.by_mean) found.factor = per_mean(call.weights, rows, kept);
+  if (each)
+    for (int64_t i = 0; i < rows; ++i) value[i] *= static_cast<float>(found.factor);
+  else
+    *value = static_cast<float>(std::accumulate(call.values, call.values + rows, 0.0) * call.scale * found.factor);
+  return found;
 }
 
 Tensor gradient_of(
     const Tensor& logits, const Tensor& target, const Loss& loss, int64_t ignore_index, int64_t reduction,
-    const Tensor& upstream) {
+    const Tensor& upstream, double factor) {
   Call call{loss, logits, target, ignore_index};
   call.gradient = contiguous_like(logits);
   call.row_scale = upstream;
-  call.scale = 1 / divisor(checked_count(logits, target, ignore_index), reduction);
+  call.scale = factor / divisor(checked_count(logits, target, ignore_index), reduction);
   run_call(call);
   return call.gradient;
 }
@@ -213,17 +232,19 @@ struct LossFunction : torch::autograd::Node {
   int64_t ignore_index, reduction;
   torch::autograd::SavedVariable logits, target;
   Tensor gradient; // of the forward pass, handed over once
+  double factor;
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& upstreams) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     const Tensor &upstream = upstreams[0], z = logits.unpack(), labels = target.unpack();
     if (!upstream.defined()) return {Tensor()};
     if (at::GradMode::is_enabled())
-      return {differentiable_gradient(z, labels, upstream, *loss, ignore_index, reduction)};
-    if (!gradient.defined()) return {gradient_of(z, labels, *loss, ignore_index, reduction, upstream)};
+      return {differentiable_gradient(
+          z, labels, loss->by_mean ? upstream.mul(factor) : upstream, *loss, ignore_index, reduction)};
+    if (!gradient.defined()) return {gradient_of(z, labels, *loss, ignore_index, reduction, upstream, factor)};
     Tensor found = std::move(gradient); // another backward pass forms it anew
     gradient = Tensor();
-    multiply(found, *upstream.const_data_ptr<float>());
+    multiply(found, static_cast<float>(*upstream.const_data_ptr<float>() * factor));
     return {found};
   }
 
@@ -248,7 +269,7 @@ auto make_node() {
 
 Tensor loss_plain(
     const Tensor& logits, const Tensor& target, int64_t number, int64_t ignore_index, int64_t reduction) {
-  return evaluate(logits, target.contiguous(), *find_loss(number), ignore_index, reduction, false).first;
+  return evaluate(logits, target.contiguous(), *find_loss(number), ignore_index, reduction, false).value;
 }
 
 Tensor loss_autograd(
@@ -258,7 +279,7 @@ Tensor loss_autograd(
   const bool differentiable = at::GradMode::is_enabled() && logits.requires_grad();
   const LossPointer loss = find_loss(number);
   const bool now = differentiable && reduction != NONE && logits.scalar_type() == at::kFloat;
-  auto [value, gradient] = [&] {
+  auto [value, gradient, factor] = [&] {
     const at::AutoDispatchBelowADInplaceOrView below;
     return evaluate(logits, target, *loss, ignore_index, reduction, now);
   }();
@@ -271,13 +292,14 @@ Tensor loss_autograd(
   node->logits = torch::autograd::SavedVariable(logits, false);
   node->target = torch::autograd::SavedVariable(target, false);
   node->gradient = std::move(gradient);
+  node->factor = factor;
   torch::autograd::set_history(value, node);
   return value;
 }
 
 TORCH_LIBRARY(noiseproof_cpu, m) {
-  m.def("define(float[] code, int[] outputs, int[] slots, int[] wanted, Tensor[] tables, float focal) -> int",
-        define);
+  m.def("define(float[] code, int[] outputs, int[] slots, int[] wanted, Tensor[] tables, float focal,"
+        " bool by_mean) -> int", define);
   m.def("forget(int number) -> ()", forget);
   m.def("loss(Tensor logits, Tensor target, int number, int ignore_index, int reduction) -> Tensor");
   m.def("again(Tensor logits, Tensor target, Tensor upstream, float[] code, int[] outputs, int[] slots,"

@@ -30,10 +30,10 @@ struct RowProgram {
   bool two_arrays() const { return wanted.products || focal; }
 };
 
-// Where results go, and how much every row counts. Values and gradients may be null.
+// Where results go, and how much every row counts. All of them may be null.
 template <class Number>
 struct Results {
-  float* values;
+  float *values, *weights; // weights: the emphasis
   Number* gradient; // contiguous
   double scale;
   const float* row_scale; // or null
@@ -165,9 +165,11 @@ struct Block {
   }
 
   void write_values() const {
-    const double* found = space.registers[loss.program.outputs[0]];
-    for (int64_t i = begin; i < end; ++i)
+    const double *found = space.registers[loss.program.outputs[0]], *slope = space.partial(loss, 0);
+    for (int64_t i = begin; i < end; ++i) {
       results.values[i] = labels.kept(i) ? static_cast<float>(found[i - begin]) : 0.0f;
+      if (results.weights) results.weights[i] = labels.kept(i) ? static_cast<float>(-slope[i - begin]) : 0.0f;
+    }
   }
 
   void write_gradient(int64_t i) const {
