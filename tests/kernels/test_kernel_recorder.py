@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from noiseproof import losses
-from noiseproof.kernels.recorder import WIDTH, Recorded, Tape, UnrecordableError
+from noiseproof.kernels import record_classes
+from noiseproof.kernels.recorder import WIDTH, Operation, Recorded, Tape, UnrecordableError
 from noiseproof.kernels.replay import replay
 
 
@@ -78,3 +79,29 @@ def test_equal_calls_are_written_once():
 def test_what_a_program_cannot_do_is_refused(call):
     with pytest.raises((UnrecordableError, TypeError, ValueError)):
         Tape(1).program(call(Recorded(Tape(1), 0)))
+
+
+@pytest.mark.parametrize("spec", ["ce", "mae", "gce", "focal", "sl", "rce", "tce", "aul", "truncated_gce"])
+def test_class_programs_give_value_ratio_and_emphasis(spec):
+    loss = losses.get(spec)
+    program = record_classes(lambda m: loss.evaluate(m, num_classes=10))
+    margin = torch.linspace(-30, 1, 101, dtype=torch.float64)
+    p, rest = margin.sigmoid(), (-margin).sigmoid()
+    value, ratio, emphasis = play(program, margin, p, rest, p.log(), rest.log())
+    wanted = loss.evaluate(margin, num_classes=10)
+    torch.testing.assert_close((value, emphasis), wanted, rtol=1e-10, atol=1e-14)
+    torch.testing.assert_close(ratio, wanted[1] / rest, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("spec", ["ce", "mae", "gce", "sl", "rce"])
+def test_class_programs_neither_divide_nor_take_sigmoids(spec):
+    program = record_classes(losses.get(spec).evaluate)
+    done = {Operation(int(number)) for number in program.code[::WIDTH]}
+    assert not done & {Operation.SIGMOID, Operation.LOGSIGMOID}
+    assert Operation.DIVIDE not in done or spec == "gce", "gce divides its value by a constant"
+
+
+def test_class_programs_refuse_tables_and_batches():
+    for spec in ("gr", 'gr(g="identity", normalize="batch")'):
+        loss = losses.get(spec)
+        assert record_classes(lambda m, loss=loss: loss.evaluate(m, mass=1.0)) is None

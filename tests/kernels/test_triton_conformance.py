@@ -21,6 +21,16 @@ CHECKS = [
     numbers.check_half_precision,
     numbers.check_float32,
 ]
+MORE = [
+    "nfl",
+    "cr(ce)",
+    "cr(mae)",
+    "cr(gce)",
+    "peer(ce)",
+    "peer(mae)",
+    'gr(normalize="batch")',
+    "10*nce + nfl",
+]
 
 
 @pytest.fixture
@@ -42,6 +52,6 @@ def single(monkeypatch, device):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="its tensors are on the CPU: interpreted only")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("spec", ["gce", "gr", "10*nce + 0.1*agce(a=1.8, q=3)"])
+@pytest.mark.parametrize("spec", ["gce", "gr", "10*nce + 0.1*agce(a=1.8, q=3)", *MORE])
 def test_keeps_its_promises_on_the_kernels(spec, check, single):
     check(losses.get(spec))

@@ -35,8 +35,7 @@ def compare(loss, logits, target, device, tolerance, floor=0.0, **options):
 
 @pytest.mark.parametrize("spec", RECORDED + AS_TORCH)
 def test_value_and_gradient(spec, device):
-    tolerance = 1e-2 if spec == "nfl" else 1e-5
-    compare(losses.get(spec).eval(), *batch(9, 5), device, tolerance)
+    compare(losses.get(spec).eval(), *batch(9, 5), device, 1e-5)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 17, 100, 1000, 5000])

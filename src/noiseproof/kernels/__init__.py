@@ -1,11 +1,14 @@
 """How row statistics run fast: one operator, the margin and its companions, serves every loss."""
 
 from . import cpu_operator
+from .blind import Blind, blind_rows
 from .blockwise import blockwise_rows
+from .class_program import record_classes
 from .differentiable import accumulation_dtype, attach, class_margins, present_classes
 from .fused import Call, Recording, fused_loss, record, recorded
 from .inplace import inplace
 from .margin_rows import Evaluate, margin_rows
+from .pair import Pair, pair_rows
 from .path import uses_kernels
 from .reference import Statistics, Wanted
 from .row_function import Partials, RowFunction, of_margin, weighted_sum
@@ -13,8 +16,10 @@ from .statistics_rows import statistics_loss_rows, statistics_rows
 from .tracing import is_plain_eager, kernels_may_run, values_can_be_checked
 
 __all__ = [
+    "Blind",
     "Call",
     "Evaluate",
+    "Pair",
     "Partials",
     "Recording",
     "RowFunction",
@@ -22,6 +27,7 @@ __all__ = [
     "Wanted",
     "accumulation_dtype",
     "attach",
+    "blind_rows",
     "blockwise_rows",
     "class_margins",
     "cpu_operator",
@@ -31,8 +37,10 @@ __all__ = [
     "kernels_may_run",
     "margin_rows",
     "of_margin",
+    "pair_rows",
     "present_classes",
     "record",
+    "record_classes",
     "recorded",
     "statistics_loss_rows",
     "statistics_rows",

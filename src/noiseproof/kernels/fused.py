@@ -43,7 +43,7 @@ class Call(NamedTuple):
 def record(function: RowFunction) -> Recording | None:
     """The loss as a program for the kernels, or None if it does more than their programs can."""
     found = recorded(function)
-    if found is None or found.tables or not _is_worth_a_kernel(found.program):
+    if found is None or found.tables or not is_worth_a_kernel(found.program):
         return None
     return found
 
@@ -62,7 +62,7 @@ def recorded(function: RowFunction) -> Recording | None:
     return Recording(program, partials.slots(), tuple(tape.tables))
 
 
-def _is_worth_a_kernel(program: Program) -> bool:
+def is_worth_a_kernel(program: Program) -> bool:
     seen = _constants_seen.setdefault((program.code[::WIDTH], program.outputs), set())
     if program not in seen and len(seen) >= PROGRAMS_PER_SHAPE:
         return False
@@ -89,11 +89,7 @@ class _Fused(torch.autograd.Function):
         from . import launch
 
         batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
-        if call.recording is None:
-            first, ctx.slots = _evaluate_with_torch(batch, call.function)
-        else:
-            first = launch.statistics(batch, call.function.wanted, call.recording.program)
-            ctx.slots = call.recording.slots
+        first, ctx.slots = first_pass(logits, call)
         value, count = launch.mean(first.values, batch) if call.mean else (first.values, None)
         ctx.call, ctx.in_place = call, in_place
         ctx.save_for_backward(logits, call.target, call.keep, first.state, first.partials, count)
@@ -114,6 +110,17 @@ class _Fused(torch.autograd.Function):
         if ctx.in_place:
             torch.autograd.graph.increment_version(logits)
         return grad, None, None
+
+
+def first_pass(logits: Tensor, call: Call) -> tuple[Any, tuple[int, ...]]:
+    """Statistics, values and partial derivatives, and which statistics these belong to."""
+    from . import launch
+
+    batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
+    if call.recording is None:
+        return _evaluate_with_torch(batch, call.function)
+    first = launch.statistics(batch, call.function.wanted, call.recording.program)
+    return first, call.recording.slots
 
 
 def _evaluate_with_torch(batch: Any, function: RowFunction) -> tuple[Any, tuple[int, ...]]:

@@ -14,22 +14,25 @@ MOST_KNOWN = 4096
 _compiled: dict[tuple[object, ...], Any] = {}
 
 
-def start(kernel: Any, grid: tuple[int, int, int], warps: int, arguments: tuple[Any, ...]) -> None:
+def start(
+    kernel: Any, grid: tuple[int, int, int], warps: int, arguments: tuple[Any, ...], contract: bool = False
+) -> None:
     """Run ``kernel`` on the device of its first argument.
 
     Triton looks at every argument to find the compiled kernel; here equal shapes, strides, constants and
-    alignments find it at once. Multiplications and additions are not fused: what cancels does so exactly.
+    alignments find it at once. Multiplications and additions become one only where ``contract`` allows it:
+    otherwise what cancels does so exactly.
     """
     first: Tensor = arguments[0]
     if not first.is_cuda:
-        kernel[grid](*arguments, num_warps=warps, enable_fp_fusion=False)
+        kernel[grid](*arguments, num_warps=warps, enable_fp_fusion=contract)
         return
     marks = [(a.dtype, a.data_ptr() % ALIGNMENT) if isinstance(a, Tensor) else a for a in arguments]
     key = (kernel, first.device.index, warps, *marks)
     with _device_of(first):
         known = _compiled.get(key)
         if known is None:
-            known = kernel[grid](*arguments, num_warps=warps, enable_fp_fusion=False)
+            known = kernel[grid](*arguments, num_warps=warps, enable_fp_fusion=contract)
             if len(_compiled) >= MOST_KNOWN:
                 _compiled.clear()
             if hasattr(known, "packed_metadata"):

@@ -123,12 +123,20 @@ def gradient_kernel(
 @triton.jit
 def row_of_gradient(z, direction, chosen, SLOTS: tl.constexpr):
     """The gradient at the classes other than the label; 0 where a class is masked."""
-    slope = chosen[1][:, None]
+    others, square, product, shift = chosen[1], chosen[2], chosen[3], chosen[4]
+    return gradient_at(
+        z, direction, others[:, None], square[:, None], product[:, None], shift[:, None], SLOTS
+    )
+
+
+@triton.jit
+def gradient_at(z, direction, others, square, product, shift, SLOTS: tl.constexpr):
+    slope = others
     if SLOTS[SUM_P2] >= 0:
-        slope = slope + chosen[2][:, None] * direction
+        slope = slope + square * direction
     if SLOTS[SUM_PZ] >= 0:
-        slope = slope + chosen[3][:, None] * tl.where(z == LOWEST, 0.0, z)
+        slope = slope + product * tl.where(z == LOWEST, 0.0, z)
     gradient = direction * slope
     if SLOTS[SUM_Z] >= 0:
-        gradient = tl.where(z == LOWEST, 0.0, gradient + chosen[4][:, None])
+        gradient = tl.where(z == LOWEST, 0.0, gradient + shift)
     return gradient

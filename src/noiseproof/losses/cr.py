@@ -6,9 +6,12 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import accumulation_dtype
+from ..kernels import accumulation_dtype, uses_kernels
 from .base import Loss, Outer
+from .blind import EveryClass, own_and_blind
+from .fingerprint import fingerprint
 from .limits import number
+from .margin_loss import MarginLoss
 from .rows import Rows
 from .statistics_loss import RowLoss
 
@@ -53,6 +56,22 @@ class CR(RowLoss):
     @property
     def inner(self) -> tuple[Loss, ...]:
         return (self.base,)
+
+    def kernel_rows(self, rows: Rows) -> Tensor | None:
+        base, classes = self.base, rows.logits.shape[1]
+        if not isinstance(base, MarginLoss) or not uses_kernels(rows.logits):
+            return None
+        prior = self._prior(rows.logits, rows.target, rows.keep)
+
+        def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
+            return base.evaluate(margin, num_classes=classes, mass=1.0)
+
+        marks = fingerprint(base)
+        every = EveryClass(
+            evaluate, None if marks is None else (classes, *marks), lambda z: self._blind(z, prior)
+        )
+        found = own_and_blind(every, rows, prior)
+        return None if found is None else found[0] - self.beta * found[1]
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         own = self.base.hard_rows(Rows(logits, target, keep, target.shape))

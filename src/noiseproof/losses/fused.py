@@ -48,7 +48,7 @@ def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     if not can_be_fused(logits, target):
         return None
     function = loss.row_function(logits.shape[1], 1.0)
-    recording = None if function is None else _recording(loss, function, logits.shape[1])
+    recording = None if function is None else recording_of(loss, function, logits.shape[1])
     if function is None or recording is None:
         return None
     mean = loss.reduction == "mean"
@@ -65,7 +65,7 @@ def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     return found.sum() if loss.reduction == "sum" else found
 
 
-def _recording(loss: Loss, function: RowFunction, classes: int) -> Recording | None:
+def recording_of(loss: Loss, function: RowFunction, classes: int) -> Recording | None:
     """Recorded once per loss, parameters and number of classes, or anew where those do not tell all."""
     marks = fingerprint(loss)
     if marks is None:

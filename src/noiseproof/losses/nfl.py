@@ -6,6 +6,7 @@ from typing_extensions import Unpack
 
 from ..kernels import accumulation_dtype, attach, blockwise_rows, class_margins
 from .base import Outer
+from .blind import EveryClass, own_and_blind
 from .compiled import compiled_rows
 from .finite import check_logits_finite
 from .focal import focal_emphasis, focal_value
@@ -39,6 +40,17 @@ class NFL(RowLoss):
         super().__init__(**outer)
         self.gamma = number(self.name, "gamma", gamma, "gamma >= 0", lambda g: g >= 0)
 
+    def kernel_rows(self, rows: Rows) -> Tensor | None:
+        def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
+            return focal_value(margin, gamma=self.gamma), focal_emphasis(margin, gamma=self.gamma)
+
+        every = EveryClass(evaluate, (NFL, self.gamma), lambda z: self._focal(z).sum(1))
+        found = own_and_blind(every, rows, None)
+        if found is None:
+            return None
+        own, total = found
+        return own / total if rows.keep is None else own / torch.where(rows.keep, total, 1.0)
+
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         found = compiled_rows(self, Rows(logits, target, None, target.shape))
         if found is not None:
@@ -54,12 +66,15 @@ class NFL(RowLoss):
         return self._of_all(logits).gather(1, target.unsqueeze(1)).squeeze(1)
 
     def _of_all(self, logits: Tensor) -> Tensor:
+        focal = self._focal(logits)
+        return focal / focal.sum(1, keepdim=True)
+
+    def _focal(self, logits: Tensor) -> Tensor:
         masked = logits == -torch.inf
         margins = class_margins(logits).masked_fill(masked, 0.0)
         value = focal_value(margins, gamma=self.gamma)
         focal = attach(margins, value, focal_emphasis(margins, gamma=self.gamma))
-        focal = focal.masked_fill(masked, 0.0)
-        return focal / focal.sum(1, keepdim=True)
+        return focal.masked_fill(masked, 0.0)
 
     def _gradient(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         r"""With F, E the focal value and emphasis of every class, :math:`R_k = E_k/(1-p_k)` and

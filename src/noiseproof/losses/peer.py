@@ -7,10 +7,12 @@ from torch import Tensor
 from typing_extensions import Unpack
 
 from ..counter import draw
+from ..kernels import kernels_may_run, uses_kernels
 from .base import Loss, Outer
 from .limits import number, whole
 from .rows import Rows
 from .statistics_loss import RowLoss
+from .two_labels import of_two_labels
 
 
 class Peer(RowLoss):
@@ -53,11 +55,20 @@ class Peer(RowLoss):
     def inner(self) -> tuple[Loss, ...]:
         return (self.base,)
 
+    def kernel_rows(self, rows: Rows) -> Tensor | None:
+        if not uses_kernels(rows.logits) or not kernels_may_run():
+            return None
+        a, b = self._permutations(rows.logits, rows.keep)
+        others = rows._replace(target=partners(rows.target, a, b))
+        found = of_two_labels(self.base, rows, others.target)
+        own, peers = (self.base.hard_rows(rows), self.base.hard_rows(others)) if found is None else found
+        return own - self.alpha * peers.gather(0, a)
+
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         a, b = self._permutations(logits, keep)
-        own = self.base.hard_rows(Rows(logits, target, keep, target.shape))
-        peers = self.base.hard_rows(Rows(logits[a], target[b], keep, target.shape))
-        return own - self.alpha * peers
+        rows = Rows(logits, target, keep, target.shape)
+        peers = self.base.hard_rows(rows._replace(target=partners(target, a, b)))
+        return self.base.hard_rows(rows) - self.alpha * peers.gather(0, a)
 
     def soft_rows(self, logits: Tensor, soft: Tensor) -> Tensor:
         a, b = self._permutations(logits, None)
@@ -73,5 +84,11 @@ class Peer(RowLoss):
         for side in (1, 2):
             key = draw(seed=self.seed, epoch=step, index=number_of_row, stream=side)
             key = key if keep is None else torch.where(keep, key, torch.iinfo(torch.int64).max)
-            orders.append(key.argsort(stable=True)[rank])
+            order = key.argsort(stable=True)[rank]
+            orders.append(order if keep is None else torch.where(keep, order, number_of_row))
         return orders[0], orders[1]
+
+
+def partners(target: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """The label that row a(i) is given when it serves as the peer of row i."""
+    return torch.zeros_like(target).scatter(0, a, target[b])

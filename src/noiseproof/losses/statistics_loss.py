@@ -19,7 +19,14 @@ class RowLoss(Loss):
         """Unreduced loss of class indices, (N, C), (N,) -> (N,)."""
         raise NotImplementedError
 
+    def kernel_rows(self, rows: Rows) -> Tensor | None:
+        """The same on a GPU without N x C temporaries, ignored rows whatever; None if that is impossible."""
+        return None
+
     def hard_rows(self, rows: Rows) -> Tensor:
+        found = self.kernel_rows(rows)
+        if found is not None:
+            return found if rows.keep is None else torch.where(rows.keep, found, 0.0)
         if rows.keep is None:
             return self.index_rows(rows.logits, rows.target, None)
         logits = torch.where(rows.keep.unsqueeze(1), rows.logits, 0.0)

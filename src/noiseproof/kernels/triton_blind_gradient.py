@@ -1,0 +1,86 @@
+# mypy: ignore-errors
+"""Triton: the gradient of a function of the margin and of the blind loss, written in one pass."""
+
+import triton
+import triton.language as tl
+
+from .triton_blind import LOG_SURE, levels
+from .triton_classes import QUIET, SMALL_P, terms_of_classes
+from .triton_program import exp, fast_exp
+from .triton_rows import columns_from, rows_of_program
+from .triton_statistics import LOWEST
+
+
+@triton.jit
+def blind_gradient_kernel(
+    logits,
+    target,
+    keep,
+    prior,
+    state,
+    found,
+    slopes,
+    out,
+    rows,
+    classes,
+    row_stride,
+    column_stride,
+    ignore_index,
+    HAS_KEEP: tl.constexpr,
+    HAS_PRIOR: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    CODE: tl.constexpr,
+    RESULTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    BLOCKS: tl.constexpr,
+):
+    """``slopes`` are the derivatives with respect to margin and B; ``out`` is contiguous."""
+    row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
+    _, peak, per_mass, log_peak = levels(state, row, kept, rows)
+    by_margin = tl.load(slopes + row, mask=kept, other=0.0)
+    by_blind = tl.load(slopes + rows + row, mask=kept, other=0.0)
+    by_direction = by_blind * tl.load(found + rows + row, mask=kept, other=0.0) - by_margin
+    at_label = by_margin + by_blind * tl.load(found + 2 * rows + row, mask=kept, other=0.0)
+    at_sure = by_blind * tl.load(found + 3 * rows + row, mask=kept, other=0.0) - by_margin * per_mass
+    cut = tl.where(log_peak > LOG_SURE, peak, float("inf"))
+    p_peak = exp(log_peak)
+    for block in range(BLOCKS):
+        start = (tl.program_id(1) * BLOCKS + block) * BLOCK
+        column, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
+        here = kept[:, None] & (column < classes)[None, :]
+        place = (logits + row * row_stride)[:, None] + offset[None, :]
+        z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
+        share = share_of_columns(prior, column, classes, HAS_PRIOR)
+        low = tl.maximum(z - peak[:, None], QUIET)
+        raised = fast_exp(low)
+        ratio = ratios_of(low, raised, log_peak, p_peak, CODE, RESULTS)
+        gradient = raised * (by_direction * per_mass)[:, None] - by_blind[:, None] * share[None, :] * ratio
+        gradient = tl.where(z == cut[:, None], at_sure[:, None], gradient)
+        gradient = tl.where(z == LOWEST, 0.0, gradient)
+        is_label = column[None, :] == label.to(tl.int32)[:, None]
+        gradient = tl.where(is_label, at_label[:, None], gradient)
+        there = (row < rows)[:, None] & (column < classes)[None, :]
+        place = (out + row * classes)[:, None] + column[None, :]
+        tl.store(place, gradient.to(out.dtype.element_ty), mask=there)
+
+
+@triton.jit
+def share_of_columns(prior, column, classes, HAS_PRIOR: tl.constexpr):
+    """How much each class counts, (BLOCK,)."""
+    if HAS_PRIOR:
+        return tl.load(prior + column, mask=column < classes, other=0.0)
+    else:
+        return tl.where(column < classes, 1.0, 0.0)
+
+
+@triton.jit
+def ratios_of(low, raised, log_peak, p_peak, CODE: tl.constexpr, RESULTS: tl.constexpr):
+    """Emphasis over 1 - p of every class; whatever at the label and at a sure class."""
+    log_p = tl.minimum(low + log_peak[:, None], LOG_SURE)
+    p = tl.minimum(raised * p_peak[:, None], 0.75)
+    if tl.max(tl.max(p, 1), 0) < SMALL_P:
+        _, ratio = terms_of_classes(log_p, p, CODE, RESULTS, True)
+    else:
+        _, ratio = terms_of_classes(log_p, p, CODE, RESULTS, False)
+    return ratio

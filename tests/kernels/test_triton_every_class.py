@@ -1,0 +1,130 @@
+"""Losses of every class of a row, or of two labels, on the kernels against torch in float64."""
+
+import pytest
+import torch
+from row_batches import TOLERANCE, batch, row_error, step
+
+from noiseproof import kernels, losses
+from noiseproof.losses import MarginLoss, blind, two_labels
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+
+EVERY_CLASS = [
+    *("nfl", "nfl(gamma=0)", "nfl(gamma=3.5)", "cr(ce)", "cr(mae)", "cr(gce)", "cr(sl)", "cr(focal)"),
+    *("cr(tce)", "cr(aul)", "cr(agce)", "cr(ael)", "cr(truncated_gce)", "cr(ce + mae, beta=0.3)"),
+    *("cr(unit_max(gce))", "cr(scale(mae))", "cr(nal_fixed)", "cr(rce)"),
+]
+TWO_LABELS = [
+    *("peer(ce)", "peer(mae)", "peer(gce, alpha=0.5)", "peer(nce)", "peer(mse)", "peer(gls)", "peer(gr)"),
+    *('peer(gr(normalize="batch"))', "peer(10*nce + 0.1*agce(a=1.8, q=3))"),
+]
+WHOLE_BATCH = ['gr(normalize="batch")', 'imae(normalize="batch")']
+SUMS = ["10*nce + nfl", "cr(ce) + 2*mae", "peer(ce) + nfl", 'nce + gr(normalize="batch")']
+ALL = EVERY_CLASS + TWO_LABELS + WHOLE_BATCH + SUMS
+
+
+def compare(spec, logits, target, device, tolerance, floor=1e-6, settings=None, **options):
+    """``floor``: what a loss takes away may leave a row with nothing but rounding."""
+    loss = losses.get(spec, **(settings or {})).eval()
+    wanted, slope = step(loss, logits.double(), target, **options)
+    moved = {name: value.to(device) for name, value in options.items()}
+    found, gradient = step(loss.to(device), logits.to(device), target.to(device), **moved)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=5e-6)
+    assert gradient.dtype == logits.dtype
+    assert row_error(gradient, slope, floor) < tolerance
+    assert not gradient[logits == -torch.inf].any(), "a masked class has a gradient"
+    assert not gradient[target == -100].any(), "an ignored row has one"
+
+
+@pytest.mark.parametrize("spec", ALL)
+def test_value_and_gradient(spec, device):
+    compare(spec, *batch(9, 5), device, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "cr(mae)", "peer(ce)", "peer(mae)", *WHOLE_BATCH])
+def test_precisions(spec, dtype, device):
+    compare(
+        spec, *batch(5, 37, dtype), device, TOLERANCE[dtype], floor=1e-2 if dtype != torch.float32 else 1e-6
+    )
+
+
+@pytest.mark.parametrize("classes", [3, 17, 100, 1000, 2500])
+@pytest.mark.parametrize("spec", ["nfl", "cr(gce)", "peer(nce)"])
+def test_any_number_of_classes(spec, classes, device):
+    compare(spec, *batch(6, classes), device, 1e-5)
+
+
+@pytest.mark.parametrize("spread", [0.01, 1.0, 10.0, 30.0])
+@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "cr(gce)", "peer(ce)", "peer(gce)"])
+def test_flat_and_sure_rows(spec, spread, device):
+    """Series for small p, the exact program for a class that has nearly all, and what lies between."""
+    compare(spec, *batch(40, 12, spread=spread), device, 1e-5)
+
+
+@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "cr(mae)", "peer(ce)", "peer(mae)", *WHOLE_BATCH])
+@pytest.mark.parametrize("level", [-1e4, 1e4])
+def test_extreme_logits(spec, level, device):
+    logits, target = batch(6, 9)
+    compare(spec, logits + level, target, device, 1e-5)
+    wide = 1e4 * logits.sign() + logits
+    found, gradient = step(losses.get(spec), wide.to(device), target.to(device))
+    assert found.isfinite()
+    assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("spec", ["nfl", "cr(gce)", "peer(nce)"])
+def test_any_strides(spec, device):
+    logits, target = (t.to(device) for t in batch(6, 7))
+    _, wanted = step(losses.get(spec).eval(), logits, target)
+    wide = torch.stack([logits, logits], 2)
+    for view in (wide[:, :, 0], logits.t().contiguous().t()):
+        leaf = view.detach().requires_grad_()
+        (found,) = torch.autograd.grad(losses.get(spec).eval()(leaf, target), leaf)
+        torch.testing.assert_close(found.cpu(), wanted, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "peer(ce)", 'gr(normalize="batch")'])
+def test_weights_and_reductions(spec, reduction, device):
+    logits, target = batch(7, 5)
+    weight, share = torch.linspace(0.5, 2, 5), torch.linspace(0, 2, 7)
+    for settings, options in (({}, {}), ({"weight": weight}, {}), ({}, {"sample_weight": share})):
+        settings = {"reduction": reduction, **settings}
+        compare(spec, logits, target, device, 1e-5, settings=settings, **options)
+
+
+def test_a_given_prior_and_a_loss_users_write(device):
+    logits, target = batch(8, 5)
+    prior = torch.tensor([0.1, 0.0, 0.4, 0.3, 0.2])
+    written = MarginLoss.from_value(lambda m: -torch.nn.functional.logsigmoid(m), of="margin")
+    for base in ("gce", written):
+        loss = losses.CR(base, beta=0.7, prior=prior)
+        wanted, slope = step(loss, logits.double(), target)
+        found, gradient = step(loss.to(device), logits.to(device), target.to(device))
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+        assert row_error(gradient, slope) < 1e-5
+
+
+@pytest.mark.parametrize("spec", EVERY_CLASS)
+def test_no_torch_expression_of_all_classes_is_left(spec, device, monkeypatch):
+    logits, target = (t.to(device) for t in batch(6, 5))
+    loss = losses.get(spec)
+    monkeypatch.setattr(type(loss), "index_rows", None)
+    step(loss, logits, target)
+
+
+@pytest.mark.parametrize("spec", TWO_LABELS)
+def test_both_labels_share_one_gradient_pass(spec, device, monkeypatch):
+    calls = []
+    monkeypatch.setattr(two_labels, "pair_rows", lambda *a: calls.append(1) or kernels.pair_rows(*a))
+    step(losses.get(spec), *(t.to(device) for t in batch(6, 5)))
+    assert calls == [1]
+
+
+def test_programs_are_recorded_once(device, monkeypatch):
+    logits, target = (t.to(device) for t in batch(6, 5))
+    monkeypatch.setattr(blind, "_programs", {})
+    for gamma in (0.5, 0.5, 1.5):
+        losses.NFL(gamma=gamma)(logits, target)
+    assert len(blind._programs) == 2
