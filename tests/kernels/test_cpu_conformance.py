@@ -24,7 +24,15 @@ CHECKS = [
 SPECS = [
     *("ce", "focal", "mae", "rce", "sl", "sce", "gce", "truncated_gce", "tce", "aul", "agce", "ael"),
     *("nal_fixed", "gr", "imae", "nce", "mse", "gls", "scale(mae)", "shift(gce)", "unit_max(gce)"),
-    *("10*nce + 0.1*agce(a=1.8, q=3)", "ce + 2*mae", "cr(ce)", "peer(nce)", "nfl", 'gr(normalize="batch")'),
+    *(
+        "10*nce + 0.1*agce(a=1.8, q=3)",
+        "ce + 2*mae",
+        "cr(ce)",
+        "peer(nce)",
+        "peer(gce)",
+        "nfl",
+        'gr(normalize="batch")',
+    ),
 ]
 
 

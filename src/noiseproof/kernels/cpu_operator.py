@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from . import cpu_build, differentiable, path
+from . import cpu_build, path
+from .cpu_again import REDUCTIONS, again, again_blind
 from .fused import Recording
 from .reference import Wanted
-from .replay import replay
 
-REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 _NOT_TRIED: Any = object()
 _loading = threading.Lock()
 _loss: Any = _NOT_TRIED
@@ -43,6 +42,40 @@ def run(logits: Tensor, target: Tensor, number: int, ignore_index: int, reductio
     ValueError for labels that are no class and margins that are not finite.
     """
     found: Tensor = _loss._op(logits, target, number, ignore_index, REDUCTIONS[reduction])
+    return found
+
+
+class Peering(NamedTuple):
+    """How a peer loss draws its permutations."""
+
+    alpha: float
+    seed: int
+    step: Tensor
+    """(): counted by the operator while training."""
+    training: bool
+
+
+def run_peer(
+    logits: Tensor, target: Tensor, number: int, peering: Peering, ignore_index: int, reduction: str
+) -> Tensor:
+    """A loss of the margin less alpha times that of other rows under other labels; shapes as above."""
+    alpha, seed, step, training = peering
+    operator = torch.ops.noiseproof_cpu.peer.default._op
+    found: Tensor = operator(
+        logits, target, step, training, number, alpha, seed, ignore_index, REDUCTIONS[reduction]
+    )
+    return found
+
+
+def run_blind(
+    logits: Tensor, target: Tensor, prior: Tensor | None, beta: float, ignore_index: int, reduction: str
+) -> Tensor:
+    """Cross entropy less beta times its mean under labels drawn from ``prior``, (C,) float32.
+
+    Without a prior these are the labels of the batch.
+    """
+    operator = torch.ops.noiseproof_cpu.blind.default._op
+    found: Tensor = operator(logits, target, prior, beta, ignore_index, REDUCTIONS[reduction])
     return found
 
 
@@ -84,7 +117,8 @@ def _opened() -> Any:
         torch.ops.load_library(str(cpu_build.library()))  # type: ignore[no-untyped-call]
     except OSError:
         return None
-    torch.library.impl("noiseproof_cpu::again", "CompositeImplicitAutograd")(_again)
+    torch.library.impl("noiseproof_cpu::again", "CompositeImplicitAutograd")(again)
+    torch.library.impl("noiseproof_cpu::blind_again", "CompositeImplicitAutograd")(again_blind)
     torch.library.register_fake("noiseproof_cpu::loss")(_shape_of_loss)
     return torch.ops.noiseproof_cpu.loss.default
 
@@ -111,35 +145,3 @@ def _problem() -> str | None:
 
 def _shape_of_loss(logits: Tensor, target: Tensor, number: int, ignore_index: int, reduction: int) -> Tensor:
     return logits.new_empty(() if reduction else target.shape, dtype=torch.float32)
-
-
-def _again(
-    logits: Tensor,
-    target: Tensor,
-    upstream: Tensor,
-    code: list[float],
-    outputs: list[int],
-    slots: list[int],
-    wanted: list[int],
-    tables: list[Tensor],
-    focal: float,
-    ignore_index: int,
-    reduction: int,
-) -> Tensor:
-    """The gradient as an expression that can itself be differentiated."""
-    keep = target != ignore_index
-    safe = torch.where(keep.unsqueeze(1), logits, 0.0)
-    label = torch.where(keep, target, 0)
-    if reduction == REDUCTIONS["mean"]:
-        upstream = upstream / keep.sum().clamp_min(1)
-    upstream = torch.where(keep, upstream, 0.0)
-    if focal >= 0:
-        value = differentiable.normalized_focal(safe, label, focal)
-        return torch.autograd.grad(value, logits, upstream, create_graph=True)[0]
-    rows = list(differentiable.statistics(safe, label)) if wanted else [differentiable.margin(safe, label)]
-    inputs = [*rows, differentiable.present_classes(safe).squeeze(-1)] if wanted else rows
-    registers = replay(code, inputs, tables)
-    used = [row for row, slot in zip(rows, slots, strict=False) if slot >= 0]
-    steps = [upstream * registers[outputs[slot + 1]] for slot in slots if slot >= 0]
-    (gradient,) = torch.autograd.grad(used, logits, steps, create_graph=True)
-    return gradient

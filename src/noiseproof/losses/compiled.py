@@ -28,12 +28,17 @@ _beyond_programs: weakref.WeakSet[Loss] = weakref.WeakSet()
 
 def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
     """The loss without weights, or None: it is no program, or something is wrong that the long way names."""
-    memo = remembered(loss, logits.shape[1])
-    number = _number(loss, logits.shape[1]) if memo is None else memo[2]
-    if number is None or (number in _of_whole_batches and _has_company()):
+    number = number_of(loss, logits.shape[1])
+    if number in _of_whole_batches and _has_company():
         return None
     try:
-        return cpu_operator.run(logits, target, number, ignore_index, reduction)
+        if number is not None:
+            return cpu_operator.run(logits, target, number, ignore_index, reduction)
+        if not loss.inner:
+            return None
+        from .compiled_wrappers import wrapped
+
+        return wrapped(loss, logits, target, ignore_index, reduction)
     except (ValueError, IndexError):
         return None
 
@@ -44,6 +49,12 @@ def compiled_rows(loss: Loss, rows: Rows) -> Tensor | None:
         return None
     target = rows.target if rows.keep is None else torch.where(rows.keep, rows.target, IGNORED)
     return compiled(loss, rows.logits, target, IGNORED, "none")
+
+
+def number_of(loss: Loss, classes: int) -> int | None:
+    """The operator's number of this loss, None if it has none."""
+    memo = remembered(loss, classes)
+    return _number(loss, classes) if memo is None else memo[2]
 
 
 def _number(loss: Loss, classes: int) -> int | None:

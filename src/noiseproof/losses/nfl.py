@@ -7,7 +7,6 @@ from typing_extensions import Unpack
 from ..kernels import accumulation_dtype, attach, blockwise_rows, class_margins
 from .base import Outer
 from .blind import EveryClass, own_and_blind
-from .compiled import compiled_rows
 from .finite import check_logits_finite
 from .focal import focal_emphasis, focal_value
 from .limits import number
@@ -52,9 +51,6 @@ class NFL(RowLoss):
         return own / total if rows.keep is None else own / torch.where(rows.keep, total, 1.0)
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        found = compiled_rows(self, Rows(logits, target, None, target.shape))
-        if found is not None:
-            return found
         check_logits_finite(logits)
         return blockwise_rows(self._of_label, self._gradient, logits, target)
 

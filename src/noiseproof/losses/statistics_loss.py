@@ -24,6 +24,9 @@ class RowLoss(Loss):
         return None
 
     def hard_rows(self, rows: Rows) -> Tensor:
+        found = compiled_rows(self, rows)
+        if found is not None:
+            return found
         found = self.kernel_rows(rows)
         if found is not None:
             return found if rows.keep is None else torch.where(rows.keep, found, 0.0)

@@ -47,15 +47,20 @@ inline const float* as_floats(const Logits<Number>& logits, int64_t i, float* sp
   return space;
 }
 
-// The row into scratch memory, -inf at the label, if not -1, and in the padding; the largest of it.
+// Places of a row to leave out; -1 is none.
+struct Hidden {
+  int64_t label = -1, second = -1;
+};
+
+// The row into scratch memory, -inf where it is hidden and in the padding; the largest of it.
 template <class Number>
-inline float load(const Logits<Number>& logits, int64_t i, int64_t label, float* z) {
+inline float load(const Logits<Number>& logits, int64_t i, Hidden hidden, float* z) {
   const float* row = as_floats(logits, i, z);
   const int64_t whole = logits.classes / WIDTH * WIDTH;
-  const auto place = static_cast<int32_t>(label);
+  const auto label = static_cast<int32_t>(hidden.label), second = static_cast<int32_t>(hidden.second);
   Vector largest = all(LOWEST);
   const auto take = [&](int64_t j, Vector here) {
-    here = positions(j) == place ? all(LOWEST) : here;
+    here = (positions(j) == label) | (positions(j) == second) ? all(LOWEST) : here;
     write(z + j, here);
     largest = here > largest ? here : largest;
   };

@@ -1,0 +1,136 @@
+// A block of rows through statistics, program and gradient.
+#pragma once
+
+#include <tuple>
+
+#include "workspace.h"
+
+namespace noiseproof {
+
+// A block of rows, at most as many as a register is long.
+template <class Number>
+struct Block {
+  const RowProgram& loss;
+  const Logits<Number>& logits;
+  const Labels& labels;
+  const Results<Number>& results;
+  const Beside& beside;
+  Workspace& space;
+  int64_t begin, end;
+
+  float* z(int64_t lane) const { return &space.z[lane * padded(logits.classes)]; }
+  float* shifted(int64_t lane) const {
+    return loss.two_arrays() ? &space.shifted[lane * padded(logits.classes)] : nullptr;
+  }
+
+  // Sums and margins; false if a margin is not finite. Ignored rows get margin 0.
+  bool read_rows() const {
+    Register* r = space.registers.get();
+    Register above, mass;
+    for (int64_t k = 0; k < loss.program.inputs; ++k) std::fill_n(r[k], BLOCK, 0.0);
+    std::fill_n(above, BLOCK, 0.0);
+    std::fill_n(mass, BLOCK, 1.0);
+    for (int64_t i = begin; i < end; ++i) {
+      if (!labels.kept(i)) continue;
+      const int64_t lane = i - begin, label = labels.target[i];
+      const float own = logits.at(i, label);
+      const float peak = load(logits, i, {label}, z(lane));
+      const Sums row = loss.sums(z(lane), padded(logits.classes), peak, own, shifted(lane));
+      space.sums[lane] = row;
+      above[lane] = own - row.peak;
+      mass[lane] = row.mass;
+      if (loss.margin_alone) continue;
+      r[2][lane] = row.sum_z;
+      r[3][lane] = row.squares;
+      r[4][lane] = row.products;
+      r[5][lane] = row.classes;
+    }
+    double finite = 0;
+    for (int64_t k = 0; k < BLOCK; ++k) r[0][k] = above[k] - log(mass[k]);
+    for (int64_t k = 0; k < BLOCK; ++k) finite += r[0][k] * 0.0;
+    return finite == 0;
+  }
+
+  void write_values() const {
+    const double *found = space.registers[loss.program.outputs[0]], *slope = space.partial(loss, 0);
+    for (int64_t i = begin; i < end; ++i) {
+      results.values[i] = labels.kept(i) ? static_cast<float>(found[i - begin]) : 0.0f;
+      if (results.weights) results.weights[i] = labels.kept(i) ? static_cast<float>(-slope[i - begin]) : 0.0f;
+    }
+  }
+
+  void write_gradient(int64_t i) const {
+    Number* out = results.gradient + i * logits.classes;
+    if (!labels.kept(i)) {
+      std::fill_n(out, logits.classes, static_cast<Number>(0.0f));
+      return;
+    }
+    const int64_t lane = i - begin;
+    const Sums& row = space.sums[lane];
+    const auto& [at_label, others, square, product, shift] = space.chosen;
+    const double scale = results.scale_of(i), by_mass = scale / row.mass;
+    const Coefficients c{at_label[lane] * scale, others[lane] * by_mass, square[lane] * by_mass / row.mass,
+                         product[lane] * by_mass, shift[lane] * scale};
+    descend(z(lane), shifted(lane), c, logits.classes, out);
+    if (row.top >= 0) {
+      const double at_top = shifted(lane) ? shifted(lane)[row.top] : 0;
+      out[row.top] = static_cast<Number>(static_cast<float>(c.others + c.square + c.product * at_top + c.shift));
+    }
+    if (c.shift != 0 && row.classes < logits.classes) clear_masked(logits, i, out);
+    out[labels.target[i]] = static_cast<Number>(static_cast<float>(c.at_label));
+  }
+
+  // z and shifted hold logits and exponentials first, then the ratio of every class and exponentials.
+  void read_focal_rows(FocalLanes& lanes) const {
+    for (int64_t i = begin; i < end; ++i) {
+      if (!labels.kept(i)) continue;
+      const int64_t lane = i - begin;
+      const float peak = load(logits, i, {}, z(lane));
+      lanes.peak[lane] = peak;
+      lanes.own_low[lane] = logits.at(i, labels.target[i]) - peak;
+      std::tie(lanes.tail[lane], lanes.top[lane]) =
+          focal_start(z(lane), shifted(lane), padded(logits.classes), peak);
+    }
+    lanes.complete((end - begin + LANES - 1) / LANES * LANES, loss.focus.gamma);
+  }
+
+  double run_focal(int64_t i, const FocalLanes& lanes) const {
+    const int64_t lane = i - begin, n = padded(logits.classes), label = labels.target[i];
+    Number* out = results.gradient ? results.gradient + i * logits.classes : nullptr;
+    if (!labels.kept(i)) {
+      if (out) std::fill_n(out, logits.classes, static_cast<Number>(0.0f));
+      return 0;
+    }
+    const auto function = loss.focus.is_polynomial() ? focal_sums<true> : focal_sums<false>;
+    const FocalSums sums = function(z(lane), shifted(lane), n, label, loss.focus, lanes, lane);
+    return focal_finish(
+        z(lane), shifted(lane), logits.classes, label, lanes, lane, sums, results.scale_of(i), out);
+  }
+
+  bool run_all_focal() const {
+    FocalLanes lanes;
+    double finite = 0;
+    read_focal_rows(lanes);
+    for (int64_t i = begin; i < end; ++i) {
+      const double value = run_focal(i, lanes);
+      if (results.values) results.values[i] = static_cast<float>(value);
+      finite += value * 0.0;
+    }
+    return finite == 0;
+  }
+
+  bool run_all() const {
+    if (loss.focal) return run_all_focal();
+    const bool finite = read_rows();
+    const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
+    complete_inputs(loss, n, space);
+    run(loss.program, n, space.registers.get());
+    if (results.values) write_values();
+    if (!results.gradient) return finite;
+    chain(loss, n, space);
+    for (int64_t i = begin; i < end; ++i) write_gradient(i);
+    return finite;
+  }
+};
+
+} // namespace noiseproof

@@ -1,0 +1,114 @@
+// A loss in torch's graph.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/from_blob.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/saved_variable.h>
+
+#include <utility>
+
+#include "task.h"
+
+namespace noiseproof {
+
+// The gradient as an expression of torch, made in Python, for those who differentiate it again.
+inline Tensor differentiable_gradient(
+    const Task& task, const Tensor& logits, const Tensor& target, const Tensor& upstream) {
+  static const auto again = c10::Dispatcher::singleton()
+                                .findSchemaOrThrow("noiseproof_cpu::again", "")
+                                .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, at::ArrayRef<double>,
+                                              at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, at::TensorList,
+                                              double, int64_t, int64_t)>();
+  const Loss& loss = *task.loss;
+  return again.call(
+      logits, target, upstream, loss.code, loss.outputs, loss.slots, loss.wanted, loss.tables, loss.focal,
+      task.ignore_index, task.reduction);
+}
+
+inline Tensor differentiable_blind_gradient(
+    const Task& task, const Tensor& logits, const Tensor& target, const Tensor& upstream) {
+  static const auto again =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("noiseproof_cpu::blind_again", "")
+          .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, double, int64_t, int64_t)>();
+  return again.call(logits, target, upstream, task.prior, task.beta, task.ignore_index, task.reduction);
+}
+
+inline Tensor as_tensor(const std::vector<int64_t>& numbers) {
+  return at::from_blob(const_cast<int64_t*>(numbers.data()), {static_cast<int64_t>(numbers.size())}, at::kLong).clone();
+}
+
+inline Tensor any_differentiable_gradient(
+    const Task& task, const Tensor& logits, const Tensor& target, const Tensor& upstream) {
+  if (task.prior.defined()) return differentiable_blind_gradient(task, logits, target, upstream);
+  const Tensor own = differentiable_gradient(task, logits, target, task.factor == 1 ? upstream : upstream.mul(task.factor));
+  if (!task.peers) return own;
+  const Tensor theirs = task.reduction == NONE ? upstream.index_select(0, as_tensor(task.peers->origin)) : upstream;
+  return own.add(differentiable_gradient(task, logits, as_tensor(task.peers->second), theirs.mul(-task.peers->alpha)));
+}
+
+inline void multiply(const Tensor& gradient, float factor) {
+  if (factor == 1) return;
+  float* number = gradient.mutable_data_ptr<float>();
+  at::parallel_for(0, gradient.numel(), PER_THREAD, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) number[i] *= factor;
+  });
+}
+
+// What the backward pass needs. A node of its own costs half of what torch's general one does.
+struct LossFunction : torch::autograd::Node {
+  Task task;
+  torch::autograd::SavedVariable logits, target;
+  Tensor gradient; // of the forward pass, handed over once
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& upstreams) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Tensor &upstream = upstreams[0], z = logits.unpack(), labels = target.unpack();
+    if (!upstream.defined()) return {Tensor()};
+    if (at::GradMode::is_enabled()) return {any_differentiable_gradient(task, z, labels, upstream)};
+    if (!gradient.defined()) return {gradient_of(task, z, labels, upstream)};
+    Tensor found = std::exchange(gradient, Tensor()); // another backward pass forms it anew
+    multiply(found, static_cast<float>(*upstream.const_data_ptr<float>() * task.factor));
+    return {found};
+  }
+
+  void release_variables() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    logits.reset_data();
+    target.reset_data();
+    gradient = Tensor();
+  }
+};
+
+// As torch keeps nodes, which depends on its version.
+using NodePointer = decltype(torch::autograd::Edge::function);
+
+template <class Pointer>
+auto make_node() {
+  if constexpr (std::is_same_v<Pointer, std::shared_ptr<torch::autograd::Node>>)
+    return std::make_shared<LossFunction>();
+  else
+    return c10::make_intrusive<LossFunction>();
+}
+
+inline Tensor differentiable(Task task, const Tensor& logits, const Tensor& target) {
+  TORCH_CHECK_VALUE(!torch::autograd::isFwGradDefined(logits), "noiseproof_cpu has no forward derivative");
+  const bool in_graph = at::GradMode::is_enabled() && logits.requires_grad();
+  const bool now = in_graph && task.reduction != NONE && logits.scalar_type() == at::kFloat;
+  auto [value, gradient] = [&] {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return evaluate(task, logits, target, now);
+  }();
+  if (!in_graph) return value;
+  auto node = make_node<NodePointer>();
+  node->set_next_edges(torch::autograd::collect_next_edges(logits));
+  node->task = std::move(task);
+  node->logits = torch::autograd::SavedVariable(logits, false);
+  node->target = torch::autograd::SavedVariable(target, false);
+  node->gradient = std::move(gradient);
+  torch::autograd::set_history(value, node);
+  return value;
+}
+
+} // namespace noiseproof

@@ -1,0 +1,108 @@
+// What a block of rows works with: the loss as a program, places for results, memory of a thread.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "focal.h"
+#include "labels.h"
+#include "peers.h"
+#include "program.h"
+#include "rows.h"
+
+namespace noiseproof {
+
+// A loss as a program of row statistics; slots say which output is which partial derivative, -1 for none.
+struct RowProgram {
+  Program program;
+  std::array<int64_t, 5> slots;
+  Wanted wanted;
+  bool margin_alone;
+  SumsFunction sums;
+  bool focal = false; // the normalised focal loss, which is no program
+  Focus focus;
+
+  bool two_arrays() const { return wanted.products || focal; }
+};
+
+// Where results go, and how much every row counts. All of them may be null.
+template <class Number>
+struct Results {
+  float *values, *weights; // weights: the emphasis
+  Number* gradient; // contiguous
+  double scale;
+  const float* row_scale; // or null
+  int64_t row_scale_stride;
+
+  double scale_of(int64_t i) const { return row_scale ? scale * row_scale[i * row_scale_stride] : scale; }
+};
+
+// What a loss looks at beside the row and its label: a second label, or how often every class occurs.
+struct Beside {
+  const Peers* peers = nullptr;
+  const float* prior = nullptr; // padded with zeros
+  double beta = 0;
+};
+
+// Memory of one thread, not initialised: rows of a block, the program's registers, and numbers per row.
+struct Workspace {
+  std::unique_ptr<float[]> z, shifted;
+  std::unique_ptr<Register[]> registers;
+  std::array<Sums, BLOCK> sums;
+  Register p, rest, zero;
+  std::array<Register, 5> chosen; // Coefficients
+
+  Workspace(const RowProgram& loss, int64_t numbers)
+      : z(new float[numbers]), shifted(loss.two_arrays() ? new float[numbers] : nullptr),
+        registers(new Register[loss.program.inputs + loss.program.code.size()]) {
+    std::fill_n(zero, BLOCK, 0.0);
+  }
+
+  const double* partial(const RowProgram& loss, int64_t which) const {
+    const int64_t slot = loss.slots[which];
+    return slot < 0 ? zero : registers[loss.program.outputs[slot + 1]];
+  }
+};
+
+// The program's inputs from the sums of n rows.
+inline void complete_inputs(const RowProgram& loss, int64_t n, Workspace& space) {
+  Register* r = space.registers.get();
+  if (loss.margin_alone) return;
+  for (int64_t k = 0; k < n; ++k) {
+    const double low = exp(-std::fabs(r[0][k])), large = 1 / (1 + low), small = low * large;
+    const bool likely = r[0][k] >= 0;
+    const double p = likely ? large : small, rest = likely ? small : large;
+    space.p[k] = p;
+    space.rest[k] = rest;
+    r[1][k] = (likely ? 0 : -r[0][k]) + log1p(low);
+    r[3][k] = p * p + rest * rest * r[3][k];
+    r[4][k] = rest * r[4][k];
+  }
+}
+
+// The chain rule of margin, logsumexp, sum of z, of p squared and of p z, collected per row.
+inline void chain(const RowProgram& loss, int64_t n, Workspace& space) {
+  auto& [at_label, others, square, product, shift] = space.chosen;
+  const double* by_margin = space.partial(loss, 0);
+  for (int64_t k = 0; k < n; ++k) {
+    at_label[k] = by_margin[k];
+    others[k] = -by_margin[k];
+    square[k] = product[k] = shift[k] = 0;
+  }
+  if (loss.margin_alone) return;
+  const double *by_lse = space.partial(loss, 1), *by_sum = space.partial(loss, 2);
+  const double *by_square = space.partial(loss, 3), *by_product = space.partial(loss, 4);
+  const double* sum_pz = space.registers[4];
+  for (int64_t k = 0; k < n; ++k) {
+    const double p = space.p[k], rest = space.rest[k], squares = space.sums[k].squares;
+    const double slope = 2 * by_square[k] * rest, lead = slope * p;
+    square[k] = slope * rest;
+    product[k] = by_product[k] * rest;
+    shift[k] = by_sum[k];
+    at_label[k] += lead - lead * rest * (1 + squares) + p * by_lse[k] + shift[k] +
+        by_product[k] * p * (1 - sum_pz[k]);
+    others[k] += square[k] * (p - rest * squares) - lead + rest * by_lse[k] + product[k] * (1 - sum_pz[k]);
+  }
+}
+
+} // namespace noiseproof

@@ -1,0 +1,68 @@
+"""Gradients of the compiled CPU operator as expressions that can themselves be differentiated."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from . import differentiable
+from .replay import replay
+
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def again(
+    logits: Tensor,
+    target: Tensor,
+    upstream: Tensor,
+    code: list[float],
+    outputs: list[int],
+    slots: list[int],
+    wanted: list[int],
+    tables: list[Tensor],
+    focal: float,
+    ignore_index: int,
+    reduction: int,
+) -> Tensor:
+    """The gradient as an expression that can itself be differentiated."""
+    safe, label, upstream = _counted(logits, target, upstream, ignore_index, reduction)
+    if focal >= 0:
+        value = differentiable.normalized_focal(safe, label, focal)
+        return torch.autograd.grad(value, logits, upstream, create_graph=True)[0]
+    rows = list(differentiable.statistics(safe, label)) if wanted else [differentiable.margin(safe, label)]
+    inputs = [*rows, differentiable.present_classes(safe).squeeze(-1)] if wanted else rows
+    registers = replay(code, inputs, tables)
+    used = [row for row, slot in zip(rows, slots, strict=False) if slot >= 0]
+    steps = [upstream * registers[outputs[slot + 1]] for slot in slots if slot >= 0]
+    (gradient,) = torch.autograd.grad(used, logits, steps, create_graph=True)
+    return gradient
+
+
+def again_blind(
+    logits: Tensor,
+    target: Tensor,
+    upstream: Tensor,
+    prior: Tensor,
+    beta: float,
+    ignore_index: int,
+    reduction: int,
+) -> Tensor:
+    """The same for cross entropy less its blind cost; ``prior`` is padded."""
+    safe, label, upstream = _counted(logits, target, upstream, ignore_index, reduction)
+    masked = safe == -torch.inf
+    log_p = torch.log_softmax(safe.float(), 1)
+    share = torch.where(masked, 0.0, prior[: logits.shape[1]])
+    blind = -(share * log_p.masked_fill(masked, 0.0)).sum(1)
+    own = torch.nn.functional.softplus(-differentiable.margin(safe, label))
+    return torch.autograd.grad(own - beta * blind, logits, upstream, create_graph=True)[0]
+
+
+def _counted(
+    logits: Tensor, target: Tensor, upstream: Tensor, ignore_index: int, reduction: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits and labels of rows that count, zeros elsewhere, and what every row is multiplied by."""
+    keep = target != ignore_index
+    if reduction == REDUCTIONS["mean"]:
+        upstream = upstream / keep.sum().clamp_min(1)
+    safe = torch.where(keep.unsqueeze(1), logits, 0.0)
+    return safe, torch.where(keep, target, 0), torch.where(keep, upstream, 0.0)
