@@ -33,7 +33,8 @@ from noiseproof.train.task import make_task
 
 MODELS = "cnn8,resnet20,resnet44,resnet34"
 GOALS = {"cnn8": 1.0, "resnet20": 0.95, "resnet44": 1.9, "resnet34": 3.8}
-BATCH, SAMPLES, WORKERS = 128, 50_000, 8
+BATCH, WORKERS = 128, 8
+SAMPLES = 390 * BATCH
 Work = Callable[[int], None]
 
 

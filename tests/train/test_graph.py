@@ -1,5 +1,7 @@
 """Captured steps read what changes from fixed places: on a CPU, where a replay runs the step itself."""
 
+from functools import partial
+
 import pytest
 import torch
 from stopping import StopAt, contents
@@ -8,6 +10,7 @@ import noiseproof.train.steps as steps_module
 from noiseproof.train import Interrupted, NonFiniteError, fit
 from noiseproof.train import graph as graph_module
 from noiseproof.train.capture import CaptureError
+from noiseproof.train.fused_network import is_worthwhile
 from noiseproof.train.graph import GraphSteps
 from noiseproof.train.health import check_health, note_health
 from noiseproof.train.session import Session
@@ -157,6 +160,48 @@ def test_a_capture_that_fails_leaves_a_plain_run_behind(config, blobs, tmp_path,
     assert contents(run.folder) == contents(plain.folder)
     with pytest.raises(CaptureError):
         fit(config(loop="graph", out=str(tmp_path / "asked")), data=blobs())
+
+
+def test_a_network_that_does_not_compile_is_captured_as_it_is(config, blobs, tmp_path, graphs, monkeypatch):
+    def broken(forward, dynamic):
+        def fails(inputs):
+            raise OSError("no compiler here\nand more")
+
+        return fails
+
+    monkeypatch.setattr(graph_module, "is_worthwhile", lambda session, size: size == 16)
+    monkeypatch.setattr(torch, "compile", broken)
+    with pytest.warns(UserWarning, match=r"torch.compile of the network failed \(no compiler here\)"):
+        run = fit(config(loop="graph", out=str(tmp_path / "graph")), data=blobs())
+    plain = fit(config(loop="plain", out=str(tmp_path / "plain")), data=blobs())
+    torch.testing.assert_close(*(one.load_model().state_dict() for one in (run, plain)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", [None, "nal(start=2, period=1)"])
+def test_a_compiled_network_is_the_same_network(config, blobs, tmp_path, graphs, monkeypatch, method):
+    calls = []
+    eager = partial(torch.compile, backend="eager")
+
+    def counted(forward, dynamic):
+        calls.append(forward)
+        return eager(forward, dynamic=dynamic)
+
+    monkeypatch.setattr(graph_module, "is_worthwhile", lambda session, size: size == 16)
+    monkeypatch.setattr(torch, "compile", counted)
+    ways = [config(loop=loop, method=method, out=str(tmp_path / loop)) for loop in ("graph", "plain")]
+    found = [fit(way, data=blobs()).load_model().state_dict() for way in ways]
+    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
+    assert calls
+
+
+def test_only_long_runs_on_a_gpu_compile(config, blobs):
+    for epochs, expected in ((10, False), (100_000, True)):
+        settled = config(epochs=epochs)
+        session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
+        assert not is_worthwhile(session, 16)
+        session.device = torch.device("cuda")
+        assert is_worthwhile(session, 16) is expected
+        assert not is_worthwhile(session, 12)
 
 
 def test_plain_is_plain(config, blobs):

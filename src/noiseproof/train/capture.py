@@ -50,16 +50,12 @@ def _fastest_kernels() -> Iterator[None]:
 
 
 def _record(graph: torch.cuda.CUDAGraph, step: Callable[[], None]) -> None:
-    problem: RuntimeError | None = None
+    reasons: list[str] = []
     graph.capture_begin(capture_error_mode="thread_local")
-    try:
-        step()
-    except RuntimeError as found:
-        problem = found
-    try:
-        graph.capture_end()
-    except RuntimeError as found:
-        problem = problem or found
-    if problem is not None:
-        reason = str(problem).splitlines()[0]
-        raise CaptureError(f"a step cannot be captured as a CUDA graph ({reason})") from problem
+    for work in (step, graph.capture_end):
+        try:
+            work()
+        except RuntimeError as problem:
+            reasons += str(problem).splitlines()[:1]
+    if reasons:
+        raise CaptureError(f"a step cannot be captured as a CUDA graph ({reasons[0]})")

@@ -9,11 +9,14 @@ moves on. Views are made for a whole block at once by the same code as in the pl
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from ..data import Batch
+from .fused_network import is_worthwhile, with_fused_network
 from .order import epoch_order
 from .session import Session
 from .snapshot import Snapshot
@@ -85,15 +88,26 @@ class GraphSteps:
     def _replay(self, size: int) -> Replay:
         key = size, self.session.method.phase(self.session.epoch)
         if key not in self._replays:
-            before = Snapshot(self.session)
-            self.session.set_learning_rate(self.rate)
-            try:
-                self._replays[key] = self.capture(lambda: self._step(size), self.place.zero_)
-            finally:
-                self.session.set_learning_rate(self.session.learning_rate())
-                before.restore(self.session)
-                self.place.zero_()
+            fused = is_worthwhile(self.session, size)
+            work = partial(self._captured, size)
+            self._replays[key] = with_fused_network(self.session, work) if fused else work()
         return self._replays[key]
+
+    def _captured(self, size: int) -> Replay:
+        with self._rehearsal():
+            return self.capture(partial(self._step, size), self.place.zero_)
+
+    @contextmanager
+    def _rehearsal(self) -> Iterator[None]:
+        """What is trained in here is forgotten; the optimiser reads its rate from a tensor."""
+        before = Snapshot(self.session)
+        self.session.set_learning_rate(self.rate)
+        try:
+            yield
+        finally:
+            self.session.set_learning_rate(self.session.learning_rate())
+            before.restore(self.session)
+            self.place.zero_()
 
     def _step(self, size: int) -> None:
         self.rate.copy_(self.rates.index_select(0, self.place)[0])

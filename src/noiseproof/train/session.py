@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,6 +23,9 @@ from .scale import warn_of_scale
 from .schedule import Moment, get_schedule
 from .task import Task
 from .views import Views
+
+Forward = Callable[[Tensor], Any]
+"""The network as a function: logits, or logits and features where the method needs those."""
 
 
 class Session:
@@ -43,6 +48,9 @@ class Session:
             self.model = self.model.to(memory_format=layout)  # type: ignore[call-overload]
         self.method = methods.get(config.method, loss=config.loss)
         self._prepare_method(task)
+        self.forward: Forward = partial(
+            forward_with_features if self.method.needs_features else call, self.model
+        )
         self.parameters = [*self.model.parameters(), *self.method.parameters()]
         self.optimizer = make_optimizer(config, self.parameters)
         index, clean = self.train.index.to(device), task.train.clean_label
@@ -111,10 +119,9 @@ class Session:
         """What the network says; logits always in fp32, so that the loss is."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
             try:
-                if self.method.needs_features:
-                    logits, features = forward_with_features(self.model, inputs)
-                    return Outputs(logits.float(), features.float())
-                return Outputs(self.model(inputs).float())
+                found = self.forward(inputs)
+                logits, features = found if isinstance(found, tuple) else (found, None)
+                return Outputs(logits.float(), None if features is None else features.float())
             except ValueError as problem:
                 if len(inputs) > 1 or "more than 1 value" not in str(problem):
                     raise
@@ -181,3 +188,8 @@ class Session:
             torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
         self.epoch, self.batch, self.step = (state["place"][name] for name in ("epoch", "batch", "step"))
         self.best = state["best"]
+
+
+def call(model: nn.Module, inputs: Tensor) -> Any:
+    """A function of its own, so that networks of one kind share what torch.compile makes of it."""
+    return model(inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Iterator
 from typing import Protocol
@@ -67,7 +68,9 @@ class GraphIfPossible:
     def epoch(self) -> Iterator[None]:
         try:
             yield from self.steps.epoch()
+            return
         except CaptureError as problem:
             warnings.warn(f"{problem}: going on without a graph", stacklevel=2)
-            self.steps = PlainSteps(self.session)
-            yield from self.steps.epoch()
+        self.steps = PlainSteps(self.session)
+        gc.collect()  # what is left of the capture belongs to another stream
+        yield from self.steps.epoch()
