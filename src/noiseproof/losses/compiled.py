@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
-from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -34,11 +35,8 @@ def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, redu
     try:
         if number is not None:
             return cpu_operator.run(logits, target, number, ignore_index, reduction)
-        if not loss.inner:
-            return None
-        from .compiled_wrappers import wrapped
-
-        return wrapped(loss, logits, target, ignore_index, reduction)
+        way = _wrappers().get(type(loss))
+        return None if way is None else way(loss, logits, target, ignore_index, reduction)
     except (ValueError, IndexError):
         return None
 
@@ -49,6 +47,13 @@ def compiled_rows(loss: Loss, rows: Rows) -> Tensor | None:
         return None
     target = rows.target if rows.keep is None else torch.where(rows.keep, rows.target, IGNORED)
     return compiled(loss, rows.logits, target, IGNORED, "none")
+
+
+@functools.cache
+def _wrappers() -> dict[type[Loss], Callable[[Any, Tensor, Tensor, int, str], Tensor | None]]:
+    from .compiled_wrappers import WRAPPERS
+
+    return WRAPPERS
 
 
 def number_of(loss: Loss, classes: int) -> int | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from torch import Tensor
 
 from ..kernels import cpu_operator
@@ -13,20 +16,22 @@ from .margin_loss import MarginLoss
 from .peer import Peer
 
 
-def wrapped(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
-    """The loss without weights; None if it is none of these. ValueError if something is wrong."""
-    if type(loss) is Peer:
-        return _peer(loss, logits, target, ignore_index, reduction)
-    if type(loss) is CR and type(loss.base) is CE:
-        prior = None if loss.prior is None else loss.prior.float().contiguous()
-        return cpu_operator.run_blind(logits, target, prior, loss.beta, ignore_index, reduction)
-    return None
-
-
-def _peer(loss: Peer, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
-    step = loss.step
-    number = number_of(loss.base, logits.shape[1]) if isinstance(loss.base, MarginLoss) else None
-    if number is None or not step.is_cpu:
+def peer(loss: Peer, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
+    """The loss without weights; None if its base is no program, ValueError if something is wrong."""
+    base, step = loss._modules["base"], loss._buffers["step"]
+    number = number_of(base, logits.shape[1]) if isinstance(base, MarginLoss) else None
+    if number is None or step is None or not step.is_cpu:
         return None
     peering = cpu_operator.Peering(loss.alpha, loss.seed, step, loss.training)
     return cpu_operator.run_peer(logits, target, number, peering, ignore_index, reduction)
+
+
+def blind(loss: CR, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
+    """The same; None unless it is around cross entropy."""
+    if type(loss.base) is not CE:
+        return None
+    prior = None if loss.prior is None else loss.prior.float().contiguous()
+    return cpu_operator.run_blind(logits, target, prior, loss.beta, ignore_index, reduction)
+
+
+WRAPPERS: dict[type[Loss], Callable[[Any, Tensor, Tensor, int, str], Tensor | None]] = {Peer: peer, CR: blind}

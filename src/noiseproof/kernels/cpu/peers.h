@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
+#include <numeric>
 #include <vector>
 
 #include "labels.h"
@@ -24,22 +24,40 @@ inline uint64_t mixed(uint64_t number) {
   return number ^ (number >> 31);
 }
 
+// Numbers of which few are sorted by counting the smaller ones: no branch to guess wrong.
+constexpr size_t FEW = 256;
+
+inline std::vector<int64_t> argsort(const std::vector<int64_t>& keys) {
+  std::vector<int64_t> order(keys.size());
+  if (keys.size() > FEW) {
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return keys[i] < keys[j]; });
+    return order;
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    int64_t smaller = 0;
+    for (size_t j = 0; j < i; ++j) smaller += keys[j] <= keys[i];
+    for (size_t j = i + 1; j < keys.size(); ++j) smaller += keys[j] < keys[i];
+    order[smaller] = static_cast<int64_t>(i);
+  }
+  return order;
+}
+
 // The rows that count, ordered by their random numbers of this stream.
 inline std::vector<int64_t> shuffled(const std::vector<int64_t>& kept, int64_t seed, int64_t step, uint64_t stream) {
   const uint64_t start = mixed(static_cast<uint64_t>(seed) * 6364136223846793005u + stream);
   const uint64_t shift = static_cast<uint64_t>(step) * static_cast<uint64_t>(-4417276706812531889) + start;
-  std::vector<std::pair<int64_t, int64_t>> keys;
-  keys.reserve(kept.size());
-  for (const int64_t i : kept)
-    keys.emplace_back(mixed(static_cast<uint64_t>(i) * static_cast<uint64_t>(-7046029254386353131) + shift), i);
-  std::sort(keys.begin(), keys.end());
-  std::vector<int64_t> found(keys.size());
-  std::transform(keys.begin(), keys.end(), found.begin(), [](const auto& key) { return key.second; });
+  std::vector<int64_t> keys(kept.size());
+  for (size_t k = 0; k < kept.size(); ++k)
+    keys[k] = mixed(static_cast<uint64_t>(kept[k]) * static_cast<uint64_t>(-7046029254386353131) + shift);
+  std::vector<int64_t> found = argsort(keys);
+  for (int64_t& place : found) place = kept[place];
   return found;
 }
 
 inline Peers peers_of(const Labels& labels, int64_t rows, double alpha, int64_t seed, int64_t step) {
   std::vector<int64_t> kept;
+  kept.reserve(rows);
   for (int64_t i = 0; i < rows; ++i)
     if (labels.kept(i)) kept.push_back(i);
   const auto first = shuffled(kept, seed, step, 1), second = shuffled(kept, seed, step, 2);
