@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, help="Runs at the same time; by default one per core, or 1 on a GPU."),
+    typer.Option(min=1, help="Runs at the same time; by default one per core, on a GPU up to 8."),
 ]
 
 
