@@ -8,23 +8,26 @@ namespace noiseproof {
 // Numbers per row. Of the classes that are neither label: the largest logit and the sum of exp(z - peak).
 struct PairLanes {
   Register peak, mass;
-  std::array<Register, 2> own, per_e, at_other, value, slope;
+  std::array<Register, 2> own, other; // the labels' logits; other: -inf where both labels are the same
+  std::array<Register, 2> margin, per_e, at_other, slope;
   // With those two the softmax over all but the label is per_e * e, and at_other at the other label.
 
   PairLanes() {
     std::fill_n(peak, BLOCK, 0.0);
     std::fill_n(mass, BLOCK, 1.0);
     for (auto& side : own) std::fill_n(side, BLOCK, 0.0);
+    for (auto& side : other) std::fill_n(side, BLOCK, -INFINITE);
   }
 
   // Margins of one side; no term of the sum over the others is ever subtracted.
-  void margins(int64_t side, int64_t n, const bool* same, double* found) {
+  template <int64_t SIDE>
+  void complete(int64_t n) {
     for (int64_t k = 0; k < n; ++k) {
-      const double other = same[k] ? -INFINITE : own[1 - side][k], high = std::max(peak[k], other);
-      const double part = exp(peak[k] - high), extra = exp(other - high), total = mass[k] * part + extra;
-      found[k] = own[side][k] - high - log(total);
-      per_e[side][k] = part / total;
-      at_other[side][k] = extra / total;
+      const double beside = other[SIDE][k], high = peak[k] > beside ? peak[k] : beside;
+      const double part = exp(peak[k] - high), extra = exp(beside - high), total = mass[k] * part + extra;
+      margin[SIDE][k] = own[SIDE][k] - high - log(total);
+      per_e[SIDE][k] = part / total;
+      at_other[SIDE][k] = extra / total;
     }
   }
 };
@@ -42,16 +45,18 @@ struct PairBlock {
   float* z(int64_t lane) const { return &space.z[lane * padded(logits.classes)]; }
   int64_t second(int64_t i) const { return beside.peers->second[i]; }
 
-  void read_rows(PairLanes& lanes, bool* same) const {
+  void read_rows(PairLanes& lanes) const {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t lane = i - begin, label = labels.target[i];
-      same[lane] = !labels.kept(i) || label == second(i);
       if (!labels.kept(i)) continue;
       const float peak = load(logits, i, {label, second(i)}, z(lane));
       lanes.peak[lane] = peak;
       lanes.mass[lane] = loss.sums(z(lane), padded(logits.classes), peak == LOWEST ? 0 : peak, 0, nullptr).mass;
       lanes.own[0][lane] = logits.at(i, label);
       lanes.own[1][lane] = logits.at(i, second(i));
+      if (label == second(i)) continue;
+      lanes.other[0][lane] = lanes.own[1][lane];
+      lanes.other[1][lane] = lanes.own[0][lane];
     }
   }
 
@@ -84,15 +89,14 @@ struct PairBlock {
 
   bool run_all() const {
     PairLanes lanes;
-    std::array<bool, BLOCK> same;
-    same.fill(true);
-    read_rows(lanes, same.data());
+    read_rows(lanes);
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
+    lanes.complete<0>(n);
+    lanes.complete<1>(n);
     double finite = 0;
     for (int64_t side = 0; side < 2; ++side) {
-      double* margin = space.registers[0];
-      lanes.margins(side, n, same.data(), margin);
-      for (int64_t k = 0; k < n; ++k) finite += margin[k] * 0.0;
+      std::copy_n(lanes.margin[side], n, space.registers[0]);
+      for (int64_t k = 0; k < n; ++k) finite += lanes.margin[side][k] * 0.0;
       run(loss.program, n, space.registers.get());
       write_values(side, space.registers[loss.program.outputs[0]], space.partial(loss, 0), lanes);
     }
