@@ -86,10 +86,13 @@ def orphans(folder, _):
     """A process takes the lock, forks a worker that goes on living, and is killed: is the folder free?"""
     said = os.pipe()
 
+    def live():
+        os.write(said[1], str(os.getpid()).encode())
+        time.sleep(60)
+
     def work():
         with RunLock(folder):
-            worker = forked(lambda: time.sleep(60))
-            os.write(said[1], str(worker).encode())
+            forked(live)
             time.sleep(60)
 
     writer = forked(work)
