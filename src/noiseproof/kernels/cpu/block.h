@@ -90,6 +90,7 @@ struct Block {
       lanes.own_low[lane] = logits.at(i, labels.target[i]) - peak;
       std::tie(lanes.tail[lane], lanes.top[lane]) =
           focal_start(z(lane), shifted(lane), padded(logits.classes), peak);
+      z(lane)[lanes.top[lane]] = z(lane)[labels.target[i]] = LOWEST; // they are counted to more digits
     }
     lanes.complete((end - begin + LANES - 1) / LANES * LANES, loss.focus.gamma);
   }
@@ -102,7 +103,7 @@ struct Block {
       return 0;
     }
     const auto function = loss.focus.is_polynomial() ? focal_sums<true> : focal_sums<false>;
-    const FocalSums sums = function(z(lane), shifted(lane), n, label, loss.focus, lanes, lane);
+    const FocalSums sums = function(z(lane), shifted(lane), n, loss.focus, lanes, lane);
     return focal_finish(
         z(lane), shifted(lane), logits.classes, label, lanes, lane, sums, results.scale_of(i), out);
   }

@@ -96,20 +96,19 @@ struct FocalSums {
   double values = 0, ratios = 0;
 };
 
-// z becomes the ratio of every class, 0 for the likeliest, the label and masked ones; sums over the others.
+// z becomes the ratio of every class, 0 for those that are -inf; sums over the others.
 template <bool POLYNOMIAL>
 inline FocalSums focal_sums(
-    float* z, const float* e, int64_t n, int64_t label, const Focus& focus, const FocalLanes& lanes, int64_t lane) {
+    float* z, const float* e, int64_t n, const Focus& focus, const FocalLanes& lanes, int64_t lane) {
   const auto per_mass = static_cast<float>(1 / (1 + lanes.tail[lane])), gamma = static_cast<float>(focus.gamma);
   const auto level = static_cast<float>(lanes.log_mass[lane]), peak = lanes.peak[lane];
-  const auto top = static_cast<int32_t>(lanes.top[lane]), own = static_cast<int32_t>(label);
   FocalSums found;
   for (int64_t begin = 0; begin < n; begin += CHUNK) {
     Vector values{}, ratios{};
     for (int64_t j = begin, end = std::min(n, begin + CHUNK); j < end; j += WIDTH) {
       const Vector here = read(z + j), p = read(e + j) * per_mass, slope = focus.slope<POLYNOMIAL>(p);
       const Vector cost = level - (here - peak), high = (1.0f - p) * slope;
-      const Whole counts = (here != LOWEST) & (positions(j) != top) & (positions(j) != own);
+      const Whole counts = here != LOWEST;
       const Vector ratio = counts ? high + gamma * p * cost * slope : all(0.0f);
       values += counts ? high * cost : all(0.0f);
       ratios += ratio;

@@ -49,7 +49,7 @@ struct PairBlock {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t lane = i - begin, label = labels.target[i];
       if (!labels.kept(i)) continue;
-      const float peak = load(logits, i, {label, second(i)}, z(lane));
+      const float peak = load<true>(logits, i, {label, second(i)}, z(lane));
       lanes.peak[lane] = peak;
       lanes.mass[lane] = loss.sums(z(lane), padded(logits.classes), peak == LOWEST ? 0 : peak, 0, nullptr).mass;
       lanes.own[0][lane] = logits.at(i, label);

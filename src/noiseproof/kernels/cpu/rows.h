@@ -53,14 +53,15 @@ struct Hidden {
 };
 
 // The row into scratch memory, -inf where it is hidden and in the padding; the largest of it.
-template <class Number>
+template <bool TWO = false, class Number>
 inline float load(const Logits<Number>& logits, int64_t i, Hidden hidden, float* z) {
   const float* row = as_floats(logits, i, z);
   const int64_t whole = logits.classes / WIDTH * WIDTH;
   const auto label = static_cast<int32_t>(hidden.label), second = static_cast<int32_t>(hidden.second);
   Vector largest = all(LOWEST);
   const auto take = [&](int64_t j, Vector here) {
-    here = (positions(j) == label) | (positions(j) == second) ? all(LOWEST) : here;
+    here = positions(j) == label ? all(LOWEST) : here;
+    if constexpr (TWO) here = positions(j) == second ? all(LOWEST) : here;
     write(z + j, here);
     largest = here > largest ? here : largest;
   };
@@ -134,7 +135,7 @@ inline SumsFunction sums_function(const Wanted& wanted) {
   return all_of_them[wanted.sums + 2 * wanted.squares + 4 * wanted.products];
 }
 
-// Sixteen results at a time, ``formula(j)``, rounded to the numbers of ``out``.
+// A vector of results at a time, ``formula(j)``, rounded to the numbers of ``out``.
 template <class Number, class Formula>
 inline void fill(Number* out, int64_t classes, Formula formula) {
   const auto put = [=](int64_t j, int64_t count) {

@@ -1,4 +1,4 @@
-// Sixteen numbers at a time: types, reading, writing, adding up.
+// As many numbers at a time as a register of the processor holds: types, reading, writing, adding up.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,16 @@ constexpr float LOWEST = -std::numeric_limits<float>::infinity();
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 constexpr double NOT_A_NUMBER = std::numeric_limits<double>::quiet_NaN();
 
-// Sixteen floats; the compiler splits them where registers are shorter.
+// Compilers split longer vectors, but not well.
+#if defined(__AVX512F__)
 constexpr int64_t WIDTH = 16;
-typedef float Vector __attribute__((vector_size(64)));
-typedef int32_t Whole __attribute__((vector_size(64)));
+#elif defined(__AVX2__)
+constexpr int64_t WIDTH = 8;
+#else
+constexpr int64_t WIDTH = 4;
+#endif
+typedef float Vector __attribute__((vector_size(4 * WIDTH)));
+typedef int32_t Whole __attribute__((vector_size(4 * WIDTH)));
 
 inline Vector all(float number) { return Vector{} + number; }
 
@@ -40,7 +46,7 @@ inline Vector read(const float* place) {
 
 inline void write(float* place, Vector numbers) { std::memcpy(place, &numbers, sizeof numbers); }
 
-// The first ``count`` of sixteen floats, and -inf; nothing beyond them is touched.
+// A vector of which only the first ``count`` numbers are there, -inf beyond; nothing else is touched.
 inline Vector read_first(const float* place, int64_t count) {
 #ifdef __AVX512F__
   return _mm512_mask_loadu_ps(all(LOWEST), static_cast<__mmask16>((1u << count) - 1), place);
@@ -60,33 +66,33 @@ inline void write_first(float* place, int64_t count, Vector numbers) {
 #endif
 }
 
-// Positions of the sixteen numbers from ``first`` on.
+// Positions of the numbers from ``first`` on.
 inline Whole positions(int64_t first) {
-  return Whole{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} + static_cast<int32_t>(first);
+  static constexpr int32_t COUNT[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  Whole found;
+  std::memcpy(&found, COUNT, sizeof found);
+  return found + static_cast<int32_t>(first);
 }
 
-typedef float Half __attribute__((vector_size(32)));
-typedef float Quarter __attribute__((vector_size(16)));
-
-template <class Small, class Large, class Combine>
-inline Small folded(Large numbers, Combine combine) {
-  Small halves[2];
-  std::memcpy(halves, &numbers, sizeof numbers);
-  return combine(halves[0], halves[1]);
-}
-
-template <class Combine>
-inline float reduced(Vector numbers, Combine combine) {
-  const Quarter four = folded<Quarter>(folded<Half>(numbers, combine), combine);
-  return combine(combine(four[0], four[1]), combine(four[2], four[3]));
+// One number of N, half by half.
+template <int64_t N, class Numbers, class Combine>
+inline float reduced(Numbers numbers, Combine combine) {
+  if constexpr (N == 4) {
+    return combine(combine(numbers[0], numbers[1]), combine(numbers[2], numbers[3]));
+  } else {
+    typedef float Half __attribute__((vector_size(2 * N)));
+    Half halves[2];
+    std::memcpy(halves, &numbers, sizeof numbers);
+    return reduced<N / 2>(combine(halves[0], halves[1]), combine);
+  }
 }
 
 inline float sum(Vector numbers) {
-  return reduced(numbers, [](auto a, auto b) { return a + b; });
+  return reduced<WIDTH>(numbers, [](auto a, auto b) { return a + b; });
 }
 
 inline float maximum(Vector numbers) {
-  return reduced(numbers, [](auto a, auto b) { return a > b ? a : b; });
+  return reduced<WIDTH>(numbers, [](auto a, auto b) { return a > b ? a : b; });
 }
 
 inline int32_t largest(Whole numbers) {
