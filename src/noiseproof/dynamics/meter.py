@@ -38,29 +38,22 @@ class EmphasisMeter:
 
     def __init__(self, index: Tensor, noisy: Tensor | None = None) -> None:
         self.rows = Rows(index)
-        self.noisy = None if noisy is None else noisy.to(index.device)
+        wrong = torch.full((len(index),), torch.nan) if noisy is None else noisy.double()
+        groups = torch.stack([torch.ones(len(index)), 1 - wrong, wrong], 1)
+        self.groups = groups.to(index.device, torch.float64)
         self.total = torch.zeros(len(TOTALS), dtype=torch.float64, device=index.device)
         self.epoch = torch.zeros(len(EPOCH), dtype=torch.float64, device=index.device)
 
     def add(self, index: Tensor, *, emphasis: Tensor, loss: Tensor, lr: float | Tensor) -> None:
         """One step: the emphasis (B,) of its samples, the mean loss, the learning rate."""
         pull = 2 * emphasis.detach().double()
-        count = torch.full_like(pull[:1], len(pull)).sum()
-        if self.noisy is None:
-            noisy = torch.full_like(pull, torch.nan)
-        else:
-            noisy = self.noisy[self.rows.of(index)].double()
-        sums = [
-            pull.sum(),
-            count,
-            (pull * (1 - noisy)).sum(),
-            (1 - noisy).sum(),
-            (pull * noisy).sum(),
-            noisy.sum(),
-        ]
-        self.total += lr * torch.stack(sums)
-        spread = pull.var(correction=0)
-        self.epoch += torch.stack([loss.detach().double() * count, count, spread, torch.ones_like(count)])
+        groups = self.groups[self.rows.of(index)]
+        both = torch.stack([pull, torch.ones_like(pull)], 1)
+        self.total.view(-1, 2).add_(lr * (groups.T @ both))
+        self.epoch[0] += len(pull) * loss.detach()
+        self.epoch[1] += len(pull)
+        self.epoch[2] += pull.var(correction=0)
+        self.epoch[3] += 1
 
     def read(self) -> dict[str, float | None]:
         """The numbers so far; None where there is nothing to divide by."""

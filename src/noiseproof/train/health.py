@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ..data import Batch
 from .order import epoch_order
-from .session import Session
+from .session import NEVER, Session
 
 SHOWN = 8
 
@@ -16,23 +16,29 @@ class NonFiniteError(ArithmeticError):
     """The network or the loss returned NaN or infinity."""
 
 
-def note_health(session: Session, values: Tensor, batch: Batch, number: int | Tensor, what: str) -> None:
-    """On the CPU raise at once; on a GPU keep the number of the first bad batch there, without waiting."""
-    finite = values.detach().isfinite().all()
-    if session.device.type == "cpu" and isinstance(number, int):
-        if not bool(finite):
-            rows = values.detach().isfinite().reshape(len(values), -1).all(1) if values.dim() else None
-            index = batch.index if rows is None else batch.index[~rows]
-            raise _error(session, what, session.epoch, number, index)
+def check_now(session: Session, values: Tensor, batch: Batch, number: int, what: str) -> None:
+    """On a CPU, where looking is free, raise at once."""
+    if session.device.type != "cpu" or bool(values.detach().isfinite().all()):
         return
-    is_first = ~finite & (session.first_bad < 0)
-    session.first_bad.copy_(torch.where(is_first, number, session.first_bad))
+    rows = values.detach().isfinite().reshape(len(values), -1).all(1) if values.dim() else None
+    index = batch.index if rows is None else batch.index[~rows]
+    raise _error(session, what, session.epoch, number, index)
+
+
+def note_health(session: Session, logits: Tensor, loss: Tensor, number: int | Tensor) -> None:
+    """Keep the number of the first bad batch on the device, without waiting for it, in few kernels.
+
+    A sum is finite where all its terms are, or they are so large that training is lost as well.
+    """
+    total = logits.detach().sum() + loss.detach()
+    bad = torch.where(total - total == 0, NEVER, number)
+    torch.minimum(session.first_bad, bad, out=session.first_bad)
 
 
 def check_health(session: Session) -> None:
     """Read the flag of the device: once per epoch, and before anything is saved."""
     place = int(session.first_bad)
-    if place >= 0:
+    if place < NEVER:
         order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)
         start, stop = session.bounds[place]
         raise _error(session, "logits or loss", session.epoch, place, session.train.index[order[start:stop]])

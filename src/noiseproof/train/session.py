@@ -24,6 +24,8 @@ from .schedule import Moment, get_schedule
 from .task import Task
 from .views import Views
 
+NEVER = 1 << 62
+"""Number of a batch that does not come."""
 Forward = Callable[[Tensor], Any]
 """The network as a function: logits, or logits and features where the method needs those."""
 
@@ -57,7 +59,7 @@ class Session:
         emphasis = () if self.method.emphasis_follows_margin else ("emphasis",)
         self.recorder = Recorder(index, (*emphasis, *self.method.columns))
         self.meter = EmphasisMeter(index, None if clean is None else task.train.label != clean)
-        self.first_bad = torch.full((), -1, dtype=torch.int64, device=device)
+        self.first_bad = torch.full((), NEVER, dtype=torch.int64, device=device)
         self.schedule = get_schedule(config.schedule)
         self.epoch, self.batch, self.step = 1, 0, 0
         self.best: dict[str, Any] | None = None

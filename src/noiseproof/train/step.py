@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from ..data import Batch
-from .health import note_health
+from .health import check_now, note_health
 from .session import Session
 
 
@@ -19,9 +19,12 @@ def train_step(
     """
     outputs = session.outputs(views)
     outputs.logits.retain_grad()
-    note_health(session, outputs.logits, batch, number, "logits")
+    if isinstance(number, int):
+        check_now(session, outputs.logits, batch, number, "logits")
     loss = session.method.loss((outputs,), batch, session.epoch)
-    note_health(session, loss, batch, number, "loss")
+    if isinstance(number, int):
+        check_now(session, loss, batch, number, "loss")
+    note_health(session, outputs.logits, loss, number)
     session.optimizer.zero_grad(set_to_none=True)
     loss.backward()  # type: ignore[no-untyped-call]
     if session.config.clip is not None:
