@@ -43,7 +43,12 @@ INLINE Vector logarithm(Vector x) {
   return exponent * 0.693147181f + (series * t * s + 2.0f * s);
 }
 
-INLINE double exp(double x) {
+// x as a power of two, ``scale``, and a rest of at most log(2) / 2 for which ``series`` is (exp(rest) - 1) / rest.
+struct Exponent {
+  double scale, rest, series;
+};
+
+INLINE Exponent exponent_of(double x) {
   constexpr double ROUNDER = 6755399441055744.0; // 1.5 * 2^52
   const double bounded = x < -708.0 ? -708.0 : (x > 709.0 ? 709.0 : x);
   const double shifted = bounded * 1.4426950408889634 + ROUNDER;
@@ -60,19 +65,30 @@ INLINE double exp(double x) {
   series = series * rest + 1.0 / 6;
   series = series * rest + 0.5;
   series = series * rest + 1.0;
-  series = series * rest + 1.0;
   const auto exponent = same_bits<int64_t>(shifted) - same_bits<int64_t>(ROUNDER) + 1023;
-  const double found = series * same_bits<double>(exponent << 52);
-  return x < -708.0 ? 0.0 : (x > 709.0 ? INFINITE : found);
+  return {same_bits<double>(exponent << 52), rest, series};
 }
 
-INLINE double log(double x) {
+INLINE double exp(double x) {
+  const auto [scale, rest, series] = exponent_of(x);
+  return x < -708.0 ? 0.0 : (x > 709.0 ? INFINITE : (series * rest + 1.0) * scale);
+}
+
+INLINE double expm1(double x) {
+  const auto [scale, rest, series] = exponent_of(x);
+  return x < -708.0 ? -1.0 : (x > 709.0 ? INFINITE : series * rest * scale + (scale - 1.0));
+}
+
+// log(x + missing), where ``missing`` is what x lost by rounding.
+INLINE double log_of_sum(double x, double missing) {
   constexpr int64_t CENTRE = 0x3fe6a09e667f3bcd; // sqrt(1/2)
   constexpr int64_t WHOLE = 0x4330000000000000; // 2^52, whose last bits count
   const auto bits = same_bits<int64_t>(x) - CENTRE + (int64_t{1023} << 52);
   const double exponent = same_bits<double>((bits >> 52) | WHOLE) - 4503599627370496.0 - 1023.0;
   const double mantissa = same_bits<double>((bits & 0xfffffffffffff) + CENTRE);
-  const double s = (mantissa - 1.0) / (mantissa + 1.0), t = s * s;
+  const double per_scale = same_bits<double>((2046 - (bits >> 52)) << 52);
+  const double above = (mantissa - 1.0) + missing * per_scale;
+  const double s = above / (above + 2.0), t = s * s;
   double series = 2.0 / 17;
   series = series * t + 2.0 / 15;
   series = series * t + 2.0 / 13;
@@ -86,16 +102,11 @@ INLINE double log(double x) {
   return x > 0.0 ? (x < 2.3e-308 ? -708.0 : usual) : (x == 0.0 ? -INFINITE : NOT_A_NUMBER);
 }
 
+INLINE double log(double x) { return log_of_sum(x, 0.0); }
+
 INLINE double log1p(double x) {
   const double up = 1.0 + x;
-  return up == 1.0 ? x : log(up) * (x / (up - 1.0));
-}
-
-INLINE double expm1(double x) {
-  const double high = exp(x), less = high - 1.0;
-  const bool exact = less == -1.0 || high > 1e30;
-  const double found = less * (x / log(high));
-  return high == 1.0 ? x : (exact ? less : found);
+  return log_of_sum(up, x < INFINITE ? x - (up - 1.0) : 0.0);
 }
 
 INLINE double sigmoid(double x) {
