@@ -7,7 +7,7 @@ beyond the logits over the size of the logits. Small shapes are replays of a CUD
 loss adds to a step that copies a ready gradient. Writes benchmarks/kernels_<device>.json and .md; shapes
 measured before stay in them.
 
-    python benchmarks/kernels.py [--rounds 20] [--shapes 8192x32000:bfloat16,128x10:graph] [--losses ce,mae]
+    python benchmarks/kernels.py [--rounds 20] [--shapes 8192x32000:bfloat16,128x10:graph] [--losses "ce;nfl"]
 """
 
 import argparse
@@ -29,23 +29,29 @@ SHAPES = (
     "4096x1000:bfloat16,4096x1000:float32,128x10:graph,128x100:graph"
 )
 INNER = {"scale": "mae", "shift": "mae", "unit_max": "gce", "cr": "ce", "peer": "ce"}
+MORE = [
+    *("10*nce + 0.1*agce(a=1.8, q=3)", 'gr(normalize="batch")', 'imae(normalize="batch")'),
+    *("cr(mae)", "cr(gce)", "peer(mae)", "10*nce + nfl"),
+]
 EAGER = "F.cross_entropy"
 Step = Callable[[], Tensor]
 Entry = dict[str, Any]
 
 
 def specs() -> list[str]:
-    """Every loss of the registry that takes class targets, and the usual sum."""
+    """Every loss of the registry that takes class targets, some in more than one form, and sums."""
     names = [name for name in losses.LOSSES if name not in ("binary", "ls")]
-    return [f"{n}({INNER[n]})" if n in INNER else n for n in names] + ["10*nce + 0.1*agce(a=1.8, q=3)"]
+    return [f"{n}({INNER[n]})" if n in INNER else n for n in names] + MORE
 
 
 def step_of(loss: Callable[..., Tensor], logits: Tensor, target: Tensor) -> Step:
+    """The value leaves its graph: a graph kept alive would tie later steps to the stream of this one."""
+
     def step() -> Tensor:
         logits.grad = None
         value = loss(logits, target)
         value.backward()
-        return value
+        return value.detach()
 
     return step
 

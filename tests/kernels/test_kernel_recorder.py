@@ -7,6 +7,7 @@ import torch
 
 from noiseproof import losses
 from noiseproof.kernels import record_classes
+from noiseproof.kernels.class_program import needs_series
 from noiseproof.kernels.recorder import WIDTH, Operation, Recorded, Tape, UnrecordableError
 from noiseproof.kernels.replay import replay
 
@@ -105,3 +106,8 @@ def test_class_programs_refuse_tables_and_batches():
     for spec in ("gr", 'gr(g="identity", normalize="batch")'):
         loss = losses.get(spec)
         assert record_classes(lambda m, loss=loss: loss.evaluate(m, mass=1.0)) is None
+
+
+@pytest.mark.parametrize(("spec", "needed"), [("ce", False), ("mae", False), ("gce", False), ("focal", True)])
+def test_only_ratios_that_need_1_minus_p_ask_for_series(spec, needed):
+    assert needs_series(record_classes(losses.get(spec).evaluate)) is needed

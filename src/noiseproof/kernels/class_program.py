@@ -11,7 +11,8 @@ from enum import IntEnum
 from typing import Any
 
 from .fused import is_worth_a_kernel
-from .recorder import Operation, Program, Recorded, Tape
+from .recorder import WIDTH, Operation, Program, Recorded, Tape
+from .replay import OPERANDS
 
 Evaluate = Callable[[Any], tuple[Any, Any]]
 """The margin to value and emphasis."""
@@ -87,3 +88,17 @@ def record_classes(evaluate: Evaluate) -> Program | None:
     except Exception:
         return None
     return program if not tape.tables and is_worth_a_kernel(program) else None
+
+
+def needs_series(program: Program) -> bool:
+    """True if the ratio divides by 1 - p, raises it, or asks for its logarithm: cheap for small p alone."""
+    wanted, places = {program.outputs[1]}, range(0, len(program.code), WIDTH)
+    for start in reversed(places):
+        operation, *operands = program.code[start : start + WIDTH]
+        if len(Known) + start // WIDTH not in wanted or operation == Operation.CONSTANT:
+            continue
+        read = [int(register) for register in operands[: OPERANDS.get(Operation(int(operation)), 1)]]
+        if operation in (Operation.DIVIDE, Operation.POWER) and Known.REST in read:
+            return True
+        wanted.update(read)
+    return bool(wanted & {Known.LOG_REST, Known.MARGIN})

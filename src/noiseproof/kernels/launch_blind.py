@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .class_program import needs_series
 from .launch import BYTES_PER_LOAD, Batch, Tile, _ignored, _steps, statistics, tile_of
 from .recorder import Program
 from .start import start
@@ -87,6 +88,7 @@ def blind_gradient(
             batch.keep is not None,
             prior is not None,
             logits.stride(1) == 1,
+            needs_series(program),
             *program,
             tile.rows,
             tile.block,

@@ -8,7 +8,7 @@ more than three quarters of the row, the sure one, is left out of the sums and a
 import triton
 import triton.language as tl
 
-from .triton_classes import QUIET, SMALL_P, exact_terms, terms_of_classes
+from .triton_classes import LOG_SMALL, QUIET, exact_terms, terms_of_classes
 from .triton_program import exp, fast_exp, logsigmoid, sigmoid
 from .triton_rows import rows_of_program
 from .triton_statistics import LOWEST, block_of, columns_of
@@ -66,11 +66,11 @@ def blind_kernel(
     whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
     for start in range(0, whole, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
-        share = share_of(prior, start, classes, HAS_PRIOR, LANES, WIDTH)
+        share = share_of(prior, start, classes, HAS_PRIOR, True, LANES, WIDTH)
         sums = take(sums, z, share, top, log_top, cut, CODE, RESULTS)
     for start in range(whole, stop, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
-        share = share_of(prior, start, classes, HAS_PRIOR, LANES, WIDTH)
+        share = share_of(prior, start, classes, HAS_PRIOR, False, LANES, WIDTH)
         sums = take(sums, z, share, top, log_top, cut, CODE, RESULTS)
     at_label = tl.load(prior + label, mask=in_range, other=0.0) if HAS_PRIOR else margin * 0.0 + 1.0
     results = finish(sums, margin, log_top, own >= peak, at_label, CODE, RESULTS)
@@ -79,33 +79,54 @@ def blind_kernel(
 
 
 @triton.jit
-def share_of(prior, start, classes, HAS_PRIOR: tl.constexpr, LANES: tl.constexpr, WIDTH: tl.constexpr):
+def share_of(
+    prior,
+    start,
+    classes,
+    HAS_PRIOR: tl.constexpr,
+    WHOLE: tl.constexpr,
+    LANES: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
     """How much each class counts, (LANES, WIDTH)."""
     column = columns_of(start, LANES, WIDTH)
-    if HAS_PRIOR:
+    if HAS_PRIOR and WHOLE:
+        return tl.load(prior + column)
+    elif HAS_PRIOR:
         return tl.load(prior + column, mask=column < classes, other=0.0)
     else:
-        return tl.where(column < classes, 1.0, 0.0)
+        return tl.full([LANES, WIDTH], 1.0, tl.float32)
+
+
+@triton.jit
+def highest_or_masked(low, log_top):
+    """The largest log p of a block, infinite if one of its classes is masked."""
+    found = tl.where(tl.min(low, 2) == LOWEST, float("inf"), tl.max(low, 2) + log_top[:, None])
+    return tl.max(tl.max(found, 1), 0)
 
 
 @triton.jit
 def take(sums, z, share, top, log_top, cut, CODE: tl.constexpr, RESULTS: tl.constexpr):
-    """Take one block in: sums of values, of ratios and of p without the sure class, and its share."""
-    is_sure = z == cut[:, None, None]
-    absent = is_sure | (z == LOWEST)
-    log_p = tl.where(absent, -1.0, (z - top[:, None, None]) + log_top[:, None, None])
-    p = tl.where(absent, 0.0, fast_exp(log_p))
-    weight = tl.where(absent, 0.0, share[None, :, :])
-    if tl.max(tl.max(tl.max(p, 2), 1), 0) < SMALL_P:
+    """Take one block in: sums of values, of ratios and of p without the sure class, and its share.
+
+    Most blocks hold unlikely classes alone, none of them masked: few operations are enough for those.
+    """
+    weight = share[None, :, :]
+    low = z - top[:, None, None]
+    log_p = low + log_top[:, None, None]
+    p = fast_exp(log_p)
+    sure_share = sums[3]
+    if highest_or_masked(low, log_top) < LOG_SMALL:
         value, ratio = terms_of_classes(log_p, p, CODE, RESULTS, True)
+        value, ratio = weight * value, weight * ratio
     else:
-        value, ratio = terms_of_classes(log_p, p, CODE, RESULTS, False)
-    return (
-        sums[0] + tl.sum(weight * value, 2),
-        sums[1] + tl.sum(weight * ratio, 2),
-        sums[2] + tl.sum(p, 2),
-        sums[3] + tl.sum(tl.where(is_sure, share[None, :, :], 0.0), 2),
-    )
+        is_sure = z == cut[:, None, None]
+        sure_share += tl.sum(tl.where(is_sure, weight, 0.0), 2)
+        absent = is_sure | (z == LOWEST)
+        p = tl.where(absent, 0.0, p)
+        value, ratio = terms_of_classes(tl.where(absent, -1.0, log_p), p, CODE, RESULTS, False)
+        value, ratio = tl.where(absent, 0.0, weight * value), tl.where(absent, 0.0, weight * ratio)
+    return sums[0] + tl.sum(value, 2), sums[1] + tl.sum(ratio, 2), sums[2] + tl.sum(p, 2), sure_share
 
 
 @triton.jit

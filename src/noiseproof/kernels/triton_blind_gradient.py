@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from .triton_blind import LOG_SURE, levels
-from .triton_classes import QUIET, SMALL_P, terms_of_classes
+from .triton_classes import LOG_SMALL, terms_of_classes
 from .triton_program import exp, fast_exp
 from .triton_rows import columns_from, rows_of_program
 from .triton_statistics import LOWEST
@@ -29,6 +29,7 @@ def blind_gradient_kernel(
     HAS_KEEP: tl.constexpr,
     HAS_PRIOR: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
+    SERIES: tl.constexpr,
     CODE: tl.constexpr,
     RESULTS: tl.constexpr,
     ROWS: tl.constexpr,
@@ -43,24 +44,21 @@ def blind_gradient_kernel(
     by_direction = by_blind * tl.load(found + rows + row, mask=kept, other=0.0) - by_margin
     at_label = by_margin + by_blind * tl.load(found + 2 * rows + row, mask=kept, other=0.0)
     at_sure = by_blind * tl.load(found + 3 * rows + row, mask=kept, other=0.0) - by_margin * per_mass
-    cut = tl.where(log_peak > LOG_SURE, peak, float("inf"))
-    p_peak = exp(log_peak)
     for block in range(BLOCKS):
         start = (tl.program_id(1) * BLOCKS + block) * BLOCK
         column, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
-        here = kept[:, None] & (column < classes)[None, :]
+        inside = tl.arange(0, BLOCK)
+        here = kept[:, None] & (inside < classes - start)[None, :]
         place = (logits + row * row_stride)[:, None] + offset[None, :]
         z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
         share = share_of_columns(prior, column, classes, HAS_PRIOR)
-        low = tl.maximum(z - peak[:, None], QUIET)
-        raised = fast_exp(low)
-        ratio = ratios_of(low, raised, log_peak, p_peak, CODE, RESULTS)
-        gradient = raised * (by_direction * per_mass)[:, None] - by_blind[:, None] * share[None, :] * ratio
-        gradient = tl.where(z == cut[:, None], at_sure[:, None], gradient)
+        by_ratio = by_blind[:, None] * share[None, :]
+        slope = by_direction * per_mass
+        gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
         gradient = tl.where(z == LOWEST, 0.0, gradient)
-        is_label = column[None, :] == label.to(tl.int32)[:, None]
+        is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
         gradient = tl.where(is_label, at_label[:, None], gradient)
-        there = (row < rows)[:, None] & (column < classes)[None, :]
+        there = (row < rows)[:, None] & (inside < classes - start)[None, :]
         place = (out + row * classes)[:, None] + column[None, :]
         tl.store(place, gradient.to(out.dtype.element_ty), mask=there)
 
@@ -71,16 +69,33 @@ def share_of_columns(prior, column, classes, HAS_PRIOR: tl.constexpr):
     if HAS_PRIOR:
         return tl.load(prior + column, mask=column < classes, other=0.0)
     else:
-        return tl.where(column < classes, 1.0, 0.0)
+        return tl.full([column.shape[0]], 1.0, tl.float32)
 
 
 @triton.jit
-def ratios_of(low, raised, log_peak, p_peak, CODE: tl.constexpr, RESULTS: tl.constexpr):
-    """Emphasis over 1 - p of every class; whatever at the label and at a sure class."""
-    log_p = tl.minimum(low + log_peak[:, None], LOG_SURE)
-    p = tl.minimum(raised * p_peak[:, None], 0.75)
-    if tl.max(tl.max(p, 1), 0) < SMALL_P:
-        _, ratio = terms_of_classes(log_p, p, CODE, RESULTS, True)
+def of_block(
+    z,
+    by_ratio,
+    slope,
+    peak,
+    log_peak,
+    at_sure,
+    SERIES: tl.constexpr,
+    CODE: tl.constexpr,
+    RESULTS: tl.constexpr,
+):
+    """The gradient of a block, whatever at the label and at masked classes."""
+    cut = tl.where(log_peak > LOG_SURE, peak, float("inf"))
+    low = z - peak[:, None]
+    raised = fast_exp(low)
+    log_p, p = low + log_peak[:, None], raised * exp(log_peak)[:, None]
+    gradient = raised * slope[:, None]
+    if not SERIES:
+        gradient -= by_ratio * terms_of_classes(log_p, p, CODE, RESULTS, True)[1]
+        gradient = tl.where(z == cut[:, None], at_sure[:, None], gradient)
+    elif tl.max(tl.max(log_p, 1), 0) < LOG_SMALL:
+        gradient -= by_ratio * terms_of_classes(log_p, p, CODE, RESULTS, True)[1]
     else:
-        _, ratio = terms_of_classes(log_p, p, CODE, RESULTS, False)
-    return ratio
+        gradient -= by_ratio * terms_of_classes(log_p, p, CODE, RESULTS, False)[1]
+        gradient = tl.where(z == cut[:, None], at_sure[:, None], gradient)
+    return gradient

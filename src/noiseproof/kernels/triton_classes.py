@@ -28,8 +28,8 @@ from .triton_program import (
 
 WIDTH = tl.constexpr(_WIDTH)
 REST = tl.constexpr(int(Known.REST))
-SMALL_P = tl.constexpr(1 / 128)
-"""Below it powers of 1 - p are three terms of their series."""
+LOG_SMALL = tl.constexpr(-5.545177444479562)
+"""log p below which (1/256) powers of 1 - p are three terms of their series, as exact as float32 adds up."""
 QUIET = tl.constexpr(-1e15)
 """log p of a masked class: no weight times this is 0."""
 
@@ -65,7 +65,7 @@ def fast_function(op: tl.constexpr, x):
 @triton.jit
 def power_of_rest(p, c):
     """(1 - p)^c of a small p."""
-    return 1.0 - c * p * (1.0 - (c - 1.0) * 0.5 * p * (1.0 - (c - 2.0) * (1.0 / 3) * p))
+    return 1.0 - p * (c - (c * (c - 1.0) * 0.5) * p)
 
 
 @triton.jit
@@ -75,7 +75,7 @@ def class_instruction(
     if op == POWER and a == REST and SMALL:
         return power_of_rest(registers[1], registers[b])
     elif op == DIVIDE and b == REST and SMALL:
-        return registers[a] * (1.0 + registers[1] * (1.0 + registers[1] * (1.0 + registers[1])))
+        return registers[a] * (1.0 + registers[1] * (1.0 + registers[1]))
     elif op == POWER:
         base = registers[a]
         return tl.where(base == 0.0, 0.0, fast_exp(registers[b] * tl.log(base)))

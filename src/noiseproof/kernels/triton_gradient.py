@@ -107,15 +107,17 @@ def gradient_kernel(
     per_mass = tl.where(mass == 0.0, 0.0, 1.0 / mass)
     for block in range(BLOCKS):
         start = (tl.program_id(1) * BLOCKS + block) * BLOCK
-        column, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
-        here = kept[:, None] & (column < classes)[None, :]
+        _, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
+        inside = tl.arange(0, BLOCK)
+        here = kept[:, None] & (inside < classes - start)[None, :]
         place = (logits + row * row_stride)[:, None] + offset[None, :]
         z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
         direction = fast_exp(z - peak[:, None]) * per_mass[:, None]
         gradient = row_of_gradient(z, direction, chosen, SLOTS)
-        gradient = tl.where(column[None, :] == label.to(tl.int32)[:, None], chosen[0][:, None], gradient)
+        is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
+        gradient = tl.where(is_label, chosen[0][:, None], gradient)
         _, offset = columns_from(start, out_column_stride, CONTIGUOUS, BLOCK)
-        there = (row < rows)[:, None] & (column < classes)[None, :]
+        there = (row < rows)[:, None] & (inside < classes - start)[None, :]
         place = (out + row * out_row_stride)[:, None] + offset[None, :]
         tl.store(place, tl.where(here, gradient, 0.0).to(out.dtype.element_ty), mask=there)
 

@@ -53,9 +53,9 @@ def pair_gradient_kernel(
     partner,
     keep,
     state,
-    other_state,
+    mate_state,
     partials,
-    other_partials,
+    mate_partials,
     slopes,
     out,
     rows,
@@ -73,21 +73,11 @@ def pair_gradient_kernel(
     """``slopes`` (2, N) are the upstream derivatives of both values; ``out`` is contiguous."""
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
     mate = tl.load(partner + row, mask=kept, other=0)
-    in_range = kept & (label >= 0) & (label < classes) & (mate >= 0) & (mate < classes)
+    there = kept & (label >= 0) & (label < classes) & (mate >= 0) & (mate < classes)
     begin = logits + row * row_stride
-    first = one_label(begin, label, mate, state, partials, slopes, row, in_range, rows, column_stride, SLOTS)
+    first = one_label(begin, label, mate, state, partials, slopes, row, there, rows, column_stride, SLOTS)
     second = one_label(
-        begin,
-        mate,
-        label,
-        other_state,
-        other_partials,
-        slopes + rows,
-        row,
-        in_range,
-        rows,
-        column_stride,
-        SLOTS,
+        begin, mate, label, mate_state, mate_partials, slopes + rows, row, there, rows, column_stride, SLOTS
     )
     lower = tl.minimum(first[5], second[5])
     chosen = together(first, second, lower)
@@ -95,11 +85,14 @@ def pair_gradient_kernel(
     for block in range(BLOCKS):
         start = (tl.program_id(1) * BLOCKS + block) * BLOCK
         column, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
-        here = kept[:, None] & (column < classes)[None, :]
+        inside = tl.arange(0, BLOCK)
+        here = kept[:, None] & (inside < classes - start)[None, :]
         z = tl.load(begin[:, None] + offset[None, :], mask=here, other=LOWEST).to(tl.float32)
         gradient = row_of_gradient(z, fast_exp(z - lower[:, None]), chosen, SLOTS)
-        gradient = tl.where(column[None, :] == label.to(tl.int32)[:, None], at_label[:, None], gradient)
-        gradient = tl.where(column[None, :] == mate.to(tl.int32)[:, None], at_mate[:, None], gradient)
-        there = (row < rows)[:, None] & (column < classes)[None, :]
+        is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
+        gradient = tl.where(is_label, at_label[:, None], gradient)
+        is_mate = inside[None, :] == (mate.to(tl.int32) - start)[:, None]
+        gradient = tl.where(is_mate, at_mate[:, None], gradient)
+        exists = (row < rows)[:, None] & (inside < classes - start)[None, :]
         place = (out + row * classes)[:, None] + column[None, :]
-        tl.store(place, tl.where(here, gradient, 0.0).to(out.dtype.element_ty), mask=there)
+        tl.store(place, tl.where(here, gradient, 0.0).to(out.dtype.element_ty), mask=exists)
