@@ -74,7 +74,8 @@ def test_extreme_levels(spec, level):
     _, slope = step(loss, logits.double(), target)
     found, gradient = step(loss, logits, target)
     assert found.isfinite()
-    assert row_error(gradient, slope) < 1e-5
+    smallest = 1e-6 * float(slope.abs().max()) if "peer(" in spec else 1e-30  # both labels may be the same
+    assert row_error(gradient, slope, smallest) < 1e-5
 
 
 def test_more_than_two_billion_logits():
