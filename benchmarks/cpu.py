@@ -24,6 +24,8 @@ from torch import Tensor
 from noiseproof import losses
 from noiseproof.kernels import cpu_operator, path
 
+AROUND = 'gr(normalize="batch"),imae(normalize="batch"),cr(ce),peer(ce),peer(gce)'
+"""Losses that look at more than a row and its label."""
 SHAPES = "128x10,128x100,4096x1000,1024x32000"
 SECONDS_PER_MEASUREMENT = 0.03
 BASE = "F.cross_entropy"
@@ -85,7 +87,7 @@ def main() -> None:
         parser.error(f"the operator is {cpu_operator.state()}")
     single = torch.get_num_threads() == 1
     clock, name = (time.process_time, "processor") if single else (time.perf_counter, "wall clock")
-    specs = split_specs(options.losses or SPECS)
+    specs = split_specs(options.losses or f"{SPECS},{AROUND}")
     shapes = [tuple(int(n) for n in shape.split("x")) for shape in options.shapes.split(",")]
     found = {f"{n}x{c}": measure((n, c), specs, options.rounds, clock) for n, c in shapes}
     about = {

@@ -33,7 +33,7 @@ inline BlindSums blind_sums(float* z, int64_t n, float peak, float own, const fl
   return found;
 }
 
-struct BlindLanes {
+struct alignas(64) BlindLanes {
   Register above, mass, prior, prior_z, value, p, rest;
 
   BlindLanes() {
@@ -66,7 +66,7 @@ struct BlindBlock {
   Workspace& space;
   int64_t begin, end;
 
-  float* z(int64_t lane) const { return &space.z[lane * padded(logits.classes)]; }
+  float* z(int64_t lane) const { return space.z(lane); }
 
   void read_rows(BlindLanes& lanes, bool* masked) const {
     const int64_t n = padded(logits.classes);
@@ -102,7 +102,7 @@ struct BlindBlock {
 
   bool run_all() const {
     BlindLanes lanes;
-    std::array<bool, BLOCK> masked;
+    std::array<bool, BLOCK> masked{};
     read_rows(lanes, masked.data());
     const double finite = lanes.complete((end - begin + LANES - 1) / LANES * LANES, beside.beta);
     for (int64_t i = begin; i < end; ++i) {

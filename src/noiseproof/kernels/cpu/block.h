@@ -1,8 +1,6 @@
 // A block of rows through statistics, program and gradient.
 #pragma once
 
-#include <tuple>
-
 #include "workspace.h"
 
 namespace noiseproof {
@@ -18,14 +16,12 @@ struct Block {
   Workspace& space;
   int64_t begin, end;
 
-  float* z(int64_t lane) const { return &space.z[lane * padded(logits.classes)]; }
-  float* shifted(int64_t lane) const {
-    return loss.two_arrays() ? &space.shifted[lane * padded(logits.classes)] : nullptr;
-  }
+  float* z(int64_t lane) const { return space.z(lane); }
+  float* shifted(int64_t lane) const { return space.second(lane); }
 
   // Sums and margins; false if a margin is not finite. Ignored rows get margin 0.
   bool read_rows() const {
-    Register* r = space.registers.get();
+    Register* r = space.registers;
     Register above, mass;
     for (int64_t k = 0; k < loss.program.inputs; ++k) std::fill_n(r[k], BLOCK, 0.0);
     std::fill_n(above, BLOCK, 0.0);
@@ -84,38 +80,40 @@ struct Block {
   void read_focal_rows(FocalLanes& lanes) const {
     for (int64_t i = begin; i < end; ++i) {
       if (!labels.kept(i)) continue;
-      const int64_t lane = i - begin;
-      const float peak = load(logits, i, {}, z(lane));
+      const int64_t lane = i - begin, label = labels.target[i];
+      const auto [peak, top] = load_all(logits, i, z(lane));
+      z(lane)[top] = LOWEST; // label and likeliest class are counted to more digits
+      lanes.tail[lane] = focal_start(z(lane), shifted(lane), padded(logits.classes), peak);
+      z(lane)[label] = LOWEST;
       lanes.peak[lane] = peak;
-      lanes.own_low[lane] = logits.at(i, labels.target[i]) - peak;
-      std::tie(lanes.tail[lane], lanes.top[lane]) =
-          focal_start(z(lane), shifted(lane), padded(logits.classes), peak);
-      z(lane)[lanes.top[lane]] = z(lane)[labels.target[i]] = LOWEST; // they are counted to more digits
+      lanes.top[lane] = top;
+      lanes.apart[lane] = label != top;
+      lanes.own_low[lane] = logits.at(i, label) - peak;
     }
     lanes.complete((end - begin + LANES - 1) / LANES * LANES, loss.focus.gamma);
   }
 
-  double run_focal(int64_t i, const FocalLanes& lanes) const {
-    const int64_t lane = i - begin, n = padded(logits.classes), label = labels.target[i];
-    Number* out = results.gradient ? results.gradient + i * logits.classes : nullptr;
-    if (!labels.kept(i)) {
-      if (out) std::fill_n(out, logits.classes, static_cast<Number>(0.0f));
-      return 0;
-    }
-    const auto function = loss.focus.is_polynomial() ? focal_sums<true> : focal_sums<false>;
-    const FocalSums sums = function(z(lane), shifted(lane), n, loss.focus, lanes, lane);
-    return focal_finish(
-        z(lane), shifted(lane), logits.classes, label, lanes, lane, sums, results.scale_of(i), out);
+  void write_focal_gradient(int64_t i, const FocalLanes& lanes) const {
+    Number* out = results.gradient + i * logits.classes;
+    const int64_t lane = i - begin;
+    if (labels.kept(i))
+      focal_gradient(
+          z(lane), shifted(lane), logits.classes, labels.target[i], lanes, lane, results.scale_of(i), out);
+    else
+      std::fill_n(out, logits.classes, static_cast<Number>(0.0f));
   }
 
   bool run_all_focal() const {
     FocalLanes lanes;
-    double finite = 0;
     read_focal_rows(lanes);
+    const auto sums = loss.focus.is_polynomial() ? focal_sums<true> : focal_sums<false>;
+    for (int64_t i = begin; i < end; ++i)
+      if (labels.kept(i))
+        sums(z(i - begin), shifted(i - begin), padded(logits.classes), loss.focus, lanes, i - begin);
+    const double finite = lanes.finish((end - begin + LANES - 1) / LANES * LANES);
     for (int64_t i = begin; i < end; ++i) {
-      const double value = run_focal(i, lanes);
-      if (results.values) results.values[i] = static_cast<float>(value);
-      finite += value * 0.0;
+      if (results.values) results.values[i] = labels.kept(i) ? static_cast<float>(lanes.loss[i - begin]) : 0.0f;
+      if (results.gradient) write_focal_gradient(i, lanes);
     }
     return finite == 0;
   }
@@ -125,7 +123,7 @@ struct Block {
     const bool finite = read_rows();
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
     complete_inputs(loss, n, space);
-    run(loss.program, n, space.registers.get());
+    run(loss.program, n, space.registers);
     if (results.values) write_values();
     if (!results.gradient) return finite;
     chain(loss, n, space);

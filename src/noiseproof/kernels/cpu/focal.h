@@ -49,15 +49,18 @@ struct Focus {
   }
 };
 
-// Numbers per row: the likeliest class, whose 1 - p is what the others, ``tail``, add up to, and the label.
-struct FocalLanes {
+// Numbers per row: the likeliest class, whose 1 - p is what the others, ``tail``, add up to, the label, and sums
+// of values and ratios over the other classes.
+struct alignas(64) FocalLanes {
   Register tail, log_mass, value, ratio, own_low, own_value, own_ratio; // own_low: z - peak of the label
+  Register values, ratios, loss, slope, extra, total; // slope: all a_k / R_k; extra: what the label's a_k has more
+  Register apart; // 1 where the label is not the likeliest class, else 0
   std::array<int64_t, BLOCK> top;
   std::array<float, BLOCK> peak;
 
   FocalLanes() {
     std::fill_n(tail, BLOCK, 1.0);
-    std::fill_n(own_low, BLOCK, 0.0);
+    for (double* each : {own_low, values, ratios, apart}) std::fill_n(each, BLOCK, 0.0);
   }
 
   void complete(int64_t n, double gamma) {
@@ -67,42 +70,51 @@ struct FocalLanes {
       log_mass[k] = log1p(tail[k]);
       value[k] = focus * log_mass[k];
       ratio[k] = focus + gamma * p * value[k] / rest;
-      own_value[k] = own_focus * (log_mass[k] - own_low[k]);
-      own_ratio[k] = own_focus + gamma * own_p * own_value[k] / (1 - own_p);
+      const double cost = own_focus * (log_mass[k] - own_low[k]);
+      const double steep = own_focus + gamma * own_p * cost / (1 - own_p);
+      own_value[k] = apart[k] != 0 ? cost : value[k];
+      own_ratio[k] = apart[k] != 0 ? steep : ratio[k];
     }
+  }
+
+  // 0 times the sum of all losses, which is nan if one of them is not finite.
+  double finish(int64_t n) {
+    double finite = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      const double values_of_all = values[k] + value[k] + apart[k] * own_value[k];
+      const double ratios_of_all = ratios[k] + ratio[k] + apart[k] * own_ratio[k];
+      loss[k] = own_value[k] / values_of_all;
+      slope[k] = -loss[k] / values_of_all;
+      extra[k] = own_ratio[k] / values_of_all;
+      total[k] = slope[k] * ratios_of_all + extra[k];
+      finite += loss[k] * 0.0;
+    }
+    return finite;
   }
 };
 
-// e becomes exp(z - peak) of a loaded row; what they add up to but for the likeliest, and which that is.
-inline std::pair<double, int64_t> focal_start(const float* z, float* e, int64_t n, float peak) {
-  double tail = 0, ties = 0;
-  Whole places = Whole{} - 1;
+// e becomes exp(z - peak); what they add up to.
+inline double focal_start(const float* z, float* e, int64_t n, float peak) {
+  double found = 0;
   for (int64_t begin = 0; begin < n; begin += CHUNK) {
-    Vector chunk{}, equal{};
+    Vector chunk{};
     for (int64_t j = begin, end = std::min(n, begin + CHUNK); j < end; j += WIDTH) {
-      const Vector here = read(z + j), found = raised(here - peak);
-      write(e + j, found);
-      chunk += here == peak ? all(0.0f) : found;
-      equal += here == peak ? all(1.0f) : all(0.0f);
-      places = here == peak ? positions(j) : places;
+      const Vector here = raised(read(z + j) - peak);
+      write(e + j, here);
+      chunk += here;
     }
-    tail += sum(chunk);
-    ties += sum(equal);
+    found += sum(chunk);
   }
-  return {tail + (ties - 1), std::max(largest(places), 0)};
+  return found;
 }
-
-struct FocalSums {
-  double values = 0, ratios = 0;
-};
 
 // z becomes the ratio of every class, 0 for those that are -inf; sums over the others.
 template <bool POLYNOMIAL>
-inline FocalSums focal_sums(
-    float* z, const float* e, int64_t n, const Focus& focus, const FocalLanes& lanes, int64_t lane) {
+inline void focal_sums(
+    float* z, const float* e, int64_t n, const Focus& focus, FocalLanes& lanes, int64_t lane) {
   const auto per_mass = static_cast<float>(1 / (1 + lanes.tail[lane])), gamma = static_cast<float>(focus.gamma);
   const auto level = static_cast<float>(lanes.log_mass[lane]), peak = lanes.peak[lane];
-  FocalSums found;
+  double all_values = 0, all_ratios = 0;
   for (int64_t begin = 0; begin < n; begin += CHUNK) {
     Vector values{}, ratios{};
     for (int64_t j = begin, end = std::min(n, begin + CHUNK); j < end; j += WIDTH) {
@@ -114,34 +126,27 @@ inline FocalSums focal_sums(
       ratios += ratio;
       write(z + j, ratio);
     }
-    found.values += sum(values);
-    found.ratios += sum(ratios);
+    all_values += sum(values);
+    all_ratios += sum(ratios);
   }
-  return found;
+  lanes.values[lane] = all_values;
+  lanes.ratios[lane] = all_ratios;
 }
 
-// The loss of a row; its gradient times ``scale`` goes to ``out`` unless that is null. z holds the ratios.
+// The gradient of a row times ``scale``. z holds the ratios.
 template <class Number>
-inline double focal_finish(
+inline void focal_gradient(
     const float* z, const float* e, int64_t classes, int64_t label, const FocalLanes& lanes, int64_t lane,
-    const FocalSums& sums, double scale, Number* out) {
-  const int64_t top = lanes.top[lane];
-  const double own_value = (label == top ? lanes.value : lanes.own_value)[lane];
-  const double own_ratio = (label == top ? lanes.ratio : lanes.own_ratio)[lane];
-  const double values = sums.values + lanes.value[lane] + (label == top ? 0 : own_value);
-  const double ratios = sums.ratios + lanes.ratio[lane] + (label == top ? 0 : own_ratio);
-  const double found = own_value / values;
-  if (!out) return found;
-  const double others = -found / values, extra = own_ratio / values; // slopes a_k, and what the label has more
-  const double total = others * ratios + extra, mass = 1 + lanes.tail[lane];
-  const auto by_p = static_cast<float>(total * scale / mass), by_ratio = static_cast<float>(others * scale);
+    double scale, Number* out) {
+  const double slope = lanes.slope[lane], total = lanes.total[lane], mass = 1 + lanes.tail[lane];
+  const auto by_p = static_cast<float>(total * scale / mass), by_ratio = static_cast<float>(slope * scale);
   fill(out, classes, [=](int64_t j) { return read(e + j) * by_p - read(z + j) * by_ratio; });
   const auto exact = [&](int64_t j, double p, double ratio) {
-    out[j] = static_cast<Number>(static_cast<float>(scale * (p * total - others * ratio - (j == label ? extra : 0))));
+    const double extra = j == label ? lanes.extra[lane] : 0;
+    out[j] = static_cast<Number>(static_cast<float>(scale * (p * total - slope * ratio - extra)));
   };
-  if (label != top) exact(label, e[label] / mass, own_ratio);
-  exact(top, 1 / mass, lanes.ratio[lane]);
-  return found;
+  exact(label, e[label] / mass, lanes.own_ratio[lane]);
+  exact(lanes.top[lane], 1 / mass, lanes.ratio[lane]);
 }
 
 } // namespace noiseproof

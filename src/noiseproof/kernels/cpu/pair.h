@@ -6,7 +6,7 @@
 namespace noiseproof {
 
 // Numbers per row. Of the classes that are neither label: the largest logit and the sum of exp(z - peak).
-struct PairLanes {
+struct alignas(64) PairLanes {
   Register peak, mass;
   std::array<Register, 2> own, other; // the labels' logits; other: -inf where both labels are the same
   std::array<Register, 2> margin, per_e, at_other, slope;
@@ -42,7 +42,7 @@ struct PairBlock {
   Workspace& space;
   int64_t begin, end;
 
-  float* z(int64_t lane) const { return &space.z[lane * padded(logits.classes)]; }
+  float* z(int64_t lane) const { return space.z(lane); }
   int64_t second(int64_t i) const { return beside.peers->second[i]; }
 
   void read_rows(PairLanes& lanes) const {
@@ -97,7 +97,7 @@ struct PairBlock {
     for (int64_t side = 0; side < 2; ++side) {
       std::copy_n(lanes.margin[side], n, space.registers[0]);
       for (int64_t k = 0; k < n; ++k) finite += lanes.margin[side][k] * 0.0;
-      run(loss.program, n, space.registers.get());
+      run(loss.program, n, space.registers);
       write_values(side, space.registers[loss.program.outputs[0]], space.partial(loss, 0), lanes);
     }
     if (results.gradient)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "functions.h"
 
@@ -52,22 +53,41 @@ struct Hidden {
   int64_t label = -1, second = -1;
 };
 
-// The row into scratch memory, -inf where it is hidden and in the padding; the largest of it.
+// ``take(j, numbers)`` for the row from its beginning, -inf in the padding.
+template <class Number, class Take>
+inline void each_vector(const Logits<Number>& logits, int64_t i, float* space, Take take) {
+  const float* row = as_floats(logits, i, space);
+  const int64_t whole = logits.classes / WIDTH * WIDTH;
+  for (int64_t j = 0; j < whole; j += WIDTH) take(j, read(row + j));
+  if (whole < logits.classes) take(whole, read_first(row + whole, logits.classes - whole));
+}
+
+// The row into scratch memory, -inf where it is hidden; the largest of it.
 template <bool TWO = false, class Number>
 inline float load(const Logits<Number>& logits, int64_t i, Hidden hidden, float* z) {
-  const float* row = as_floats(logits, i, z);
-  const int64_t whole = logits.classes / WIDTH * WIDTH;
   const auto label = static_cast<int32_t>(hidden.label), second = static_cast<int32_t>(hidden.second);
   Vector largest = all(LOWEST);
-  const auto take = [&](int64_t j, Vector here) {
+  each_vector(logits, i, z, [&](int64_t j, Vector here) {
     here = positions(j) == label ? all(LOWEST) : here;
     if constexpr (TWO) here = positions(j) == second ? all(LOWEST) : here;
     write(z + j, here);
     largest = here > largest ? here : largest;
-  };
-  for (int64_t j = 0; j < whole; j += WIDTH) take(j, read(row + j));
-  if (whole < logits.classes) take(whole, read_first(row + whole, logits.classes - whole));
+  });
   return maximum(largest);
+}
+
+// The whole row into scratch memory; the largest of it and where one of these is.
+template <class Number>
+inline std::pair<float, int64_t> load_all(const Logits<Number>& logits, int64_t i, float* z) {
+  Vector most = all(LOWEST);
+  Whole places{};
+  each_vector(logits, i, z, [&](int64_t j, Vector here) {
+    write(z + j, here);
+    places = here > most ? positions(j) : places;
+    most = here > most ? here : most;
+  });
+  const float peak = maximum(most);
+  return {peak, largest(most == peak ? places : Whole{})};
 }
 
 // Sums of one chunk, in float.

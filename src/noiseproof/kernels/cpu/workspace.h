@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <memory>
 
 #include "focal.h"
@@ -44,19 +45,36 @@ struct Beside {
   double beta = 0;
 };
 
-// Memory of one thread, not initialised: rows of a block, the program's registers, and numbers per row.
-struct Workspace {
-  std::unique_ptr<float[]> z, shifted;
-  std::unique_ptr<Register[]> registers;
-  std::array<Sums, BLOCK> sums;
+// Memory that begins with a cache line, not initialised.
+template <class Thing>
+struct Memory {
+  static constexpr size_t LINE = 64;
+  std::unique_ptr<std::byte[]> all;
+  Thing* start;
+
+  explicit Memory(int64_t count)
+      : all(new std::byte[count * sizeof(Thing) + LINE]),
+        start(reinterpret_cast<Thing*>((reinterpret_cast<uintptr_t>(all.get()) + LINE - 1) / LINE * LINE)) {}
+};
+
+// What one thread writes on: rows of a block, the program's registers, and numbers per row.
+struct alignas(64) Workspace {
   Register p, rest, zero;
   std::array<Register, 5> chosen; // Coefficients
+  std::array<Sums, BLOCK> sums;
+  int64_t width, step;
+  Memory<float> numbers; // a row and, for some losses, a second array of its length right behind it
+  Memory<Register> all_registers;
+  Register* registers;
 
-  Workspace(const RowProgram& loss, int64_t numbers)
-      : z(new float[numbers]), shifted(loss.two_arrays() ? new float[numbers] : nullptr),
-        registers(new Register[loss.program.inputs + loss.program.code.size()]) {
+  Workspace(const RowProgram& loss, int64_t rows, int64_t row_width)
+      : width(row_width), step(loss.two_arrays() ? 2 * row_width : row_width), numbers(rows * step),
+        all_registers(loss.program.inputs + loss.program.code.size()), registers(all_registers.start) {
     std::fill_n(zero, BLOCK, 0.0);
   }
+
+  float* z(int64_t lane) { return numbers.start + lane * step; }
+  float* second(int64_t lane) { return step > width ? z(lane) + width : nullptr; }
 
   const double* partial(const RowProgram& loss, int64_t which) const {
     const int64_t slot = loss.slots[which];
@@ -66,7 +84,7 @@ struct Workspace {
 
 // The program's inputs from the sums of n rows.
 inline void complete_inputs(const RowProgram& loss, int64_t n, Workspace& space) {
-  Register* r = space.registers.get();
+  Register* r = space.registers;
   if (loss.margin_alone) return;
   for (int64_t k = 0; k < n; ++k) {
     const double low = exp(-std::fabs(r[0][k])), large = 1 / (1 + low), small = low * large;
