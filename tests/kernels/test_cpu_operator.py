@@ -5,6 +5,7 @@ import threading
 import pytest
 import torch
 from row_batches import TOLERANCE, batch, row_error, step
+from torch.autograd import forward_ad
 
 from noiseproof import losses
 from noiseproof.kernels import Partials, Wanted, cpu_operator, path
@@ -41,6 +42,14 @@ def test_value_and_gradient(spec, operator):
     loss = losses.get(spec)
     assert went_through(loss, *batch(70, 5))
     compare(loss, *batch(70, 5), 1e-5)
+
+
+def test_a_mean_over_several_processes_is_left_to_torch(operator, monkeypatch):
+    loss = losses.get('gr(normalize="batch")')
+    assert went_through(loss, *batch(9, 5))
+    monkeypatch.setattr(compiled, "_has_company", lambda: True)
+    assert not went_through(loss, *batch(9, 5))
+    assert went_through(losses.get("gr"), *batch(9, 5))
 
 
 @pytest.mark.parametrize("spec", AROUND)
@@ -189,6 +198,13 @@ class Entropy(StatisticsLoss):
         value = row.logsumexp - row.sum_pz - torch.nn.functional.logsigmoid(row.margin)
         one = torch.ones_like(value)
         return value, Partials(-torch.sigmoid(-row.margin), logsumexp=one, sum_pz=-one)
+
+
+@pytest.mark.parametrize("spec", ["gce", "cr(ce)", "peer(ce)"])
+def test_a_derivative_in_forward_mode_is_not_lost_in_silence(spec, operator):
+    logits, target = batch(6, 5)
+    with forward_ad.dual_level(), pytest.raises(NotImplementedError, match="forward mode"):
+        losses.get(spec)(forward_ad.make_dual(logits, torch.ones(6, 5)), target)
 
 
 def test_losses_users_write(operator):
