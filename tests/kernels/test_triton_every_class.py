@@ -128,3 +128,25 @@ def test_programs_are_recorded_once(device, monkeypatch):
     for gamma in (0.5, 0.5, 1.5):
         losses.NFL(gamma=gamma)(logits, target)
     assert len(blind._programs) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "operator"),
+    [
+        ("nfl", "blind_statistics"),
+        ("cr(gce)", "blind_statistics"),
+        ("peer(ce)", "row_statistics"),
+        ('gr(normalize="batch")', "row_statistics"),
+    ],
+)
+def test_compiled_in_one_graph_with_the_kernels(spec, operator, device):
+    logits, target = (t.to(device) for t in batch(6, 5))
+    loss, names = losses.get(spec).eval().to(device), []
+
+    def backend(graph, inputs):
+        names.extend(str(node.target) for node in graph.graph.nodes)
+        return graph.forward
+
+    torch.compiler.reset()
+    torch.compile(loss, fullgraph=True, backend=backend)(logits, target)
+    assert any(operator in name for name in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from ..kernels import Blind, attach, blind_rows, kernels_may_run, record_classes, uses_kernels
@@ -42,7 +43,7 @@ def own_and_blind(loss: EveryClass, rows: Rows, prior: Tensor | None) -> tuple[T
 
 def _program(loss: EveryClass) -> Program | None:
     """Recorded once per kind of loss, or anew where the marks do not tell all."""
-    if loss.marks is None:
+    if loss.marks is None or torch.compiler.is_compiling():
         return record_classes(loss.evaluate)
     if loss.marks not in _programs:
         if len(_programs) >= MOST_RECORDINGS:
