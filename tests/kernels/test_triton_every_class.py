@@ -150,3 +150,20 @@ def test_compiled_in_one_graph_with_the_kernels(spec, operator, device):
     torch.compiler.reset()
     torch.compile(loss, fullgraph=True, backend=backend)(logits, target)
     assert any(operator in name for name in names)
+
+
+def test_the_operator_keeps_the_rules_of_torch(device):
+    logits, target = (t.to(device) for t in batch(6, 5))
+    program = kernels.record_classes(losses.get("gce").evaluate)
+    code = [float(number) for number in program.code]
+    for prior in (None, torch.full((5,), 0.2, device=device)):
+        arguments = (
+            logits.requires_grad_(),
+            target.clamp_min(0),
+            target >= 0,
+            prior,
+            code,
+            [*program.outputs],
+        )
+        checks = ("test_schema", "test_faketensor", "test_autograd_registration")
+        torch.library.opcheck(torch.ops.noiseproof.blind_statistics.default, arguments, test_utils=checks)
