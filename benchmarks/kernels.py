@@ -124,8 +124,8 @@ def large(
             EAGER: step_of(torch.nn.functional.cross_entropy, logits, target),
             "ours": step_of(losses.get(spec).cuda(), logits, target),
         }
-        if spec in rivals:
-            steps["compiled"] = step_of(compiled(spec), logits, target)
+        if spec in rivals and works(rival := step_of(compiled(spec), logits, target), spec):
+            steps["compiled"] = rival
         for step in steps.values():
             step()
         memory = {name: extra_memory(step, logits) for name, step in steps.items()}
@@ -134,6 +134,16 @@ def large(
         table.append({"loss": spec, "ms": times, "one_pass_ms": one_pass, "share": share, "memory": memory})
         print(row(table[-1]), flush=True)
     return table
+
+
+def works(step: Step, spec: str) -> bool:
+    """Whether torch.compile manages; where it does not, its column stays empty and the log says why."""
+    try:
+        step()
+    except Exception as problem:
+        print(f"torch.compile of {spec} fails: {str(problem).splitlines()[0]}", flush=True)
+        return False
+    return True
 
 
 def graphed(step: Step) -> Step:

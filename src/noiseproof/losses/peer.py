@@ -77,7 +77,7 @@ class Peer(RowLoss):
     def _permutations(self, rows: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
         step = self.step.to(rows.device, copy=True)
         if self.training:
-            self.step += 1
+            self.step.add_(1)
         number_of_row = torch.arange(len(rows), device=step.device)
         rank = number_of_row if keep is None else (keep.long().cumsum(0) - 1).clamp_min(0)
         orders = []

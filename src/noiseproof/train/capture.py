@@ -10,6 +10,7 @@ import torch
 
 WARM_UP = 2
 """Steps that are run before: libraries choose their kernels, the optimiser makes its buffers."""
+TRIES = 2
 alone = threading.RLock()
 """Held while a graph is captured, and by what a capture elsewhere in the process would disturb."""
 
@@ -25,7 +26,7 @@ def capture(step: Callable[[], None], rewind: Callable[[], object]) -> Callable[
     own memory, so several may be replayed at the same time on their own streams.
     """
     current = torch.cuda.current_stream()
-    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()  # type: ignore[no-untyped-call]
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     with alone:
         stream.wait_stream(current)
         with torch.cuda.stream(stream), _fastest_kernels():
@@ -33,7 +34,7 @@ def capture(step: Callable[[], None], rewind: Callable[[], object]) -> Callable[
                 rewind()
                 step()
             stream.synchronize()
-            _record(graph, step)
+            graph = _recorded(step)
         current.wait_stream(stream)
     return graph.replay
 
@@ -49,7 +50,18 @@ def _fastest_kernels() -> Iterator[None]:
         torch.backends.cudnn.benchmark = before
 
 
-def _record(graph: torch.cuda.CUDAGraph, step: Callable[[], None]) -> None:
+def _recorded(step: Callable[[], None]) -> torch.cuda.CUDAGraph:
+    """The graph of a step. What fails once may succeed again: memory, say, that others held just then."""
+    for _ in range(TRIES):
+        graph = torch.cuda.CUDAGraph()
+        reasons = _record(graph, step)
+        if not reasons:
+            return graph
+    raise CaptureError(f"a step cannot be captured as a CUDA graph ({reasons[0]})")
+
+
+def _record(graph: torch.cuda.CUDAGraph, step: Callable[[], None]) -> list[str]:
+    """Why the capture failed, in words; nothing if it did not."""
     reasons: list[str] = []
     graph.capture_begin(capture_error_mode="thread_local")
     for work in (step, graph.capture_end):
@@ -57,5 +69,4 @@ def _record(graph: torch.cuda.CUDAGraph, step: Callable[[], None]) -> None:
             work()
         except RuntimeError as problem:
             reasons += str(problem).splitlines()[:1]
-    if reasons:
-        raise CaptureError(f"a step cannot be captured as a CUDA graph ({reasons[0]})")
+    return reasons
