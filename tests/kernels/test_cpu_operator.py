@@ -93,6 +93,8 @@ def test_peers_change_with_every_step_of_training(operator):
     assert found == pytest.approx([float(there(logits.double(), target)) for _ in range(3)], rel=1e-6)
     assert len(set(found)) == 3
     assert int(here.step) == 3
+    many = batch(1500, 5)
+    assert float(here(*many)) == pytest.approx(float(there(many[0].double(), many[1])), rel=1e-6)
 
 
 @pytest.mark.parametrize("spec", ["cr(ce)", "peer(ce)"])

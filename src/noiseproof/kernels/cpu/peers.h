@@ -1,9 +1,10 @@
 // Who is whose peer: two permutations of the rows that count, a function of seed and step alone.
 #pragma once
 
-#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "labels.h"
@@ -24,22 +25,17 @@ inline uint64_t mixed(uint64_t number) {
   return number ^ (number >> 31);
 }
 
-// Numbers of which few are sorted by counting the smaller ones: no branch to guess wrong.
-constexpr size_t FEW = 256;
-
+// Stable, for numbers spread evenly over all 64 bits: their first bits nearly sort them, neighbours are swapped.
 inline std::vector<int64_t> argsort(const std::vector<int64_t>& keys) {
-  std::vector<int64_t> order(keys.size());
-  if (keys.size() > FEW) {
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return keys[i] < keys[j]; });
-    return order;
-  }
-  for (size_t i = 0; i < keys.size(); ++i) {
-    int64_t smaller = 0;
-    for (size_t j = 0; j < i; ++j) smaller += keys[j] <= keys[i];
-    for (size_t j = i + 1; j < keys.size(); ++j) smaller += keys[j] < keys[i];
-    order[smaller] = static_cast<int64_t>(i);
-  }
+  const int bits = std::bit_width(keys.size());
+  const auto bucket = [=](int64_t key) { return (static_cast<uint64_t>(key) ^ (uint64_t{1} << 63)) >> (64 - bits); };
+  std::vector<int64_t> order(keys.size()), next((size_t{1} << bits) + 1);
+  if (keys.empty()) return order;
+  for (const int64_t key : keys) ++next[bucket(key) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (size_t i = 0; i < keys.size(); ++i) order[next[bucket(keys[i])]++] = static_cast<int64_t>(i);
+  for (size_t end = 1; end < order.size(); ++end)
+    for (size_t i = end; i > 0 && keys[order[i]] < keys[order[i - 1]]; --i) std::swap(order[i], order[i - 1]);
   return order;
 }
 
