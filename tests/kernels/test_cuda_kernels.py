@@ -11,7 +11,7 @@ ACCURATE = [
     *("ce", "focal", "mae", "rce", "sl", "sce", "gce", "truncated_gce", "tce", "aul", "agce", "ael", "gr"),
     *("imae", "nal_fixed", "nce", "mse", "gls", "scale(mae)", "shift(gce)", "unit_max(gce)"),
     *("10*nce + 0.1*agce(a=1.8, q=3)", 'gr(normalize="batch")', 'imae(normalize="batch")'),
-    *("nfl", "cr(ce)", "cr(mae)", "cr(gce)", "peer(ce)", "peer(mae)", "10*nce + nfl"),
+    *("nfl", "cr(ce)", "cr(mae)", "cr(gce)", "peer(ce)", "peer(mae)", "peer(mse)", "10*nce + nfl"),
 ]
 COMPARING = ["nfl", "cr(ce)", "cr(gce)", "peer(ce)", "peer(gce)", 'gr(normalize="batch")']
 """Losses that look at more than one label or row."""
@@ -59,9 +59,9 @@ def test_gradient_of_every_row(spec, dtype, rows, classes):
     found, gradient = step(loss, logits, target)
     torch.testing.assert_close(found.double(), wanted, rtol=1e-4, atol=1e-4)
     smallest = 1e-3 if dtype == torch.float16 else 1e-30
-    if spec == "mse":  # a row whose other class is sure has a gradient that is a difference
-        smallest = 1e-2 * float(slope.abs().max())
-    elif "cr(" in spec or "peer(" in spec:  # what is taken away may leave rounding alone
+    if "cr(" in spec:  # where both parts cancel float32 keeps 1e-5 to 1e-4 of a row, in torch as here
+        smallest = max(smallest, 1e-2 * float(slope.abs().max()))
+    elif "peer(" in spec:  # both labels may be the same, which leaves rounding alone
         smallest = max(smallest, 1e-6 * float(slope.abs().max()))
     assert row_error(gradient, slope, smallest) < TOLERANCE[dtype]
 

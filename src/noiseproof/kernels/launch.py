@@ -30,7 +30,8 @@ class State(IntEnum):
     SUM_P2 = 5
     SUM_PZ = 6
     CLASSES = 7
-    SQUARES = 8
+    GAP = 8
+    """The largest d less the sum of d squared, d the softmax over the other classes."""
     LABEL = 9
 
 

@@ -1,14 +1,15 @@
 # mypy: ignore-errors
 r"""Triton: the second pass, which writes the gradient of every logit from a few numbers per row.
 
-With d the softmax over the other classes a row is :math:`d_j(others + square\,d_j + product\,z_j) + shift`,
-and ``at_label`` at the label: the chain rule of margin, logsumexp, sum of z, of p squared and of p z.
+With d the softmax over the other classes and m the likeliest of them a row is
+:math:`d_j(others + square\,(d_j - d_m) + product\,z_j) + shift`, and ``at_label`` at the label: the chain
+rule of margin, logsumexp, sum of z, of p squared and of p z.
 """
 
 import triton
 import triton.language as tl
 
-from .triton_program import fast_exp, sigmoid
+from .triton_program import fast_exp, fast_expm1, sigmoid
 from .triton_rows import columns_from, rows_of_program
 from .triton_statistics import LOWEST
 
@@ -29,20 +30,25 @@ def partial(partials, row, mask, rows, SLOTS: tl.constexpr, WHICH: tl.constexpr)
 
 
 @triton.jit
-def coefficients(state, partials, row, mask, scale, rows, SLOTS: tl.constexpr):
-    """at_label, others, square, product, shift. Scaled last, so that what cancels does so exactly."""
+def coefficients(state, partials, by_p2, row, mask, scale, rows, SLOTS: tl.constexpr):
+    """at_label, others, square, product, shift. Scaled last, so that what cancels does so exactly.
+
+    ``by_p2`` is the partial derivative with respect to the sum of p squared.
+    """
     margin = tl.load(state + row, mask=mask, other=0.0)
     at_label = partial(partials, row, mask, rows, SLOTS, MARGIN)
     others = -at_label
     square, product, shift = margin * 0.0, margin * 0.0, margin * 0.0
     p, rest = sigmoid(margin), sigmoid(-margin)
     if SLOTS[SUM_P2] >= 0:
-        squares = tl.load(state + 8 * rows + row, mask=mask, other=0.0)
-        slope = 2 * partial(partials, row, mask, rows, SLOTS, SUM_P2) * rest
+        mass = tl.load(state + 2 * rows + row, mask=mask, other=1.0)
+        gap = tl.load(state + 8 * rows + row, mask=mask, other=0.0)
+        squares = tl.where(mass == 0.0, 0.0, 1.0 / mass) - gap
+        slope = 2 * by_p2 * rest
         square = slope * rest
         lead = slope * p
         at_label = (at_label + lead) - lead * rest * (1 + squares)
-        others = (others - lead) + square * (p - rest * squares)
+        others = (others - lead) + square * (p * (1 + squares) + gap)
     if SLOTS[LOGSUMEXP] >= 0:
         by_logsumexp = partial(partials, row, mask, rows, SLOTS, LOGSUMEXP)
         at_label, others = at_label + p * by_logsumexp, others + rest * by_logsumexp
@@ -100,7 +106,8 @@ def gradient_kernel(
     """Program (i, k) writes blocks k * BLOCKS onward of its rows; ignored rows become 0."""
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
     scale = scale_of(upstream, count, row, kept, upstream_stride, UPSTREAM, MEAN)
-    chosen = coefficients(state, partials, row, kept, scale, rows, SLOTS)
+    by_p2 = partial(partials, row, kept, rows, SLOTS, SUM_P2)
+    chosen = coefficients(state, partials, by_p2, row, kept, scale, rows, SLOTS)
     peak = tl.load(state + rows + row, mask=kept, other=0.0)
     mass = tl.load(state + 2 * rows + row, mask=kept, other=1.0)
     peak = tl.where(peak == LOWEST, 0.0, peak)
@@ -112,8 +119,7 @@ def gradient_kernel(
         here = kept[:, None] & (inside < classes - start)[None, :]
         place = (logits + row * row_stride)[:, None] + offset[None, :]
         z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
-        direction = fast_exp(z - peak[:, None]) * per_mass[:, None]
-        gradient = row_of_gradient(z, direction, chosen, SLOTS)
+        gradient = row_of_gradient(z, peak, per_mass, chosen, SLOTS)
         is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
         gradient = tl.where(is_label, chosen[0][:, None], gradient)
         _, offset = columns_from(start, out_column_stride, CONTIGUOUS, BLOCK)
@@ -123,19 +129,23 @@ def gradient_kernel(
 
 
 @triton.jit
-def row_of_gradient(z, direction, chosen, SLOTS: tl.constexpr):
+def row_of_gradient(z, peak, per_mass, chosen, SLOTS: tl.constexpr):
     """The gradient at the classes other than the label; 0 where a class is masked."""
     others, square, product, shift = chosen[1], chosen[2], chosen[3], chosen[4]
+    below, per_mass = z - peak[:, None], per_mass[:, None]
     return gradient_at(
-        z, direction, others[:, None], square[:, None], product[:, None], shift[:, None], SLOTS
+        z, below, per_mass, others[:, None], square[:, None], product[:, None], shift[:, None], SLOTS
     )
 
 
 @triton.jit
-def gradient_at(z, direction, others, square, product, shift, SLOTS: tl.constexpr):
+def gradient_at(z, below, per_mass, others, square, product, shift, SLOTS: tl.constexpr):
+    """``below`` is z less the largest of the other logits."""
+    raised = fast_exp(below)
+    direction = raised * per_mass
     slope = others
     if SLOTS[SUM_P2] >= 0:
-        slope = slope + square * direction
+        slope = slope + square * (fast_expm1(below, raised) * per_mass)
     if SLOTS[SUM_PZ] >= 0:
         slope = slope + product * tl.where(z == LOWEST, 0.0, z)
     gradient = direction * slope

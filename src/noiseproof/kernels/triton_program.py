@@ -43,6 +43,13 @@ def fast_exp(x):
 
 
 @triton.jit
+def fast_expm1(x, raised):
+    """exp(x) - 1, where ``raised`` is exp(x): its difference from 1 has no digits where x is near 0."""
+    series = x * (1.0 + x * (1.0 / 2 + x * (1.0 / 6 + x * (1.0 / 24 + x * (1.0 / 120)))))
+    return tl.where(tl.abs(x) < 0.125, series, raised - 1.0)
+
+
+@triton.jit
 def exp(x):
     """Two-step reduction: the hardware's exp2 alone loses digits as |x| grows."""
     bounded = tl.minimum(tl.maximum(x, -120.0), 120.0)

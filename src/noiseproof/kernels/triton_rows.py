@@ -16,6 +16,12 @@ def columns_from(start, column_stride, CONTIGUOUS: tl.constexpr, BLOCK: tl.const
 
 
 @triton.jit
+def columns_of(start, LANES: tl.constexpr, WIDTH: tl.constexpr):
+    """Numbers of the columns of a block, WIDTH neighbours to a lane: as much as one load brings."""
+    return start + tl.arange(0, LANES)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
+
+
+@triton.jit
 def rows_of_program(target, keep, rows, ignore_index, HAS_KEEP: tl.constexpr, ROWS: tl.constexpr):
     """Rows of this program, their labels, and which exist and count."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)

@@ -3,14 +3,15 @@ r"""Triton: one pass over the logits that leaves a few numbers per row.
 
 Online: a running maximum of the other logits (``peak``) and sums that shrink when it grows, so every
 logit is read once and raised once. The label takes no part, which keeps a margin exact where p is 1.
+For the sum of p squared ``falls`` adds up e(1 - e), e = exp(z - peak), so that the likeliest class adds 0.
 Half precision is bound by arithmetic, not memory: hence lanes that only meet at the end of the row.
 """
 
 import triton
 import triton.language as tl
 
-from .triton_program import fast_exp, logsigmoid, run, sigmoid
-from .triton_rows import rows_of_program
+from .triton_program import fast_exp, fast_expm1, logsigmoid, run, sigmoid
+from .triton_rows import columns_of, rows_of_program
 
 LOWEST = tl.constexpr(float("-inf"))
 
@@ -45,7 +46,7 @@ def statistics_kernel(
     own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
     own = tl.where(kept, own, 0.0)
     zero = tl.zeros([ROWS, LANES], tl.float32)
-    sums = (zero + LOWEST, zero, zero, zero, zero, zero)
+    sums = (zero + LOWEST, zero, zero, zero, zero, zero, zero)
     whole = 0
     if ROWS == 1:
         whole = classes // (LANES * WIDTH) * (LANES * WIDTH) * tl.max(kept.to(tl.int32), 0)
@@ -69,12 +70,6 @@ def statistics_kernel(
         for k in tl.static_range(1, len(RESULTS)):
             place = partials + (k - 1) * rows + row
             tl.store(place, tl.where(kept, registers[RESULTS[k]], 0.0), mask=row < rows)
-
-
-@triton.jit
-def columns_of(start, LANES: tl.constexpr, WIDTH: tl.constexpr):
-    """Numbers of the columns of a block, WIDTH neighbours to a lane: as much as one load brings."""
-    return start + tl.arange(0, LANES)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
 
 
 @triton.jit
@@ -112,7 +107,7 @@ def advance(sums, z, other, own, WANTED: tl.constexpr, HOPEFUL: tl.constexpr):
 
     ``HOPEFUL`` adds up z as if no class were masked, which gives -inf if one is: see ``recounted``.
     """
-    peak, mass, sum_z, present, squares, products = sums
+    peak, mass, sum_z, present, squares, products, falls = sums
     higher = tl.maximum(peak, tl.max(other, 2))
     level = tl.where(higher == LOWEST, 0.0, higher)
     shrink = fast_exp(peak - level)
@@ -126,10 +121,18 @@ def advance(sums, z, other, own, WANTED: tl.constexpr, HOPEFUL: tl.constexpr):
             sum_z = sum_z + tl.sum(tl.where(z == LOWEST, 0.0, from_own), 2)
             present = present + tl.sum(tl.where(z == LOWEST, 0.0, 1.0), 2)
     if WANTED[1]:
+        fallen = -fast_expm1(other - level[:, :, None], raised)
+        falls = lowered(falls, squares, peak - level, shrink) + tl.sum(raised * fallen, 2)
         squares = squares * (shrink * shrink) + tl.sum(raised * raised, 2)
     if WANTED[2]:
         products = products * shrink + tl.sum(raised * tl.where(other == LOWEST, 0.0, other), 2)
-    return higher, mass, sum_z, present, squares, products
+    return higher, mass, sum_z, present, squares, products, falls
+
+
+@triton.jit
+def lowered(falls, squares, step, shrink):
+    """``falls`` below a peak that is higher by -``step``; every e becomes e * ``shrink``."""
+    return shrink * (falls - fast_expm1(step, shrink) * squares)
 
 
 @triton.jit
@@ -145,7 +148,7 @@ def recounted(
     WIDTH: tl.constexpr,
 ):
     """Sum of z and number of classes of a row with masked classes, which is read once more for them."""
-    peak, mass, sum_z, present, squares, products = sums
+    peak, mass, sum_z, present, squares, products, falls = sums
     if tl.min(tl.min(sum_z, 1), 0) == LOWEST:
         sum_z, present = tl.zeros_like(mass), tl.zeros_like(mass)
         for start in range(0, whole, LANES * WIDTH):
@@ -153,14 +156,15 @@ def recounted(
             from_own = z - own[:, None, None] if WANTED[3] else z
             sum_z += tl.sum(tl.where(z == LOWEST, 0.0, from_own), 2)
             present += tl.sum(tl.where(z == LOWEST, 0.0, 1.0), 2)
-    return peak, mass, sum_z, present, squares, products
+    return peak, mass, sum_z, present, squares, products, falls
 
 
 @triton.jit
 def totals(sums, own, kept, EXTRA: tl.constexpr, WANTED: tl.constexpr):
     """The rows of ``state`` from the sums of all lanes; ignored rows get margin 0."""
     peak = tl.max(sums[0], 1)
-    shrink = fast_exp(sums[0] - tl.where(peak == LOWEST, 0.0, peak)[:, None])
+    step = sums[0] - tl.where(peak == LOWEST, 0.0, peak)[:, None]
+    shrink = fast_exp(step)
     mass = tl.sum(sums[1] * shrink, 1)
     margin = tl.where(kept, own - peak - tl.log(mass), 0.0)
     if not EXTRA:
@@ -169,15 +173,17 @@ def totals(sums, own, kept, EXTRA: tl.constexpr, WANTED: tl.constexpr):
         p, rest = sigmoid(margin), sigmoid(-margin)
         nothing = margin * 0.0
         logsumexp = -logsigmoid(margin) if WANTED[3] else own - logsigmoid(margin)
-        sum_z, present, squares, sum_p2, sum_pz = nothing, nothing, nothing, nothing, nothing
+        sum_z, present, gap, sum_p2, sum_pz = nothing, nothing, nothing, nothing, nothing
         if WANTED[0]:
             sum_z, present = tl.sum(sums[2], 1), tl.sum(sums[3], 1)
         if WANTED[1]:
-            squares = tl.sum(sums[4] * shrink * shrink, 1) / (mass * mass)
+            per_square = tl.where(mass == 0.0, 0.0, 1.0 / (mass * mass))
+            squares = tl.sum(sums[4] * shrink * shrink, 1) * per_square
             sum_p2 = p * p + rest * rest * squares
+            gap = tl.sum(lowered(sums[6], sums[4], step, shrink), 1) * per_square
         if WANTED[2]:
             sum_pz = p * own + rest * (tl.sum(sums[5] * shrink, 1) / mass)
-        return margin, peak, mass, logsumexp, sum_z, sum_p2, sum_pz, present, squares, own
+        return margin, peak, mass, logsumexp, sum_z, sum_p2, sum_pz, present, gap, own
 
 
 @triton.jit
