@@ -107,11 +107,10 @@ def pair_gradient_kernel(
     there = kept & (label >= 0) & (label < classes) & (mate >= 0) & (mate < classes)
     begin = logits + row * row_stride
     by_p2 = derivatives_by_p2(partials, mate_partials, slopes, row, there, rows, SLOTS)
-    place = begin + mate * column_stride
-    first = one_label(place, label, mate, state, partials, by_p2[0], slopes, row, there, rows, SLOTS)
-    place = begin + label * column_stride
+    own, other = begin + label * column_stride, begin + mate * column_stride
+    first = one_label(other, label, mate, state, partials, by_p2[0], slopes, row, there, rows, SLOTS)
     second = one_label(
-        place, mate, label, mate_state, mate_partials, by_p2[1], slopes + rows, row, there, rows, SLOTS
+        own, mate, label, mate_state, mate_partials, by_p2[1], slopes + rows, row, there, rows, SLOTS
     )
     lower = tl.minimum(first[5], second[5])
     chosen = together(first, second, lower, SLOTS)
