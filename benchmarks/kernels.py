@@ -4,17 +4,23 @@ Medians of rounds in which all contenders take turns in shuffled order. ``compil
 torch expressions under torch.compile (the kernels switched off). ``share`` is the bandwidth of a device to
 device copy over ours, counting three passes over the logits (read; read and write); ``memory`` is the peak
 beyond the logits over the size of the logits. Small shapes are replays of a CUDA graph, and show what the
-loss adds to a step that copies a ready gradient. Writes benchmarks/kernels_<device>.json and .md; shapes
-measured before stay in them.
+loss adds to a step that copies a ready gradient. Writes benchmarks/kernels_<device>.json and .md; what was
+measured before stays in them.
+
+Compiling takes most of the time. With ``--turns FILE`` several processes, each with some of the losses,
+compile side by side and measure one after the other; they write to the same files. Small shapes, where the
+host sets the pace, should be measured by one process alone.
 
     python benchmarks/kernels.py [--rounds 20] [--shapes 8192x32000:bfloat16,128x10:graph] [--losses "ce;nfl"]
 """
 
 import argparse
+import fcntl
 import json
 import random
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +40,7 @@ MORE = [
     *("cr(mae)", "cr(gce)", "peer(mae)", "10*nce + nfl"),
 ]
 EAGER = "F.cross_entropy"
+turns: Path | None = None
 Step = Callable[[], Tensor]
 Entry = dict[str, Any]
 
@@ -81,6 +88,24 @@ def milliseconds(step: Step, repeats: int) -> float:
 
 
 def medians(steps: dict[str, Step], rounds: int, repeats: int) -> dict[str, float]:
+    with my_turn():
+        found = _medians(steps, rounds, repeats)
+        torch.cuda.synchronize()
+    return found
+
+
+@contextmanager
+def my_turn() -> Iterator[None]:
+    """Nobody else measures meanwhile, if there is a file that says whose turn it is."""
+    if turns is None:
+        yield
+        return
+    with turns.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _medians(steps: dict[str, Step], rounds: int, repeats: int) -> dict[str, float]:
     for step in steps.values():
         milliseconds(step, 2)
     found: dict[str, list[float]] = {name: [] for name in steps}
@@ -110,30 +135,23 @@ def copy_milliseconds(logits: Tensor, rounds: int) -> float:
     return medians({"copy": lambda: out.copy_(source)}, rounds, 5)["copy"] / 2
 
 
-def large(
-    rows: int, classes: int, dtype: torch.dtype, names: list[str], rivals: list[str], rounds: int
-) -> list[Entry]:
+def large(rows: int, classes: int, dtype: torch.dtype, spec: str, compiles: bool, rounds: int) -> Entry:
     logits = torch.randn(rows, classes, device="cuda").to(dtype).requires_grad_()
     target = torch.randint(classes, (rows,), device="cuda")
     one_pass = copy_milliseconds(logits, rounds)
     repeats = max(1, int(1.0 / max(one_pass, 0.05)))
-    table = []
-    for spec in names:
-        torch.compiler.reset()
-        steps = {
-            EAGER: step_of(torch.nn.functional.cross_entropy, logits, target),
-            "ours": step_of(losses.get(spec).cuda(), logits, target),
-        }
-        if spec in rivals and works(rival := step_of(compiled(spec), logits, target), spec):
-            steps["compiled"] = rival
-        for step in steps.values():
-            step()
-        memory = {name: extra_memory(step, logits) for name, step in steps.items()}
-        times = medians(steps, rounds, repeats)
-        share = 3 * one_pass / times["ours"]
-        table.append({"loss": spec, "ms": times, "one_pass_ms": one_pass, "share": share, "memory": memory})
-        print(row(table[-1]), flush=True)
-    return table
+    steps = {
+        EAGER: step_of(torch.nn.functional.cross_entropy, logits, target),
+        "ours": step_of(losses.get(spec).cuda(), logits, target),
+    }
+    if compiles and works(rival := step_of(compiled(spec), logits, target), spec):
+        steps["compiled"] = rival
+    for step in steps.values():
+        step()
+    memory = {name: extra_memory(step, logits) for name, step in steps.items()}
+    times = medians(steps, rounds, repeats)
+    share = 3 * one_pass / times["ours"]
+    return {"loss": spec, "ms": times, "one_pass_ms": one_pass, "share": share, "memory": memory}
 
 
 def works(step: Step, spec: str) -> bool:
@@ -164,7 +182,7 @@ def graphed(step: Step) -> Step:
     return replay
 
 
-def small(rows: int, classes: int, names: list[str], rivals: list[str], rounds: int) -> list[Entry]:
+def small(rows: int, classes: int, spec: str, compiles: bool, rounds: int) -> Entry:
     """Replays of a captured step; ``nothing`` hands a ready gradient to the same backward pass."""
     logits = torch.randn(rows, classes, device="cuda", requires_grad=True)
     target = torch.randint(classes, (rows,), device="cuda")
@@ -175,22 +193,19 @@ def small(rows: int, classes: int, names: list[str], rivals: list[str], rounds: 
         (logits * 1.0).backward(ready)
         return ready
 
-    def through(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        return lambda z, y: loss(z * 1.0, y)
+    def captured(loss: Callable[..., Tensor]) -> Step:
+        return graphed(step_of(lambda z, y: loss(z * 1.0, y), logits, target))
 
-    table = []
-    for spec in names:
-        torch.compiler.reset()
-        contenders = {
-            EAGER: torch.nn.functional.cross_entropy,
-            "ours": losses.get(spec).eval().cuda(),
-            **({"compiled": compiled(spec)} if spec in rivals else {}),
-        }
-        steps = {name: graphed(step_of(through(loss), logits, target)) for name, loss in contenders.items()}
-        times = medians({"nothing": graphed(nothing), **steps}, rounds, 200)
-        table.append({"loss": spec, "ms": times, "added_us": 1e3 * (times["ours"] - times["nothing"])})
-        print(row(table[-1]), flush=True)
-    return table
+    steps = {
+        "nothing": graphed(nothing),
+        EAGER: captured(torch.nn.functional.cross_entropy),
+        "ours": captured(losses.get(spec).eval().cuda()),
+    }
+    rival = compiled(spec)
+    if compiles and works(lambda: captured(rival)(), spec):
+        steps["compiled"] = captured(rival)
+    times = medians(steps, rounds, 200)
+    return {"loss": spec, "ms": times, "added_us": 1e3 * (times["ours"] - times["nothing"])}
 
 
 def row(entry: Entry) -> str:
@@ -234,26 +249,42 @@ def main() -> None:
     parser.add_argument("--losses", default=None, help="semicolon separated specs")
     parser.add_argument("--compiled", default=None, help="specs to compile too, all if not given")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    parser.add_argument("--turns", type=Path, default=None, help="a file processes lock while they measure")
     options = parser.parse_args()
-    name = torch.cuda.get_device_name()
-    about = {"device": name, "torch": str(torch.__version__), "rounds": options.rounds}
+    global turns
+    turns = options.turns
     names = options.losses.split(";") if options.losses else specs()
     rivals = names if options.compiled is None else options.compiled.split(";")
-    target = options.out / f"kernels_{name.split()[-1].lower()}"
-    log = target.with_suffix(".json")
-    tables: dict[str, list[Entry]] = json.loads(log.read_text())["tables"] if log.exists() else {}
-    result = {"about": about, "tables": tables}
     for shape in options.shapes.split(","):
         size, kind = shape.split(":")
         rows, classes = (int(n) for n in size.split("x"))
         print(f"\n## {shape}\n{HEADS[kind == 'graph']}", flush=True)
-        if kind == "graph":
-            tables[shape] = small(rows, classes, names, rivals, options.rounds)
-        else:
-            tables[shape] = large(rows, classes, getattr(torch, kind), names, rivals, options.rounds)
-        log.write_text(json.dumps(result, indent=1) + "\n")
-        target.with_suffix(".md").write_text(markdown(result) + "\n")
-        torch.cuda.empty_cache()
+        for spec in names:
+            torch.compiler.reset()
+            torch.cuda.empty_cache()
+            if kind == "graph":
+                found = small(rows, classes, spec, spec in rivals, options.rounds)
+            else:
+                found = large(rows, classes, getattr(torch, kind), spec, spec in rivals, options.rounds)
+            print(row(found), flush=True)
+            with my_turn():
+                keep(options.out, options.rounds, shape, found)
+
+
+def keep(folder: Path, rounds: int, shape: str, found: Entry) -> None:
+    """Put this row to those that are there, in the order of the registry."""
+    name = torch.cuda.get_device_name()
+    target = folder / f"kernels_{name.split()[-1].lower()}.json"
+    tables: dict[str, list[Entry]] = json.loads(target.read_text())["tables"] if target.exists() else {}
+    rows = {entry["loss"]: entry for entry in [*tables.get(shape, []), found]}
+    order = [*specs(), *rows]
+    tables[shape] = sorted(rows.values(), key=lambda entry: order.index(entry["loss"]))
+    known = [*SHAPES.split(","), *tables]
+    ordered = {name: tables[name] for name in sorted(tables, key=known.index)}
+    about = {"device": name, "torch": str(torch.__version__), "rounds": rounds}
+    result = {"about": about, "tables": ordered}
+    target.write_text(json.dumps(result, indent=1) + "\n")
+    target.with_suffix(".md").write_text(markdown(result) + "\n")
 
 
 if __name__ == "__main__":
