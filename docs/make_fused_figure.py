@@ -1,4 +1,4 @@
-"""Draw docs/images/fused_losses.png from benchmarks/cpu.json and benchmarks/linear.json.
+"""Draw docs/images/fused_losses.png and training.png from the JSON files in benchmarks/.
 
 python docs/make_fused_figure.py
 """
@@ -18,10 +18,16 @@ def main() -> None:
     mpl.use("Agg")
     cpu = json.loads((ROOT / "benchmarks/cpu.json").read_text())
     linear = json.loads((ROOT / "benchmarks/linear.json").read_text())
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=(3, 2), layout="constrained")
-    draw_cpu(left, cpu)
-    draw_linear(right, linear)
+    gpu = json.loads((ROOT / "benchmarks/kernels_h200.json").read_text())
+    training = json.loads((ROOT / "benchmarks/training_h200.json").read_text())
+    figure, axes = plt.subplots(1, 3, figsize=(15, 4.4), width_ratios=(3, 3, 2), layout="constrained")
+    draw_cpu(axes[0], cpu)
+    draw_gpu(axes[1], gpu)
+    draw_linear(axes[2], linear)
     figure.savefig(ROOT / "docs/images/fused_losses.png", dpi=130)
+    figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    draw_training(ax, training)
+    figure.savefig(ROOT / "docs/images/training.png", dpi=130)
 
 
 def draw_cpu(ax: Any, found: dict[str, Any]) -> None:
@@ -34,10 +40,56 @@ def draw_cpu(ax: Any, found: dict[str, Any]) -> None:
             ax.plot([place + offset] * len(heights), heights, "o", color=colour, alpha=0.7, label=label)
     ax.axhline(1, color=CROSS_ENTROPY, linewidth=1.2, label="F.cross_entropy")
     ax.set_yscale("log")
-    ax.set_yticks([0.25, 0.5, 1, 2, 4, 8], ["0.25", "0.5", "1", "2", "4", "8"])
+    ax.set_yticks([0.25, 0.5, 1, 2, 4, 8, 16], ["0.25", "0.5", "1", "2", "4", "8", "16"])
+    ax.set_ylim(0.25, 90)
     ax.set_xticks(range(len(found["shapes"])), found["shapes"])
     ax.set_ylabel("time / F.cross_entropy")
     ax.set_title("CPU: one dot per loss, forward and backward")
+    ax.legend(frameon=False)
+
+
+def draw_gpu(ax: Any, found: dict[str, Any]) -> None:
+    """Every loss as a dot beside eager F.cross_entropy, by how much of the row it looks at."""
+    shapes = ("8192x32000:float32", "8192x128256:bfloat16", "8192x128256:float32")
+    kinds = {
+        "row statistics": ("#1f5fa8", -0.2),
+        "gr, imae": ("#7a5ca8", 0.0),
+        "nfl, cr, peer": ("#d08a2e", 0.2),
+    }
+    for place, shape in enumerate(shapes):
+        for entry in found["tables"][shape]:
+            colour, offset = kinds[kind_of(entry["loss"])]
+            ratio = entry["ms"]["ours"] / entry["ms"]["F.cross_entropy"]
+            ax.plot(place + offset, ratio, "o", color=colour, alpha=0.7)
+    for name, (colour, _) in kinds.items():
+        ax.plot([], [], "o", color=colour, label=name)
+    ax.axhline(1, color=CROSS_ENTROPY, linewidth=1.2, label="F.cross_entropy")
+    ax.axhline(0.4, color="grey", linewidth=0.8, linestyle=":", label="goal")
+    ax.set_xticks(range(len(shapes)), [shape.replace(":", "\n") for shape in shapes])
+    ax.set_ylim(0, 1.75)
+    ax.set_ylabel("time / F.cross_entropy")
+    ax.set_title("H200: one dot per loss, forward and backward")
+    ax.legend(frameon=False, fontsize="small", ncols=2)
+
+
+def kind_of(spec: str) -> str:
+    if "nfl" in spec or spec.startswith(("cr(", "peer(")):
+        return "nfl, cr, peer"
+    return "gr, imae" if spec.startswith(("gr", "imae")) else "row statistics"
+
+
+def draw_training(ax: Any, found: dict[str, Any]) -> None:
+    """Milliseconds of a step, network by network, from the usual loop to eight runs at once."""
+    colours = ("#c0392b", "#d9a441", "#8fb3d9", "#1f5fa8")
+    names = list(next(iter(found["models"].values())))
+    for number, (name, colour) in enumerate(zip(names, colours, strict=True)):
+        places = [place + 0.2 * (number - 1.5) for place in range(len(found["models"]))]
+        heights = [row[name] for row in found["models"].values()]
+        bars = ax.bar(places, heights, 0.19, color=colour, label=name)
+        ax.bar_label(bars, fmt="%.1f", fontsize=7, padding=1)
+    ax.set_xticks(range(len(found["models"])), found["models"])
+    ax.set_ylabel("ms per step and run")
+    ax.set_title("A training step at batch 128 on one H200")
     ax.legend(frameon=False)
 
 
