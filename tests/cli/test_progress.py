@@ -6,8 +6,8 @@ import pytest
 
 from noiseproof.cli import progress, progress_of_many
 from noiseproof.cli.progress import Bar, Lines, epoch_words, time_words, watch
-from noiseproof.cli.progress_of_many import BarOfMany, FailuresOnly, LinesOfMany, watch_many
-from noiseproof.train import Config, Watcher
+from noiseproof.cli.progress_of_many import BarOfMany, LinesOfMany, watch_many
+from noiseproof.train import ComparisonWatcher, Config, Watcher
 
 LINE = {"epoch": 2, "test_accuracy": 0.5, "corrupted_accuracy": 0.25, "validation_accuracy": None}
 
@@ -71,7 +71,7 @@ def test_the_time_left_of_a_resumed_run_counts_only_what_it_did_itself(clock, ca
 
 def test_the_place_decides_what_is_shown(monkeypatch):
     assert type(watch(Config(), quiet=True)) is Watcher
-    assert type(watch_many(quiet=True)) is FailuresOnly
+    assert type(watch_many(quiet=True)) is ComparisonWatcher
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert type(watch(Config())) is Lines
     assert type(watch_many()) is LinesOfMany
@@ -80,16 +80,6 @@ def test_the_place_decides_what_is_shown(monkeypatch):
     assert type(shown) is Bar
     shown.close()
     assert type(watch_many()) is BarOfMany
-
-
-def test_quiet_is_silent_but_for_failures(capfd):
-    shown, run = watch_many(quiet=True), Config(seed=3)
-    shown.begin([run], 0)
-    shown.news(run, "begin", (0, 10))
-    shown.news(run, "epoch", LINE)
-    shown.news(run, "failed", "a\nb")
-    shown.end()
-    assert capfd.readouterr().err == "ce, seed 3: failed: a b\n"
 
 
 def test_a_bar_shows_epoch_accuracy_and_share(monkeypatch):

@@ -67,5 +67,20 @@ def test_asked_to_stop_all_save_and_the_same_call_goes_on(tmp_path):
     assert contents(alone.folder) == contents(tmp_path / "ce")
 
 
+@pytest.mark.usefixtures("sharing")
+def test_stopped_it_still_says_why_runs_failed(tmp_path):
+    class Stop(ComparisonWatcher):
+        def news(self, config, what, details):
+            if what == "failed":
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    runs = configs(tmp_path, losses=("ce",), epochs=10_000)
+    runs.insert(0, runs[0].replace(data="cifar10_of_nobody", out=str(tmp_path / "bad")))
+    with pytest.raises(
+        ComparisonStopped, match=r"0 of 2 runs finished, 1 failed \(.*cifar10_of_nobody.*\); run"
+    ):
+        compare(runs, jobs=2, watcher=Stop())
+
+
 def test_only_captured_runs_on_a_gpu_share():
     assert not can_share(Config(device="cpu"))

@@ -14,17 +14,8 @@ from .progress import bar, percent, say, time_words
 def watch_many(quiet: bool = False) -> ComparisonWatcher:
     """The watcher for where stderr goes."""
     if quiet:
-        return FailuresOnly()
+        return ComparisonWatcher()
     return BarOfMany() if sys.stderr.isatty() else LinesOfMany()
-
-
-class FailuresOnly(ComparisonWatcher):
-    """Silent, but for a run that fails: hours later its reason may be lost."""
-
-    def news(self, config: Config, what: str, details: Any) -> None:
-        if what == "failed":
-            reason = " ".join(str(details).split())
-            say(f"{config.method or config.loss}, seed {config.seed}: failed: {reason}")
 
 
 class LinesOfMany(ComparisonWatcher):

@@ -23,10 +23,13 @@ from .together import can_share, room, train_together
 class ComparisonStopped(Interrupted):
     """A comparison that was asked to stop: finished runs stay, the others have saved where they were."""
 
-    def __init__(self, number: int, finished: int, runs: int) -> None:
+    def __init__(self, number: int, finished: int, runs: int, problems: Sequence[str] = ()) -> None:
         super().__init__(number, Path(), epoch=0, step=0)
         name = str(self).partition(" after ")[0]
-        self.args = (f"{name} with {finished} of {runs} runs finished; run the same command to go on",)
+        failed = f", {len(problems)} failed ({problems[0]})" if problems else ""
+        self.args = (
+            f"{name} with {finished} of {runs} runs finished{failed}; run the same command to go on",
+        )
 
 
 class ComparisonWatcher:
@@ -87,7 +90,8 @@ def compare(
     finally:
         watcher.end()
     if interruption.received is not None:
-        raise ComparisonStopped(interruption.received, sum(map(_has_result, folders)), len(folders))
+        told = list(problems.values())
+        raise ComparisonStopped(interruption.received, sum(map(_has_result, folders)), len(folders), told)
     for number in [number for number in problems if _has_result(folders[number])]:
         del problems[number]  # it was locked, and the other process has finished it
     return Comparison(
