@@ -33,8 +33,20 @@ def draw(*, seed: int, epoch: int | Tensor, index: Tensor, stream: int) -> Tenso
     Reference:
         Steele, Lea & Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014
     """
+    index = _stored(index) if torch.compiler.is_compiling() else index
     start = mix(_scalar("seed", seed, index) * SEED + stream)
     return mix(index * SAMPLE + (_scalar("epoch", epoch, index) * EPOCH + start))
+
+
+@torch.library.custom_op("noiseproof::stored", mutates_args=())
+def _stored(index: Tensor) -> Tensor:
+    """A copy in memory: a compiler would multiply row numbers it counts itself in 32 bits."""
+    return index.clone()
+
+
+@_stored.register_fake
+def _(index: Tensor) -> Tensor:
+    return torch.empty_like(index)
 
 
 def mix(number: Tensor) -> Tensor:

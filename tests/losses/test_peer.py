@@ -1,5 +1,8 @@
+import pytest
 import torch
+from torch._inductor.utils import get_code
 
+from noiseproof.counter import SAMPLE
 from noiseproof.losses import get
 
 
@@ -70,3 +73,28 @@ def test_only_kept_rows_are_drawn():
     keep = target != -100
     a, _ = loss._permutations(target, keep)
     assert keep[a[keep]].all()
+
+
+LOSS = get("peer(ce)").eval()
+
+
+def permutations_of_some_rows(logits, target):
+    return torch.stack(LOSS._permutations(logits, target != 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [40, 67])
+def test_a_compiler_multiplies_row_numbers_in_64_bits(rows):
+    """Row numbers folded into an index overflow: 32 bits on a GPU, undefined behaviour on a CPU."""
+    torch.compiler.reset()
+    code = get_code(torch.compile(permutations_of_some_rows, fullgraph=True), *batch(rows))[0]
+    assert str(SAMPLE) in code
+    assert f"{SAMPLE}L)*" not in code
+    assert f", {SAMPLE})" not in code
+
+
+def test_compiled_permutations_are_the_same():
+    torch.compiler.reset()
+    compiled = torch.compile(permutations_of_some_rows, fullgraph=True, backend="aot_eager", dynamic=True)
+    for rows in (40, 67):
+        assert torch.equal(compiled(*batch(rows)), permutations_of_some_rows(*batch(rows)))
