@@ -47,7 +47,7 @@ def test_cuda_devices_are_named(monkeypatch):
 
 def test_the_reference_kernels_are_ready():
     kernels = examine()["kernels"]
-    assert set(kernels) == {"reference", "triton", "cpu-operator"}
+    assert set(kernels) == {"reference", "triton", "cpu-operator", "training"}
     assert kernels["reference"].startswith("ready")
 
 
@@ -76,3 +76,10 @@ def test_the_table_says_the_same(topic):
         [line] = [line for line in output.splitlines() if f"│ {name} " in line]
         assert state in line
     assert topic in output
+
+
+@pytest.mark.parametrize(("there", "words"), [(True, "captured as CUDA graphs"), (False, "no CUDA device")])
+def test_it_says_how_steps_are_trained(monkeypatch, there, words):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: there)
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda: (9, 0))
+    assert words in examine()["kernels"]["training"]

@@ -64,12 +64,16 @@ def examine() -> dict[str, dict[str, str]]:
 
 
 def _kernels() -> dict[str, str]:
+    import torch
+
     from ..kernels import cpu_operator, path
 
+    captured = torch.cuda.is_available()
     return {
         "reference": "ready (pure torch, every device)",
         "triton": path.state(),
         "cpu-operator": cpu_operator.state(),
+        "training": "steps captured as CUDA graphs" if captured else "steps one by one: no CUDA device",
     }
 
 
