@@ -67,6 +67,20 @@ class Masks(BootstrapSoft):
         return found + 0 * outputs[0].logits[batch.label > 0].sum()
 
 
+class Grows(BootstrapSoft):
+    """Says that epochs are alike, and weighs them."""
+
+    def loss(self, outputs, batch, epoch):
+        return epoch * super().loss(outputs, batch, epoch)
+
+
+class RenewsLate(SELC):
+    """Its phase begins an epoch too early."""
+
+    def loss(self, outputs, batch, epoch):
+        return super().loss(outputs, batch, epoch - (epoch == self.start + 1))
+
+
 class Draws(BootstrapSoft):
     """Its head comes from the global random state."""
 
@@ -93,6 +107,8 @@ class Misprinted(BootstrapSoft):
         (Undeclared(), "columns"),
         (Waits(), "no waiting for the device: _local_scalar_dense"),
         (Masks(), "no waiting for the device: index with a mask"),
+        (Grows(), "phases: epochs 1 and 2 are phase 'always', and differ"),
+        (RenewsLate(start=30), "phases: epochs 31 and 40 are phase True"),
         (Draws(), "resume|order of the training data|order in a batch|global random state"),
         (Misprinted(), "spec"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 import torch
@@ -102,6 +102,24 @@ def check_no_waiting(trial: Trial) -> None:
             take(method, outputs, batch, epoch)
 
 
+def check_phases(trial: Trial) -> None:
+    """In two epochs of one phase the same batch gives the same loss and leaves the same memory."""
+    method, seen = trial.make(), dict[Hashable, tuple[int, Step, dict[str, Tensor]]]()
+    for _ in trial.run(method):
+        pass
+    batch = trial.batch(EPOCHS[0], 0)
+    for epoch in EPOCHS:
+        again, phase = copy.deepcopy(method), method.phase(epoch)
+        step = take(again, trial.outputs(method, batch, 1), batch, epoch)
+        if phase is None or phase not in seen:
+            seen[phase] = epoch, step, again.state_dict()
+            continue
+        first, wanted, state = seen[phase]
+        kept = all(torch.equal(value, state[name]) for name, value in again.state_dict().items())
+        alike = kept and same(step, wanted)
+        assert alike, f"epochs {first} and {epoch} are phase {phase!r}, and differ"
+
+
 def check_random_state(trial: Trial) -> None:
     """Neither ``prepare`` nor a step touches or needs a global random state."""
     losses = []
@@ -134,6 +152,7 @@ METHOD_CHECKS: dict[str, Callable[[Trial], None]] = {
     "evaluation mode": check_evaluation,
     "columns": check_columns,
     "no waiting for the device": check_no_waiting,
+    "phases": check_phases,
     "global random state": check_random_state,
     "spec": check_spec,
 }
