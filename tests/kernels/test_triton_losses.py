@@ -15,10 +15,10 @@ RECORDED = [
     *("ce", "focal", "mae", "rce", "sl", "sce", "gce", "truncated_gce", "tce", "aul", "agce", "ael"),
     *("nal_fixed", "nce", "mse", "gls", "scale(mae)", "shift(gce)", "unit_max(gce)", "tce(order=30)"),
     *("10*nce + 0.1*agce(a=1.8, q=3)", "ce + 2*mae", 'gr(g="identity")', "gls(alpha=-0.5)", "mse(alpha=0.3)"),
+    *("gr", "imae"),
 ]
-AS_TORCH = [
-    *("gr", "imae", 'gr(normalize="batch")', 'nce + gr(normalize="batch")', "nfl", "cr(ce)", "cr(nce)"),
-    *("peer(ce)",),
+MORE = [
+    *('gr(normalize="batch")', 'nce + gr(normalize="batch")', "nfl", "cr(ce)", "cr(nce)", "peer(ce)"),
 ]
 
 
@@ -33,7 +33,7 @@ def compare(loss, logits, target, device, tolerance, floor=0.0, **options):
     assert not gradient[target == -100].any(), "an ignored row has one"
 
 
-@pytest.mark.parametrize("spec", RECORDED + AS_TORCH)
+@pytest.mark.parametrize("spec", RECORDED + MORE)
 def test_value_and_gradient(spec, device):
     compare(losses.get(spec).eval(), *batch(9, 5), device, 1e-5)
 
@@ -151,6 +151,16 @@ def test_a_loss_that_changes_is_recorded_anew(device, monkeypatch):
     torch.testing.assert_close(float(mine(logits, target)), 2 * once)
     torch.testing.assert_close(gce(logits, target), losses.get("gce(q=0.9)")(logits, target))
     assert float(gce(logits, target)) != before
+
+
+@pytest.mark.parametrize(("name", "number"), [("beta", 4.0), ("lam", 1.5), ("saturation", 5.0)])
+def test_a_table_follows_what_it_was_made_of(name, number, device):
+    logits, target = (t.to(device) for t in batch(6, 5))
+    loss = losses.get("gr")
+    loss(logits, target)
+    setattr(loss, name, number)
+    wanted, _ = step(losses.get(f"gr({name}={number})"), logits.double(), target)
+    torch.testing.assert_close(step(loss, logits, target)[0], wanted, rtol=1e-5, atol=0)
 
 
 def test_constants_that_change_all_the_time_do_not_compile_for_ever(monkeypatch):

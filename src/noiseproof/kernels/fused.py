@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import inplace, tracing
+from . import inplace, tables, tracing
 from .recorder import WIDTH, Program, Recorded, Tape
 from .reference import Statistics, Wanted
 from .row_function import RowFunction
@@ -24,7 +24,7 @@ class Recording(NamedTuple):
     program: Program
     slots: tuple[int, ...]
     tables: tuple[Tensor, ...] = ()
-    """Cubics the program looks values up in; kernels on a GPU take none."""
+    """Cubics the program looks values up in, in float64 on the CPU."""
 
 
 class Call(NamedTuple):
@@ -38,14 +38,17 @@ class Call(NamedTuple):
     keep: Tensor | None = None
     ignore_index: int | None = None
     mean: bool = False
+    by_weight: bool = False
+    """Divide by the mean weight of the batch, see ``launch_mean``: without ``keep`` and with a recording."""
 
 
 def record(function: RowFunction) -> Recording | None:
     """The loss as a program for the kernels, or None if it does more than their programs can."""
     found = recorded(function)
-    if found is None or found.tables or not is_worth_a_kernel(found.program):
+    if found is None:
         return None
-    return found
+    program = tables.addressed(found.program, found.tables)
+    return found._replace(program=program) if is_worth_a_kernel(program) else None
 
 
 def recorded(function: RowFunction) -> Recording | None:
@@ -86,11 +89,15 @@ def fused_statistics(logits: Tensor, target: Tensor) -> Statistics:
 class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, call: Call, in_place: bool) -> Tensor:  # type: ignore[override]
-        from . import launch
+        from . import launch, launch_mean
 
         batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
         first, ctx.slots = first_pass(logits, call)
-        value, count = launch.mean(first.values, batch) if call.mean else (first.values, None)
+        value: Tensor = first.values
+        count = None
+        if call.mean or call.by_weight:
+            mean, number = launch_mean.mean(first, batch, call.by_weight)
+            value, count = (mean, number) if call.mean else (value, None)
         ctx.call, ctx.in_place = call, in_place
         ctx.save_for_backward(logits, call.target, call.keep, first.state, first.partials, count)
         return value
@@ -119,8 +126,10 @@ def first_pass(logits: Tensor, call: Call) -> tuple[Any, tuple[int, ...]]:
     batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
     if call.recording is None:
         return _evaluate_with_torch(batch, call.function)
-    first = launch.statistics(batch, call.function.wanted, call.recording.program)
-    return first, call.recording.slots
+    found = call.recording
+    together = tables.on_device(found.tables, logits.device) if found.tables else None
+    first = launch.statistics(batch, call.function.wanted, found.program, tables=together)
+    return first, found.slots
 
 
 def _evaluate_with_torch(batch: Any, function: RowFunction) -> tuple[Any, tuple[int, ...]]:

@@ -12,11 +12,9 @@ from .recorder import Program
 from .reference import Statistics, Wanted
 from .start import start
 from .triton_gradient import gradient_kernel
-from .triton_mean import mean_kernel
 from .triton_statistics import statistics_kernel
 
 NO_PROGRAM = Program((), ())
-MEAN_BLOCK = 1024
 
 
 class State(IntEnum):
@@ -80,7 +78,11 @@ class First(NamedTuple):
 
 
 def statistics(
-    batch: Batch, wanted: Wanted | None, program: Program = NO_PROGRAM, centred: bool = True
+    batch: Batch,
+    wanted: Wanted | None,
+    program: Program = NO_PROGRAM,
+    centred: bool = True,
+    tables: Tensor | None = None,
 ) -> First:
     """Read the logits once; a program's first result are the values, (N,), the others partials, (k, N).
 
@@ -101,6 +103,7 @@ def statistics(
             target,
             target if batch.keep is None else batch.keep.contiguous(),
             *first,
+            first.values if tables is None else tables,
             rows,
             classes,
             *logits.stride(),
@@ -125,14 +128,6 @@ def statistics_of(state: Tensor) -> tuple[Statistics, Tensor]:
     columns = state.unsqueeze(2).unbind(0)
     row = Statistics(*(columns[row] for row in DIFFERENTIABLE))
     return row._replace(sum_pz=row.sum_pz - columns[State.LABEL]), columns[State.CLASSES]
-
-
-def mean(values: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The mean over rows that count and their number, both 0-dimensional; no rows give 0."""
-    found, count = values.new_empty(()), values.new_empty(())
-    target = batch.target.contiguous()
-    start(mean_kernel, (1, 1, 1), 8, (values, target, found, count, len(values), _ignored(batch), MEAN_BLOCK))
-    return found, count
 
 
 def gradient(

@@ -2,7 +2,7 @@
 
 A loss is a few operations on a few numbers per row. As torch calls each is a kernel of its own; recorded,
 they become a short program that the statistics kernel runs at the end of every row. What the recorder
-does not know (sums over the batch, tables, torch.func) raises :class:`UnrecordableError`, and the loss
+does not know (sums over the batch, torch.func) raises :class:`UnrecordableError`, and the loss
 runs as torch calls.
 """
 
@@ -81,8 +81,10 @@ class Tape:
 
     def table(self, position: Recorded, table: torch.Tensor) -> Recorded:
         """A lookup in rows (constant, linear, square, cube), one cubic per whole position."""
-        self.tables.append(table)
-        return self.write(Operation.TABLE, position.number, len(self.tables) - 1)
+        number = next((k for k, known in enumerate(self.tables) if known is table), len(self.tables))
+        if number == len(self.tables):
+            self.tables.append(table)
+        return self.write(Operation.TABLE, position.number, number)
 
     def register(self, thing: object) -> int:
         """The register of a recorded value, or of a plain number."""

@@ -30,10 +30,13 @@ GREATER_EQUAL = tl.constexpr(int(Operation.GREATER_EQUAL))
 EQUAL = tl.constexpr(int(Operation.EQUAL))
 WHERE = tl.constexpr(int(Operation.WHERE))
 AND = tl.constexpr(int(Operation.AND))
+TABLE = tl.constexpr(int(Operation.TABLE))
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 LN2_HIGH = tl.constexpr(0.693145751953125)
 LN2_LOW = tl.constexpr(1.42860682030941723212e-6)
+LEAST_POSITION = tl.constexpr(-1e30)
+"""Where a margin is infinite: finite, since the end of a table may be flat and 0 times infinity is nan."""
 
 
 @triton.jit
@@ -143,9 +146,23 @@ def function_of_two(op: tl.constexpr, a, b):
 
 
 @triton.jit
-def instruction(registers, op: tl.constexpr, a: tl.constexpr, b: tl.constexpr, c: tl.constexpr):
+def look_up(tables, position, first: tl.constexpr, last: tl.constexpr):
+    """The cubic of the whole position, between cells ``first`` and ``last``; the end cells go on for ever."""
+    position = tl.maximum(position, LEAST_POSITION, propagate_nan=tl.PropagateNan.ALL)
+    inside = tl.where(position == position, position, 0.0)
+    cell = tl.minimum(tl.maximum(inside, 0.0), last - first).to(tl.int32)
+    within = position - cell.to(tl.float32)
+    place = tables + (first + cell) * 4
+    cubic = within * (tl.load(place + 2) + within * tl.load(place + 3))
+    return tl.load(place) + within * (tl.load(place + 1) + cubic)
+
+
+@triton.jit
+def instruction(registers, op: tl.constexpr, a: tl.constexpr, b: tl.constexpr, c: tl.constexpr, tables=None):
     if op == CONSTANT:
         return tl.full(registers[0].shape, a, tl.float32)
+    elif op == TABLE:
+        return look_up(tables, registers[a], b, c)
     elif op == WHERE:
         return tl.where(registers[a], registers[b], registers[c])
     elif (op >= ADD and op <= DIVIDE) or (op >= POWER and op <= AND):
@@ -155,12 +172,17 @@ def instruction(registers, op: tl.constexpr, a: tl.constexpr, b: tl.constexpr, c
 
 
 @triton.jit
-def run(registers, code: tl.constexpr):
-    """All registers after the program; the first ones are its inputs."""
+def run(registers, code: tl.constexpr, tables=None):
+    """All registers after the program; the first ones are its inputs. ``tables``: cells of four numbers."""
     for i in tl.static_range(len(code) // WIDTH):
         registers = registers + (  # noqa: RUF005 -- Triton knows no unpacking
             instruction(
-                registers, code[WIDTH * i], code[WIDTH * i + 1], code[WIDTH * i + 2], code[WIDTH * i + 3]
+                registers,
+                code[WIDTH * i],
+                code[WIDTH * i + 1],
+                code[WIDTH * i + 2],
+                code[WIDTH * i + 3],
+                tables,
             ),
         )
     return registers

@@ -79,8 +79,8 @@ def _number_of_program(loss: Loss, classes: int) -> int | None:
 
     if type(loss) is NFL:
         return cpu_operator.define_normalized_focal(loss.gamma)
-    by_mean = _is_divided_by_mean(loss)
-    function = None if loss in _beyond_programs else _function(loss, classes, by_mean)
+    by_mean = is_divided_by_mean(loss)
+    function = None if loss in _beyond_programs else function_of(loss, classes, by_mean)
     recording = None if function is None else recorded(function)
     if function is None or recording is None:
         _beyond_programs.add(loss)
@@ -94,13 +94,15 @@ def _number_of_program(loss: Loss, classes: int) -> int | None:
     return _numbers[key]
 
 
-def _is_divided_by_mean(loss: Loss) -> bool:
+def is_divided_by_mean(loss: Loss) -> bool:
+    """Whether the loss is another one over the mean weight of the batch, where nothing wraps it."""
     from .gr import GR, IMAE
 
     return type(loss) in (GR, IMAE) and getattr(loss, "normalize", None) == "batch"
 
 
-def _function(loss: Loss, classes: int, by_mean: bool) -> RowFunction | None:
+def function_of(loss: Loss, classes: int, by_mean: bool) -> RowFunction | None:
+    """The loss of a row, before it is divided by a mean."""
     from .margin_loss import MarginLoss
 
     if by_mean and isinstance(loss, MarginLoss):
@@ -109,6 +111,7 @@ def _function(loss: Loss, classes: int, by_mean: bool) -> RowFunction | None:
 
 
 def _has_company() -> bool:
+    """Whether other processes may hold rows of the same batch."""
     return dist.is_available() and dist.is_initialized()
 
 

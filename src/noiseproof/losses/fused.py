@@ -17,7 +17,7 @@ from ..kernels import (
     record,
     uses_kernels,
 )
-from .compiled import compiled
+from .compiled import _has_company, compiled, function_of, is_divided_by_mean
 from .fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -47,18 +47,21 @@ def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
         return compiled(loss, logits, target, loss.ignore_index, loss.reduction) if there else None
     if not can_be_fused(logits, target):
         return None
-    function = loss.row_function(logits.shape[1], 1.0)
-    recording = None if function is None else recording_of(loss, function, logits.shape[1])
+    rows, classes = logits.shape
+    by_weight, is_small = is_divided_by_mean(loss), rows <= MOST_ROWS_OF_ONE_MEAN
+    if by_weight and (not is_small or _has_company()):
+        return None
+    function = function_of(loss, classes, by_weight)
+    recording = None if function is None else recording_of(loss, function, classes)
     if function is None or recording is None:
         return None
-    mean = loss.reduction == "mean"
-    one_program = mean and logits.shape[0] <= MOST_ROWS_OF_ONE_MEAN
-    ignored = loss.ignore_index
+    mean, ignored = loss.reduction == "mean", loss.ignore_index
+    one_program = mean and is_small
 
     def again(other: Tensor) -> Tensor:
         return _plain(loss, other, target, one_program)
 
-    call = Call(target, function, again, recording, ignore_index=ignored, mean=one_program)
+    call = Call(target, function, again, recording, None, ignored, one_program, by_weight)
     found = fused_loss(logits, call)
     if mean and not one_program:
         return found.sum() / (target != ignored).sum().clamp_min(1)
@@ -73,9 +76,15 @@ def recording_of(loss: Loss, function: RowFunction, classes: int) -> Recording |
     key = (classes, *marks)
     if key not in _recordings:
         if len(_recordings) >= MOST_RECORDINGS:
-            _recordings.clear()
+            _forget_recordings()
         _recordings[key] = record(function)
     return _recordings[key]
+
+
+def _forget_recordings() -> None:
+    """All but those with tables, which captured graphs may read."""
+    for key in [key for key, known in _recordings.items() if known is None or not known.tables]:
+        del _recordings[key]
 
 
 def _plain(loss: Loss, logits: Tensor, target: Tensor, mean: bool) -> Tensor:

@@ -3,7 +3,7 @@ r"""Gradient rescaling: choose the emphasis curve itself, let the loss value fol
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
@@ -20,6 +20,8 @@ from .supremum import Peak
 FLOAT32_SATURATION = 17.33
 """Margin from which a float32 sigmoid rounds to 1."""
 LARGEST_EXPONENT = 80.0
+CURVE = ("beta", "lam", "g", "saturation")
+"""What the table of values depends on."""
 
 
 def gr_exponent(margin: Tensor, *, beta: float, lam: float) -> Tensor:
@@ -83,6 +85,11 @@ class GR(MarginLoss):
         self.saturation = saturation
         self._check_overflow()
         self._integral = self._table() if self.g == "exp" else None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in CURVE and "_integral" in self.__dict__:
+            self._integral = self._table() if self.g == "exp" else None
 
     def value(self, margin: Tensor) -> Tensor:
         if self._integral is not None:

@@ -2,6 +2,7 @@ r"""Values of losses that are defined by their emphasis: :math:`\int_\Delta^{anc
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,11 +43,12 @@ class IntegralTable:
         self._copies: dict[tuple[torch.device, torch.dtype], Tensor] = {}
         self.per_margin = 1 / width
         self.offset = anchor / width + right + 1
+        self._single = float(np.float32(self.offset))
 
     def __call__(self, margin: Tensor) -> Tensor:
+        if isinstance(margin, Recorded):
+            return self._recorded(margin)  # type: ignore[return-value]
         position = torch.rsub(margin, self.offset, alpha=self.per_margin)
-        if isinstance(position, Recorded):
-            return position.tape.table(position, self._table)  # type: ignore[return-value]
         cell = position.detach().clamp(0, len(self._table) - 1)
         if margin.device.type != "cpu":
             cell = cell.nan_to_num(0.0)
@@ -56,6 +58,15 @@ class IntegralTable:
         constant, linear, square, cube = rows.unbind(-1)
         slope = torch.addcmul(linear, within, torch.addcmul(square, within, cube))
         return torch.addcmul(constant, within, slope)
+
+    def _recorded(self, margin: Recorded) -> Recorded:
+        """In single precision too the position is exact near the anchor: what ``offset`` loses comes last."""
+        nearly = torch.rsub(margin, self._single, alpha=self.per_margin)  # type: ignore[call-overload]
+        return margin.tape.table(nearly + (self.offset - self._single), self._table)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies on devices stay behind: another machine may have none."""
+        return {**self.__dict__, "_copies": {}}
 
     def _on(self, margin: Tensor) -> Tensor:
         if torch.compiler.is_compiling():

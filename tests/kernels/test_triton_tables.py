@@ -1,0 +1,199 @@
+"""Losses whose value is looked up in a table: on the kernels against float64, and what a step launches."""
+
+import copy
+import gc
+import pickle
+
+import pytest
+import torch
+from row_batches import batch, row_error, step
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from noiseproof import losses
+from noiseproof.kernels import fused, tables
+from noiseproof.kernels.recorder import Operation, Recorded, Tape
+from noiseproof.losses import MarginLoss
+from noiseproof.losses import fused as short_way
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+GR = [
+    f"gr(beta={beta}, lam={lam}, saturation={saturation})"
+    for beta, lam in ((8.0, 0.5), (16.0, 1.0), (12.0, 2.0), (8.0, 0.0), (2.0, 0.01))
+    for saturation in (None, 17.33, 6.24)
+]
+IMAE = [
+    f"imae(T={t}, saturation={saturation})" for t in (0.5, 8.0, 16.0) for saturation in (None, 17.33, 6.24)
+]
+IDENTITY = [f'gr(g="identity", saturation={saturation})' for saturation in (None, 17.33, 6.24)]
+MADE_OF_TABLES = [
+    *("scale(gr)", "shift(imae)", "unit_max(gr)", "gr + 2*imae(T=2.0)", "nce + 0.5*gr", "3*gr + mae"),
+    *("unit_max(scale(gr(beta=4.0) + imae))",),
+]
+BY_WEIGHT = [f'{name}, normalize="batch")' for name in ("gr(beta=8.0", "imae(T=8.0", 'gr(g="identity"')]
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch):
+    """Of one shape only so many programs become kernels, which other tests may have used up."""
+    monkeypatch.setattr(fused, "_constants_seen", {})
+    monkeypatch.setattr(short_way, "_recordings", {})
+
+
+def margins(low=-90.0, high=45.0):
+    """Rows of two classes, whose margin is their first logit to the last digit; more where tables end."""
+    places = [(low, high, 76), (17.2, 17.34, 22), (6.2, 6.25, 15), (-0.1, 0.1, 15)]
+    margin = torch.cat([torch.linspace(*place) for place in places])
+    return torch.stack([margin, torch.zeros_like(margin)], 1), torch.zeros(len(margin), dtype=torch.long)
+
+
+@pytest.mark.parametrize("spec", GR + IMAE + IDENTITY + BY_WEIGHT)
+def test_every_margin(spec, device):
+    """Values to 1e-5 of themselves, or of the emphasis where a signed one passes 0."""
+    loss = losses.get(spec, reduction="none")
+    logits, target = margins()
+    wanted, slope = step(loss, logits.double(), target)
+    found, gradient = step(loss, logits.to(device), target.to(device))
+    size = torch.maximum(wanted.abs(), slope.abs().amax(1)).clamp_min(1e-30)
+    assert float(((found - wanted).abs() / size).max()) < 1e-5
+    assert row_error(gradient, slope) < 1e-5
+
+
+@pytest.mark.parametrize("spec", ["gr", "gr(beta=16.0, lam=1.0, saturation=6.24)", "imae"])
+def test_values_keep_their_digits_up_to_the_saturation(spec, device):
+    """Where single precision rounds the position itself, the value would be off by 1e-4 of what is left."""
+    loss = losses.get(spec, reduction="none")
+    logits, target = margins(loss.saturation - 0.5, loss.saturation - 1e-4)
+    logits, target = logits[:76], target[:76]
+    wanted, _ = step(loss, logits.double(), target)
+    found, _ = step(loss, logits.to(device), target.to(device))
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=0.0)
+
+
+@pytest.mark.parametrize(("reduction", "classes"), [("mean", 5), ("sum", 100), ("none", 3000)])
+@pytest.mark.parametrize("spec", [*MADE_OF_TABLES, *BY_WEIGHT])
+def test_batches_with_ignored_rows(spec, reduction, classes, device):
+    loss = losses.get(spec, reduction=reduction)
+    logits, target = batch(4, classes)
+    wanted, slope = step(loss, logits.double(), target)
+    found, gradient = step(loss, logits.to(device), target.to(device))
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+    assert row_error(gradient, slope) < 1e-5
+    assert not gradient[target == -100].any()
+
+
+@pytest.mark.parametrize("spec", ["gr", *BY_WEIGHT])
+def test_a_batch_that_is_ignored(spec, device):
+    logits, target = torch.randn(3, 4, device=device), torch.full((3,), -100, device=device)
+    value, gradient = step(losses.get(spec), logits, target)
+    assert float(value) == 0
+    assert not gradient.any()
+
+
+def test_margins_without_end(device):
+    """One class left is nothing to learn; a label that is none stays nan."""
+    logits = torch.full((2, 4), -torch.inf, device=device)
+    logits[:, 2] = 1.0
+    found = losses.get("gr", reduction="none")(logits, torch.tensor([2, 9], device=device)).cpu()
+    assert float(found[0]) == 0
+    assert found[1].isnan()
+
+
+@pytest.mark.parametrize("spec", [*GR, *IMAE, *MADE_OF_TABLES])
+def test_tables_are_part_of_the_program(spec):
+    recording = fused.record(losses.get(spec).row_function(10, 1.0))
+    assert recording is not None
+    assert recording.tables
+
+
+def test_one_table_is_kept_once_and_two_lie_together():
+    short, long = torch.zeros(3, 4), torch.ones(7, 4)
+    tape = Tape(1)
+    margin = Recorded(tape, 0)
+    total = tape.table(margin, short) + tape.table(margin * 2, long) + tape.table(margin * 3, short)
+    program = tables.addressed(tape.program(total), tuple(tape.tables))
+    assert tape.tables == [short, long]
+    starts = [i for i in range(0, len(program.code), 4) if program.code[i] == Operation.TABLE]
+    assert [program.code[i + 2 : i + 4] for i in starts] == [(0, 2), (3, 9), (0, 2)]
+    together = tables.on_device(tuple(tape.tables), torch.device("cpu"))
+    assert together.shape == (10, 4)
+    assert together is tables.on_device((short, long), torch.device("cpu")), "copied again"
+    assert together is not tables.on_device((short, torch.ones(7, 4)), torch.device("cpu"))
+
+
+def test_copies_leave_with_their_table():
+    table = torch.zeros(3, 4, dtype=torch.float64)
+    tables.on_device((table,), torch.device("cpu"))
+    before = len(tables._copies)
+    del table
+    gc.collect()
+    assert len(tables._copies) == before - 1
+
+
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), lambda x: x.to("cpu")]
+)
+@pytest.mark.parametrize("spec", ["gr(beta=6.0)", "scale(imae(T=7.0)) + gr(beta=5.0)"])
+def test_copies_of_a_loss_find_the_same_recording(spec, again, device, monkeypatch):
+    logits, target = (t.to(device) for t in batch(6, 5))
+    loss = losses.get(spec)
+    once = step(loss, logits, target)
+    monkeypatch.setattr(short_way, "record", None)  # recording anew would call it
+    torch.testing.assert_close(step(again(loss), logits, target), once, rtol=0, atol=0)
+
+
+def test_used_tables_stay_out_of_pickles():
+    loss = losses.get("gr")
+    size = len(pickle.dumps(loss))
+    loss.value(torch.zeros(3))
+    assert len(pickle.dumps(loss)) == size
+
+
+def test_recordings_with_tables_outlive_the_others(device, monkeypatch):
+    """A captured graph reads a table as long as it is replayed."""
+    monkeypatch.setattr(short_way, "MOST_RECORDINGS", 3)
+    logits, target = (t.to(device) for t in batch(4, 3))
+    for spec in ("gr", "ce", "mae", "gce"):
+        losses.get(spec)(logits, target)
+    kept = [known for known in short_way._recordings.values() if known is not None]
+    assert [bool(recording.tables) for recording in kept] == [True, False]
+
+
+def test_emphases_users_write_share_nothing(device):
+    """Two tables of equal programs, one after the other and at once."""
+    logits, target = batch(6, 5)
+    mine = [MarginLoss.from_emphasis(lambda p, rest, k=k: k * p * rest) for k in (1.0, 3.0)]
+    for loss in (*mine, mine[0] + mine[1]):
+        wanted, slope = step(loss, logits.double(), target)
+        found, gradient = step(loss, logits.to(device), target.to(device))
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+        assert row_error(gradient, slope) < 1e-5
+
+
+class Operations(TorchDispatchMode):
+    """What torch does itself, but for making room for results."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.overloadpacket.__name__
+        if not name.startswith(("empty", "new_empty", "detach", "ones_like")):
+            self.names.append(name)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("spec", ["ce", "gr", "imae", *MADE_OF_TABLES, *BY_WEIGHT])
+def test_a_step_is_three_kernels_and_nothing_of_torch(spec, device, monkeypatch):
+    from noiseproof.kernels import launch, launch_mean
+
+    logits, target = (t.to(device) for t in batch(8, 5))
+    leaf, loss = logits.requires_grad_(), losses.get(spec)
+    loss(leaf, target)  # tables go to the device once
+    launched = []
+    for module in (launch, launch_mean):
+        monkeypatch.setattr(module, "start", lambda kernel, *rest: launched.append(kernel.fn.__name__))
+    with Operations() as seen:
+        torch.autograd.grad(loss(leaf, target), leaf)
+    assert launched == ["statistics_kernel", "mean_kernel", "gradient_kernel"]
+    assert seen.names == []
