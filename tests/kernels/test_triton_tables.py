@@ -81,6 +81,17 @@ def test_batches_with_ignored_rows(spec, reduction, classes, device):
     assert not gradient[target == -100].any()
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_weights_of_the_batch_alone_and_inside_another_loss(order, device):
+    """The same loss as a program of two kinds: divided by a kernel here, by torch there."""
+    logits, target = batch(6, 5)
+    for spec in [BY_WEIGHT[0], f"peer({BY_WEIGHT[0]})", f"scale({BY_WEIGHT[0]})"][::order]:
+        wanted, slope = step(losses.get(spec).eval(), logits.double(), target)
+        found, gradient = step(losses.get(spec).eval().to(device), logits.to(device), target.to(device))
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+        assert row_error(gradient, slope) < 1e-5
+
+
 @pytest.mark.parametrize("spec", ["gr", *BY_WEIGHT])
 def test_a_batch_that_is_ignored(spec, device):
     logits, target = torch.randn(3, 4, device=device), torch.full((3,), -100, device=device)

@@ -52,7 +52,7 @@ def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     if by_weight and (not is_small or _has_company()):
         return None
     function = function_of(loss, classes, by_weight)
-    recording = None if function is None else recording_of(loss, function, classes)
+    recording = None if function is None else recording_of(loss, function, classes, by_weight)
     if function is None or recording is None:
         return None
     mean, ignored = loss.reduction == "mean", loss.ignore_index
@@ -68,12 +68,17 @@ def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     return found.sum() if loss.reduction == "sum" else found
 
 
-def recording_of(loss: Loss, function: RowFunction, classes: int) -> Recording | None:
-    """Recorded once per loss, parameters and number of classes, or anew where those do not tell all."""
+def recording_of(
+    loss: Loss, function: RowFunction, classes: int, by_weight: bool = False
+) -> Recording | None:
+    """Recorded once per loss, parameters and number of classes, or anew where those do not tell all.
+
+    ``by_weight``: the function is the loss before it is divided by the mean weight of the batch.
+    """
     marks = fingerprint(loss)
     if marks is None:
         return record(function)
-    key = (classes, *marks)
+    key = (classes, by_weight, *marks)
     if key not in _recordings:
         if len(_recordings) >= MOST_RECORDINGS:
             _forget_recordings()
