@@ -1,11 +1,15 @@
 """Losses of every class of a row, or of two labels, on the kernels against torch in float64."""
 
+import importlib
+
 import pytest
 import torch
 from row_batches import TOLERANCE, batch, row_error, step
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from noiseproof import kernels, losses
-from noiseproof.losses import MarginLoss, blind, two_labels
+from noiseproof.kernels.start import start
+from noiseproof.losses import MarginLoss, blind, peer, two_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 
@@ -20,6 +24,8 @@ TWO_LABELS = [
 ]
 WHOLE_BATCH = ['gr(normalize="batch")', 'imae(normalize="batch")']
 SUMS = ["10*nce + nfl", "cr(ce) + 2*mae", "peer(ce) + nfl", 'nce + gr(normalize="batch")']
+FREE = ("detach", "alias", "view", "new_empty", "empty_like", "select", "slice", "unbind", "t", "expand")
+"""Operators that start nothing on a device."""
 ALL = EVERY_CLASS + TWO_LABELS + WHOLE_BATCH + SUMS
 
 
@@ -50,13 +56,13 @@ def test_precisions(spec, dtype, device):
 
 
 @pytest.mark.parametrize("classes", [3, 17, 100, 1000, 2500])
-@pytest.mark.parametrize("spec", ["nfl", "cr(gce)", "peer(nce)"])
+@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "cr(gce)", "peer(nce)", "peer(ce)"])
 def test_any_number_of_classes(spec, classes, device):
     compare(spec, *batch(6, classes), device, 1e-5)
 
 
 @pytest.mark.parametrize("spread", [0.01, 1.0, 10.0, 30.0])
-@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "cr(gce)", "peer(ce)", "peer(gce)"])
+@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "cr(ce, beta=0.5)", "cr(gce)", "peer(ce)", "peer(gce)"])
 def test_flat_and_sure_rows(spec, spread, device):
     """Series for small p, the exact program for a class that has nearly all, and what lies between."""
     compare(spec, *batch(40, 12, spread=spread), device, 1e-5)
@@ -73,7 +79,7 @@ def test_extreme_logits(spec, level, device):
     assert gradient.isfinite().all()
 
 
-@pytest.mark.parametrize("spec", ["nfl", "cr(gce)", "peer(nce)"])
+@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "cr(gce)", "peer(nce)", "peer(ce)"])
 def test_any_strides(spec, device):
     logits, target = (t.to(device) for t in batch(6, 7))
     _, wanted = step(losses.get(spec).eval(), logits, target)
@@ -98,12 +104,64 @@ def test_a_given_prior_and_a_loss_users_write(device):
     logits, target = batch(8, 5)
     prior = torch.tensor([0.1, 0.0, 0.4, 0.3, 0.2])
     written = MarginLoss.from_value(lambda m: -torch.nn.functional.logsigmoid(m), of="margin")
-    for base in ("gce", written):
+    for base in ("ce", "gce", written):
         loss = losses.CR(base, beta=0.7, prior=prior)
         wanted, slope = step(loss, logits.double(), target)
         found, gradient = step(loss.to(device), logits.to(device), target.to(device))
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
         assert row_error(gradient, slope) < 1e-5
+
+
+def launches(spec, logits, target, monkeypatch):
+    """What a training step starts on a device, in order: kernels, and operators of torch."""
+    loss, leaf, names = losses.get(spec).to(logits.device), logits.clone().requires_grad_(), []
+
+    class Count(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            names.append(function.name().split("::")[1].split(".")[0])
+            return function(*args, **(kwargs or {}))
+
+    def started(kernel, *arguments, **options):
+        names.append(kernel.fn.__name__)
+        with _disable_current_modes():
+            start(kernel, *arguments, **options)
+
+    for name in LAUNCHING:
+        monkeypatch.setattr(importlib.import_module(f"noiseproof.kernels.{name}"), "start", started)
+    with Count():
+        torch.autograd.grad(loss(leaf, target), leaf, torch.ones((), device=logits.device))
+    return [name for name in names if name not in FREE]
+
+
+LAUNCHING = ("launch", "launch_blind", "launch_mean", "launch_pair", "launch_peer", "launch_prior")
+BLIND = ["statistics_kernel", "blind_kernel", "mean_kernel", "ones", "blind_gradient_kernel"]
+COUNTED = ["new_zeros", "count_kernel"]
+PEER = ["permutation_kernel", "pair_statistics_kernel", "mean_kernel", "add_", "ones", "pair_gradient_kernel"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ("nfl", BLIND),
+        ("cr(ce)", [*COUNTED, "prior_kernel", "mean_kernel", "ones", "prior_gradient_kernel"]),
+        ("cr(gce)", [*COUNTED, *BLIND]),
+        ("peer(ce)", PEER),
+    ],
+)
+def test_small_batches_are_a_handful_of_kernels(spec, wanted, device, monkeypatch):
+    logits, target = (t.to(device) for t in batch(6, 5))
+    assert launches(spec, logits, target, monkeypatch) == wanted
+
+
+@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "cr(mae)", "peer(ce)", "peer(gce)"])
+def test_second_derivatives(spec, device):
+    logits, target = (t.to(device) for t in batch(6, 5))
+    loss, found = losses.get(spec).eval(), []
+    for numbers in (logits[2:], logits[2:].double()):
+        leaf = numbers.masked_fill(numbers == -torch.inf, 0.0).requires_grad_()
+        (slope,) = torch.autograd.grad(loss(leaf, target[2:]), leaf, create_graph=True)
+        found.append(torch.autograd.grad(slope.square().sum(), leaf)[0].double())
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("spec", EVERY_CLASS)
@@ -118,8 +176,38 @@ def test_no_torch_expression_of_all_classes_is_left(spec, device, monkeypatch):
 def test_both_labels_share_one_gradient_pass(spec, device, monkeypatch):
     calls = []
     monkeypatch.setattr(two_labels, "pair_rows", lambda *a: calls.append(1) or kernels.pair_rows(*a))
-    step(losses.get(spec), *(t.to(device) for t in batch(6, 5)))
+    step(losses.get(spec, reduction="none"), *(t.to(device) for t in batch(6, 5)))
     assert calls == [1]
+
+
+@pytest.mark.parametrize("rows", [6, 300])
+def test_kernels_draw_the_same_permutations(rows, device):
+    from noiseproof.kernels import launch, launch_peer
+
+    logits, target = (t.to(device) for t in batch(rows, 5))
+    loss = losses.get("peer(ce, seed=11)").to(device).train()
+    for _ in range(3):
+        places, labels = launch_peer.permutation(
+            launch.Batch(logits, target, None, -100), loss.step, loss._plan(logits).begins
+        )
+        keep = target != -100
+        wanted = peer.partners(target, *loss._permutations(logits, keep))
+        assert torch.equal(labels[places.long()[keep]], wanted[keep])
+
+
+@pytest.mark.parametrize("spec", ["peer(ce)", "peer(gce, alpha=0.5)"])
+def test_training_steps_of_the_peer_loss(spec, device):
+    """Other permutations at every step, two classes that may both be labels, and every reduction."""
+    for reduction, classes in (("mean", 2), ("sum", 2), ("mean", 3)):
+        ours, theirs = losses.get(spec, reduction=reduction).to(device), losses.get(spec, reduction=reduction)
+        logits, target = 3 * torch.randn(9, classes), torch.arange(9) % classes
+        target[4] = -100
+        for _ in range(3):
+            found, gradient = step(ours, logits.to(device), target.to(device))
+            wanted, slope = step(theirs, logits.double(), target)
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=5e-6)
+            assert row_error(gradient, slope, 1e-6) < 1e-5
+        assert int(ours.step) == 3
 
 
 def test_programs_are_recorded_once(device, monkeypatch):

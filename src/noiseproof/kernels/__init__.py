@@ -5,11 +5,14 @@ from .blind import Blind, blind_rows
 from .blockwise import blockwise_rows
 from .class_program import record_classes
 from .differentiable import accumulation_dtype, attach, class_margins, present_classes
+from .every_class import OwnAndBlind, WithoutBlindCE
 from .fused import Call, Recording, fused_loss, record, recorded
 from .inplace import inplace
 from .margin_rows import Evaluate, margin_rows
 from .pair import Pair, pair_rows
 from .path import uses_kernels
+from .peer_plan import PeerPlan
+from .plan import Plan, Planned, planned_loss
 from .reference import Statistics, Wanted
 from .row_function import Partials, RowFunction, of_margin, weighted_sum
 from .statistics_rows import statistics_loss_rows, statistics_rows
@@ -19,12 +22,17 @@ __all__ = [
     "Blind",
     "Call",
     "Evaluate",
+    "OwnAndBlind",
     "Pair",
     "Partials",
+    "PeerPlan",
+    "Plan",
+    "Planned",
     "Recording",
     "RowFunction",
     "Statistics",
     "Wanted",
+    "WithoutBlindCE",
     "accumulation_dtype",
     "attach",
     "blind_rows",
@@ -38,6 +46,7 @@ __all__ = [
     "margin_rows",
     "of_margin",
     "pair_rows",
+    "planned_loss",
     "present_classes",
     "record",
     "record_classes",

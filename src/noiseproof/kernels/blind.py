@@ -58,5 +58,7 @@ class _Blind(torch.autograd.Function):
             return grad, None, None, None
         batch = launch.Batch(logits, target, keep, None)
         slopes = torch.stack(upstream)
-        grad = launch_blind.blind_gradient(batch, ctx.blind.prior, ctx.blind.program, state, slopes)
+        grad = launch_blind.blind_gradient(
+            batch, ctx.blind.prior, ctx.blind.program, launch_blind.parts(state), slopes
+        )
         return grad, None, None, None

@@ -20,12 +20,22 @@ class Side(NamedTuple):
     partials: Tensor
 
 
-def pair_gradient(batch: Batch, first: Side, second: Side, slots: tuple[int, ...], slopes: Tensor) -> Tensor:
-    """The gradient of the logits, of their dtype; ``slopes`` (2, N) come from above."""
+class Above(NamedTuple):
+    """The derivatives of both values: (2, N), or of a peer loss those of the whole, (N,) or one number."""
+
+    slopes: Tensor
+    number: Tensor | None = None
+    """How many rows a mean is over, which the slope is divided by."""
+    alpha: float | None = None
+    """What the second value of a peer loss is multiplied with and taken away; all rows have one slope."""
+
+
+def pair_gradient(batch: Batch, first: Side, second: Side, slots: tuple[int, ...], above: Above) -> Tensor:
+    """The gradient of the logits, of their dtype."""
     logits, target = batch.logits, first.target.contiguous()
-    rows, classes = logits.shape
-    out = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    tile = tile_of(classes)
+    (rows, classes), (slopes, number, alpha) = logits.shape, above
+    out, tile = torch.empty_like(logits, memory_format=torch.contiguous_format), tile_of(classes)
+    how = (slopes.stride(0) if slopes.dim() else 0, alpha or 0.0, alpha is not None, number is not None)
     start(
         pair_gradient_kernel,
         (_steps(rows, tile.rows), _steps(classes, tile.block * tile.blocks), 1),
@@ -40,11 +50,13 @@ def pair_gradient(batch: Batch, first: Side, second: Side, slots: tuple[int, ...
             first.partials,
             second.partials,
             slopes,
+            slopes if number is None else number,
             out,
             rows,
             classes,
             *logits.stride(),
             _ignored(batch),
+            *how,
             slots,
             batch.keep is not None,
             logits.stride(1) == 1,

@@ -73,7 +73,8 @@ def _gradient(
     from . import launch, launch_blind
 
     batch = launch.Batch(logits, target, keep, None)
-    return launch_blind.blind_gradient(batch, prior, _program(code, outputs), state, slopes)
+    found = launch_blind.parts(state)
+    return launch_blind.blind_gradient(batch, prior, _program(code, outputs), found, slopes)
 
 
 @_gradient.register_fake

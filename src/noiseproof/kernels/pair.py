@@ -47,4 +47,5 @@ class _Pair(torch.autograd.Function):
             return grad, None
         batch = launch.Batch(logits, sides[0], keep, None)
         first, second = launch_pair.Side(*sides[:3]), launch_pair.Side(*sides[3:])
-        return launch_pair.pair_gradient(batch, first, second, ctx.slots, torch.stack(upstream)), None
+        above = launch_pair.Above(torch.stack(upstream))
+        return launch_pair.pair_gradient(batch, first, second, ctx.slots, above), None

@@ -10,8 +10,8 @@ import triton.language as tl
 
 from .triton_classes import LOG_SMALL, QUIET, exact_terms, terms_of_classes
 from .triton_program import exp, fast_exp, logsigmoid, sigmoid
-from .triton_rows import rows_of_program
-from .triton_statistics import LOWEST, block_of, columns_of
+from .triton_rows import columns_of, rows_of_program
+from .triton_statistics import LOWEST, block_of
 
 LOG_SURE = tl.constexpr(-0.2876820724517809)
 TINY = tl.constexpr(1e-35)
@@ -37,11 +37,17 @@ def blind_kernel(
     prior,
     state,
     found,
+    values,
+    partials,
+    slopes,
     rows,
     classes,
     row_stride,
     column_stride,
     ignore_index,
+    beta,
+    COMBINE: tl.constexpr,
+    COUNTED: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     HAS_PRIOR: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
@@ -51,7 +57,10 @@ def blind_kernel(
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """``found`` gets B, the factor of the softmax over the others, the gradient at label and sure class."""
+    """``found`` gets B, the factor of the softmax over the others, the gradient at label and sure class.
+
+    ``COMBINE`` makes the loss of it: see ``combined``.
+    """
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
     begin = logits + tl.minimum(row, rows - 1) * row_stride
     in_range = kept & (label >= 0) & (label < classes)
@@ -76,6 +85,38 @@ def blind_kernel(
     results = finish(sums, margin, log_top, own >= peak, at_label, CODE, RESULTS)
     for k in tl.static_range(len(results)):
         tl.store(found + k * rows + row, tl.where(kept, results[k], 0.0), mask=row < rows)
+    if COMBINE > 0:
+        factor = part_of_prior(prior, classes, beta, COUNTED)
+        own_value = tl.load(values + row, mask=kept, other=0.0)
+        by_margin = tl.load(partials + row, mask=kept, other=0.0)
+        whole_loss = combined(own_value, results[0], factor, COMBINE)
+        store_loss(values, slopes, whole_loss, by_margin, row, kept, rows)
+
+
+@triton.jit
+def part_of_prior(prior, classes, beta, COUNTED: tl.constexpr):
+    """What the numbers in ``prior`` are multiplied with: beta, over all rows where they are counts."""
+    if COUNTED:
+        return tl.div_rn(beta * 1.0, tl.maximum(tl.load(prior + classes), 1.0))
+    else:
+        return beta * 1.0
+
+
+@triton.jit
+def combined(own, blind, factor, COMBINE: tl.constexpr):
+    """Own loss less ``factor`` times B (1) or over B (2), and the derivatives with respect to both."""
+    if COMBINE == 1:
+        return own - factor * blind, own * 0.0 + 1.0, own * 0.0 - factor
+    else:
+        value = tl.div_rn(own, blind)
+        return value, tl.div_rn(own * 0.0 + 1.0, blind), tl.div_rn(-value, blind)
+
+
+@triton.jit
+def store_loss(values, slopes, loss, by_margin, row, kept, rows):
+    tl.store(values + row, tl.where(kept, loss[0], 0.0), mask=row < rows)
+    tl.store(slopes + row, tl.where(kept, loss[1] * by_margin, 0.0), mask=row < rows)
+    tl.store(slopes + rows + row, tl.where(kept, loss[2], 0.0), mask=row < rows)
 
 
 @triton.jit

@@ -6,6 +6,7 @@ import triton.language as tl
 
 from .triton_blind import LOG_SURE, levels
 from .triton_classes import LOG_SMALL, terms_of_classes
+from .triton_gradient import scale_of
 from .triton_program import exp, fast_exp
 from .triton_rows import columns_from, rows_of_program
 from .triton_statistics import LOWEST
@@ -20,12 +21,17 @@ def blind_gradient_kernel(
     state,
     found,
     slopes,
+    upstream,
+    count,
     out,
     rows,
     classes,
     row_stride,
     column_stride,
     ignore_index,
+    upstream_stride,
+    UPSTREAM: tl.constexpr,
+    MEAN: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     HAS_PRIOR: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
@@ -36,11 +42,12 @@ def blind_gradient_kernel(
     BLOCK: tl.constexpr,
     BLOCKS: tl.constexpr,
 ):
-    """``slopes`` are the derivatives with respect to margin and B; ``out`` is contiguous."""
+    """``slopes`` are the derivatives with respect to margin and B, times what comes from above."""
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
     _, peak, per_mass, log_peak = levels(state, row, kept, rows)
-    by_margin = tl.load(slopes + row, mask=kept, other=0.0)
-    by_blind = tl.load(slopes + rows + row, mask=kept, other=0.0)
+    scale = scale_of(upstream, count, row, kept, upstream_stride, UPSTREAM, MEAN)
+    by_margin = tl.load(slopes + row, mask=kept, other=0.0) * scale
+    by_blind = tl.load(slopes + rows + row, mask=kept, other=0.0) * scale
     by_direction = by_blind * tl.load(found + rows + row, mask=kept, other=0.0) - by_margin
     at_label = by_margin + by_blind * tl.load(found + 2 * rows + row, mask=kept, other=0.0)
     at_sure = by_blind * tl.load(found + 3 * rows + row, mask=kept, other=0.0) - by_margin * per_mass

@@ -9,19 +9,29 @@ rows add up to one such row, except at the two labels themselves.
 import triton
 import triton.language as tl
 
-from .triton_gradient import SUM_P2, coefficients, gradient_at, partial, row_of_gradient
+from .triton_gradient import SUM_P2, coefficients, gradient_at, partial, row_of_gradient, scale_of
 from .triton_program import fast_exp, fast_expm1
 from .triton_rows import columns_from, rows_of_program
 from .triton_statistics import LOWEST
 
 
 @triton.jit
-def one_label(place, label, other, state, partials, by_p2, slopes, row, kept, rows, SLOTS: tl.constexpr):
+def scales(slopes, count, row, kept, rows, slope_stride, alpha, PEER: tl.constexpr, MEAN: tl.constexpr):
+    """What comes from above for both labels; of a peer loss the second is -alpha times the first."""
+    if PEER:
+        scale = scale_of(slopes, count, row, kept, slope_stride, True, MEAN)
+        return scale, -alpha * scale
+    else:
+        scale = tl.load(slopes + row, mask=kept, other=0.0)
+        return scale, tl.load(slopes + rows + row, mask=kept, other=0.0)
+
+
+@triton.jit
+def one_label(place, label, other, state, partials, by_p2, scale, row, kept, rows, SLOTS: tl.constexpr):
     """Coefficients for one label, its peak and 1 / mass, and the gradient it gives the other label.
 
     ``place`` is where the other label's logit lies.
     """
-    scale = tl.load(slopes + row, mask=kept, other=0.0)
     at_label, others, square, product, shift = coefficients(
         state, partials, by_p2, row, kept, scale, rows, SLOTS
     )
@@ -36,7 +46,7 @@ def one_label(place, label, other, state, partials, by_p2, slopes, row, kept, ro
 
 
 @triton.jit
-def derivatives_by_p2(partials, mate_partials, slopes, row, kept, rows, SLOTS: tl.constexpr):
+def derivatives_by_p2(partials, mate_partials, scale, mate_scale, row, kept, rows, SLOTS: tl.constexpr):
     """Both partial derivatives with respect to the sum of p squared, all of it left to the first label.
 
     That sum knows no label, so what the second takes away from the first cancels here, before rounding.
@@ -44,8 +54,6 @@ def derivatives_by_p2(partials, mate_partials, slopes, row, kept, rows, SLOTS: t
     first = partial(partials, row, kept, rows, SLOTS, SUM_P2)
     second = partial(mate_partials, row, kept, rows, SLOTS, SUM_P2)
     if SLOTS[SUM_P2] >= 0:
-        scale = tl.load(slopes + row, mask=kept, other=0.0)
-        mate_scale = tl.load(slopes + rows + row, mask=kept, other=0.0)
         counts = scale != 0.0
         ratio = tl.div_rn(mate_scale, tl.where(counts, scale, 1.0))
         first = tl.where(counts, first + ratio * second, first)
@@ -88,12 +96,17 @@ def pair_gradient_kernel(
     partials,
     mate_partials,
     slopes,
+    count,
     out,
     rows,
     classes,
     row_stride,
     column_stride,
     ignore_index,
+    slope_stride,
+    alpha,
+    PEER: tl.constexpr,
+    MEAN: tl.constexpr,
     SLOTS: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
@@ -101,16 +114,17 @@ def pair_gradient_kernel(
     BLOCK: tl.constexpr,
     BLOCKS: tl.constexpr,
 ):
-    """``slopes`` (2, N) are the upstream derivatives of both values; ``out`` is contiguous."""
+    """``slopes`` (2, N) are the upstream derivatives of both values, or see ``scales``."""
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
     mate = tl.load(partner + row, mask=kept, other=0)
     there = kept & (label >= 0) & (label < classes) & (mate >= 0) & (mate < classes)
     begin = logits + row * row_stride
-    by_p2 = derivatives_by_p2(partials, mate_partials, slopes, row, there, rows, SLOTS)
+    above = scales(slopes, count, row, there, rows, slope_stride, alpha, PEER, MEAN)
+    by_p2 = derivatives_by_p2(partials, mate_partials, above[0], above[1], row, there, rows, SLOTS)
     own, other = begin + label * column_stride, begin + mate * column_stride
-    first = one_label(other, label, mate, state, partials, by_p2[0], slopes, row, there, rows, SLOTS)
+    first = one_label(other, label, mate, state, partials, by_p2[0], above[0], row, there, rows, SLOTS)
     second = one_label(
-        own, mate, label, mate_state, mate_partials, by_p2[1], slopes + rows, row, there, rows, SLOTS
+        own, mate, label, mate_state, mate_partials, by_p2[1], above[1], row, there, rows, SLOTS
     )
     lower = tl.minimum(first[5], second[5])
     chosen = together(first, second, lower, SLOTS)

@@ -6,12 +6,15 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import accumulation_dtype, uses_kernels
+from ..kernels import Plan, WithoutBlindCE, accumulation_dtype, uses_kernels
 from .base import Loss, Outer
-from .blind import EveryClass, own_and_blind
+from .blind import EveryClass, own_and_blind, plan_of
+from .ce import CE
 from .fingerprint import fingerprint
+from .fused import can_be_fused
 from .limits import number
 from .margin_loss import MarginLoss
+from .planned import planned
 from .rows import Rows
 from .statistics_loss import RowLoss
 
@@ -57,21 +60,39 @@ class CR(RowLoss):
     def inner(self) -> tuple[Loss, ...]:
         return (self.base,)
 
+    def short_way(self, logits: Tensor, target: Tensor) -> Tensor | None:
+        found = super().short_way(logits, target)
+        if found is not None or not can_be_fused(logits, target):
+            return found
+        plan = self._plan(logits)
+        return None if plan is None else planned(self, logits, target, plan)
+
+    def _plan(self, logits: Tensor) -> Plan | None:
+        prior = None if self.prior is None else on_device(self._fitting(self.prior, logits), logits)
+        if type(self.base) is CE:
+            return WithoutBlindCE(prior, self.beta)
+        if not isinstance(self.base, MarginLoss):
+            return None
+        return plan_of(self._every_class(self.base, logits.shape[1], None), prior, self.beta)
+
     def kernel_rows(self, rows: Rows) -> Tensor | None:
-        base, classes = self.base, rows.logits.shape[1]
-        if not isinstance(base, MarginLoss) or not uses_kernels(rows.logits):
+        if not isinstance(self.base, MarginLoss) or not uses_kernels(rows.logits):
             return None
         prior = self._prior(rows.logits, rows.target, rows.keep)
+        every = self._every_class(self.base, rows.logits.shape[1], prior)
+        found = own_and_blind(every, rows, on_device(prior, rows.logits))
+        return None if found is None else found[0] - self.beta * found[1]
 
+    def _every_class(self, base: MarginLoss, classes: int, prior: Tensor | None) -> EveryClass:
         def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
             return base.evaluate(margin, num_classes=classes, mass=1.0)
 
+        def plain(logits: Tensor) -> Tensor:
+            assert prior is not None
+            return self._blind(logits, prior)
+
         marks = None if torch.compiler.is_compiling() else fingerprint(base)
-        every = EveryClass(
-            evaluate, None if marks is None else (classes, *marks), lambda z: self._blind(z, prior)
-        )
-        found = own_and_blind(every, rows, prior)
-        return None if found is None else found[0] - self.beta * found[1]
+        return EveryClass(evaluate, None if marks is None else (classes, *marks), plain)
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         own = self.base.hard_rows(Rows(logits, target, keep, target.shape))
@@ -99,6 +120,11 @@ class CR(RowLoss):
         if prior.shape[0] != logits.shape[1]:
             raise ValueError(f"cr: prior has {prior.shape[0]} entries, the logits {logits.shape[1]} classes")
         return prior
+
+
+def on_device(prior: Tensor, logits: Tensor) -> Tensor:
+    """As the kernels read it."""
+    return prior.to(logits.device).float().contiguous()
 
 
 def defined_per_class(loss: Loss) -> bool:

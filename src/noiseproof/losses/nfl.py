@@ -6,10 +6,12 @@ from typing_extensions import Unpack
 
 from ..kernels import accumulation_dtype, attach, blockwise_rows, class_margins
 from .base import Outer
-from .blind import EveryClass, own_and_blind
+from .blind import EveryClass, own_and_blind, plan_of
 from .finite import check_logits_finite
 from .focal import focal_emphasis, focal_value
+from .fused import can_be_fused
 from .limits import number
+from .planned import planned
 from .rows import Rows
 from .statistics_loss import RowLoss
 
@@ -39,12 +41,21 @@ class NFL(RowLoss):
         super().__init__(**outer)
         self.gamma = number(self.name, "gamma", gamma, "gamma >= 0", lambda g: g >= 0)
 
-    def kernel_rows(self, rows: Rows) -> Tensor | None:
+    def short_way(self, logits: Tensor, target: Tensor) -> Tensor | None:
+        found = super().short_way(logits, target)
+        if found is not None or not can_be_fused(logits, target):
+            return found
+        plan = plan_of(self._every_class(), None, None)
+        return None if plan is None else planned(self, logits, target, plan)
+
+    def _every_class(self) -> EveryClass:
         def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
             return focal_value(margin, gamma=self.gamma), focal_emphasis(margin, gamma=self.gamma)
 
-        every = EveryClass(evaluate, (NFL, self.gamma), lambda z: self._focal(z).sum(1))
-        found = own_and_blind(every, rows, None)
+        return EveryClass(evaluate, (NFL, self.gamma), lambda z: self._focal(z).sum(1))
+
+    def kernel_rows(self, rows: Rows) -> Tensor | None:
+        found = own_and_blind(self._every_class(), rows, None)
         if found is None:
             return None
         own, total = found

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..counter import draw
-from ..kernels import kernels_may_run, uses_kernels
+from ..counter import SEED, draw, mix
+from ..kernels import PeerPlan, kernels_may_run, uses_kernels
 from .base import Loss, Outer
+from .fused import can_be_fused, recording_of
 from .limits import number, whole
+from .planned import planned
 from .rows import Rows
 from .statistics_loss import RowLoss
 from .two_labels import of_two_labels
+
+MOST_ROWS_SORTED_BY_COUNTING = 8192
+"""A kernel compares all pairs of rows; of more torch sorts faster."""
 
 
 class Peer(RowLoss):
@@ -55,6 +62,35 @@ class Peer(RowLoss):
     def inner(self) -> tuple[Loss, ...]:
         return (self.base,)
 
+    def short_way(self, logits: Tensor, target: Tensor) -> Tensor | None:
+        found = super().short_way(logits, target)
+        if found is not None or not can_be_fused(logits, target):
+            return found
+        plan = self._plan(logits)
+        if plan is None or self.reduction == "none" or len(target) > MOST_ROWS_SORTED_BY_COUNTING:
+            return None
+
+        def plain(rows: Rows, saved: tuple[Tensor, ...]) -> Tensor:
+            peers = self.base.hard_rows(rows._replace(target=saved[0]))
+            return self.base.hard_rows(rows) - self.alpha * peers
+
+        found = planned(self, logits, target, plan, plain)
+        if self.training:
+            self.step.add_(1)
+        return found
+
+    def _plan(self, logits: Tensor) -> PeerPlan | None:
+        """How the kernels take the whole loss; None where one look at the logits is not enough."""
+        classes = logits.shape[1]
+        function = self.base.row_function(classes, 1.0)
+        if function is None or function.wanted is not None:
+            return None
+        recording = recording_of(self.base, function, classes)
+        if recording is None or recording.tables:
+            return None
+        begins = beginning(self.seed, 1), beginning(self.seed, 2)
+        return PeerPlan(recording.program, self.step.to(logits.device), begins, self.alpha)
+
     def kernel_rows(self, rows: Rows) -> Tensor | None:
         if not uses_kernels(rows.logits) or not kernels_may_run():
             return None
@@ -87,6 +123,12 @@ class Peer(RowLoss):
             order = key.argsort(stable=True)[rank]
             orders.append(order if keep is None else torch.where(keep, order, number_of_row))
         return orders[0], orders[1]
+
+
+@functools.lru_cache(1024)
+def beginning(seed: int, stream: int) -> int:
+    """Where the random numbers of row 0 and epoch 0 begin, before ``mix``."""
+    return int(mix(torch.tensor(seed) * SEED + stream))
 
 
 def partners(target: Tensor, a: Tensor, b: Tensor) -> Tensor:

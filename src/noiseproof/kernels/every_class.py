@@ -1,0 +1,66 @@
+"""Plans of losses that count every class of a row: less the blind loss, or over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch import Tensor
+
+from .plan import Saved
+from .recorder import Program
+
+if TYPE_CHECKING:
+    from .launch import Batch
+
+
+class WithoutBlindCE(NamedTuple):
+    """Cross entropy less ``beta`` times its blind part, which is linear in the logits up to logsumexp."""
+
+    prior: Tensor | None
+    """(C,) in float32, None for the label frequencies of the batch."""
+    beta: float
+
+    def first(self, batch: Batch) -> tuple[Tensor, Saved]:
+        from . import launch_prior
+
+        prior = launch_prior.counted(batch) if self.prior is None else self.prior
+        values, state = launch_prior.prior_values(batch, prior, self.beta)
+        return values, (prior, state)
+
+    def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
+        from . import launch_prior
+
+        prior, state = saved
+        return launch_prior.prior_gradient(batch, prior, self.beta, state, upstream, count)
+
+
+class OwnAndBlind(NamedTuple):
+    r"""A loss of the margin less :math:`\beta\sum_k\pi_k\ell(\Delta_k)`, or over the sum without prior."""
+
+    own: Program
+    """The loss of the label: value and derivative with respect to the margin."""
+    classes: Program
+    """The same for every class, from ``record_classes``."""
+    prior: Tensor | None
+    """As above; not read where ``beta`` is None."""
+    beta: float | None
+    """None divides by the blind loss."""
+
+    def first(self, batch: Batch) -> tuple[Tensor, Saved]:
+        from . import launch, launch_blind, launch_prior
+
+        prior = launch_prior.counted(batch) if self.prior is None and self.beta is not None else self.prior
+        first = launch.statistics(batch, None, self.own)
+        slopes = first.values.new_empty((2, len(first.values)))
+        ending = launch_blind.Ending(first.values, first.partials, slopes, self.beta)
+        found = launch_blind.blind_of(batch, prior, self.classes, first.state, ending)
+        return first.values, (*found, slopes, *([] if prior is None else [prior]))
+
+    def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
+        from . import launch_blind
+
+        state, found, slopes, *rest = saved
+        prior = rest[0] if rest else None
+        return launch_blind.blind_gradient(
+            batch, prior, self.classes, (state, found), slopes, upstream, count
+        )

@@ -1,0 +1,73 @@
+"""Losses whose whole batch is two passes of the kernels, values and gradient, with the mean between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from . import tracing
+
+if TYPE_CHECKING:
+    from .launch import Batch
+
+Saved = tuple[Tensor, ...]
+
+
+class Plan(Protocol):
+    """How the kernels take a loss. Rows of ``batch`` count by its ``ignore_index``."""
+
+    def first(self, batch: Batch) -> tuple[Tensor, Saved]:
+        """(N,) values, 0 where ignored, and what the second pass needs."""
+        ...
+
+    def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
+        """The gradient of the logits; ``upstream`` is (N,) or one number, over ``count`` if that is given."""
+        ...
+
+
+class Planned(NamedTuple):
+    """A plan for a batch."""
+
+    plan: Plan
+    target: Tensor
+    ignore_index: int
+    mean: bool
+    again: Callable[[Tensor, Saved], Tensor]
+    """The same loss as a plain differentiable expression, for double backward."""
+
+
+def planned_loss(logits: Tensor, planned: Planned) -> Tensor:
+    """(N,) values, or their mean over the rows that count."""
+    found: Tensor = _Planned.apply(logits, planned)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Planned(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, planned: Planned) -> Tensor:  # type: ignore[override]
+        from . import launch, launch_mean
+
+        batch = launch.Batch(logits, planned.target, None, planned.ignore_index)
+        value, saved = planned.plan.first(batch)
+        count = None
+        if planned.mean:
+            value, count = launch_mean.mean(launch.First(value, value, value), batch)
+        ctx.planned = planned
+        ctx.save_for_backward(logits, planned.target, count, *saved)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        from . import launch
+
+        logits, target, count, *saved = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            with tracing.plainly():
+                value = ctx.planned.again(logits, tuple(saved))
+            (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
+            return grad, None
+        batch = launch.Batch(logits, target, None, ctx.planned.ignore_index)
+        return ctx.planned.plan.second(batch, tuple(saved), upstream, count), None

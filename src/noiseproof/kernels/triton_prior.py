@@ -1,0 +1,102 @@
+# mypy: ignore-errors
+r"""Triton: cross entropy less what it costs under labels drawn blindly, in one pass.
+
+With s the label's logit, :math:`\Pi=\sum_k\pi_k` and :math:`S=\sum_k\pi_k(z_k-s)` over the classes that are
+not masked the loss is :math:`(1-\beta\Pi)(\log\sum_k e^{z_k}-s)+\beta S`. Its gradient is
+:math:`(1-\beta\Pi)p_j+\beta\pi_j`, less 1 at the label.
+"""
+
+import triton
+import triton.language as tl
+
+from .triton_blind import part_of_prior, share_of
+from .triton_program import fast_exp, logsigmoid, sigmoid
+from .triton_rows import rows_of_program
+from .triton_statistics import LOWEST, block_of, without_label
+
+FAR = tl.constexpr(-1e30)
+"""Stands for a masked logit where nothing times it is to be 0."""
+
+
+@triton.jit
+def count_kernel(target, counts, rows, classes, ignore_index, BLOCK: tl.constexpr):
+    """Rows of every class, and after those of all; ``counts`` (C + 1,) begins as 0. Whole numbers: exact."""
+    row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    label = tl.load(target + row, mask=row < rows, other=0)
+    kept = (row < rows) & (label != ignore_index)
+    one = tl.full([BLOCK], 1.0, tl.float32)
+    tl.atomic_add(counts + label, one, mask=kept & (label >= 0) & (label < classes), sem="relaxed")
+    tl.atomic_add(counts + classes, tl.sum(kept.to(tl.float32), 0), sem="relaxed")
+
+
+@triton.jit
+def prior_kernel(
+    logits,
+    target,
+    prior,
+    values,
+    state,
+    rows,
+    classes,
+    row_stride,
+    column_stride,
+    ignore_index,
+    beta,
+    COUNTED: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    ROWS: tl.constexpr,
+    LANES: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """``state`` gets the peak of the others, the factor of exp(z - peak), and the gradient at the label."""
+    row, label, kept = rows_of_program(target, target, rows, ignore_index, False, ROWS)
+    begin = logits + tl.minimum(row, rows - 1) * row_stride
+    in_range = kept & (label >= 0) & (label < classes)
+    own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
+    zero = tl.zeros([ROWS, LANES], tl.float32)
+    sums = (zero + LOWEST, zero, zero, zero)
+    stop = classes * tl.max(kept.to(tl.int32), 0)
+    whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
+    for start in range(0, whole, LANES * WIDTH):
+        z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
+        share = share_of(prior, start, classes, True, True, LANES, WIDTH)
+        sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), share, own)
+    for start in range(whole, stop, LANES * WIDTH):
+        z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
+        share = share_of(prior, start, classes, True, False, LANES, WIDTH)
+        sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), share, own)
+    label_share = tl.load(prior + label, mask=in_range, other=0.0)
+    factor = part_of_prior(prior, classes, beta, COUNTED)
+    results = finish(sums, own, label_share, factor)
+    tl.store(values + row, tl.where(kept, results[0], 0.0), mask=row < rows)
+    for k in tl.static_range(3):
+        tl.store(state + k * rows + row, results[k + 1], mask=row < rows)
+
+
+@triton.jit
+def advance(sums, z, other, share, own):
+    """Peak and mass of the other classes, sum of the shares of present ones and of share times z - own."""
+    peak, mass, present, pull = sums
+    higher = tl.maximum(peak, tl.max(other, 2))
+    level = tl.where(higher == LOWEST, 0.0, higher)
+    mass = mass * fast_exp(peak - level) + tl.sum(fast_exp(other - level[:, :, None]), 2)
+    there = tl.where(z == LOWEST, 0.0, share[None, :, :])
+    pull = pull + tl.sum(there * tl.maximum(z - own[:, None, None], FAR), 2)
+    return higher, mass, present + tl.sum(there, 2), pull
+
+
+@triton.jit
+def finish(sums, own, label_share, factor):
+    """The value and the rows of ``state`` from the sums of all lanes."""
+    peak = tl.max(sums[0], 1)
+    level = tl.where(peak == LOWEST, 0.0, peak)
+    mass = tl.sum(sums[1] * fast_exp(sums[0] - level[:, None]), 1)
+    margin = own - peak - tl.log(mass)
+    present = tl.sum(sums[2], 1)
+    whole = factor * present
+    others = factor * (present - label_share)
+    lead = 1.0 - whole
+    value = factor * tl.sum(sums[3], 1) - lead * logsigmoid(margin)
+    rest = sigmoid(-margin)
+    direction = tl.where(mass == 0.0, 0.0, lead * rest / mass)
+    return value, level, direction, -(lead * rest) - others

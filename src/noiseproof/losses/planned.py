@@ -1,0 +1,39 @@
+"""The short way of losses that are no function of row statistics: a plan of their own for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from ..kernels import Plan, Planned, planned_loss
+from .base import Loss
+from .rows import Rows, as_rows
+
+MOST_ROWS_OF_ONE_MEAN = 1 << 16
+"""One program adds up the mean; of more rows torch does it faster."""
+
+
+def planned(
+    loss: Loss,
+    logits: Tensor,
+    target: Tensor,
+    plan: Plan,
+    plain: Callable[[Rows, tuple[Tensor, ...]], Tensor] | None = None,
+) -> Tensor:
+    """The reduced loss without weights; logits (N, C) and target (N,) as the kernels take them.
+
+    ``plain`` are its rows as torch expressions, from what the first pass left; None for ``loss.hard_rows``.
+    """
+    mean, ignored = loss.reduction == "mean", loss.ignore_index
+    one_program = mean and logits.shape[0] <= MOST_ROWS_OF_ONE_MEAN
+
+    def again(other: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
+        rows = as_rows(other, target, ignored)
+        values = loss.hard_rows(rows) if plain is None else plain(rows, saved)
+        return loss._reduce(values, rows, None, None) if one_program else values
+
+    found = planned_loss(logits, Planned(plan, target, ignored, one_program, again))
+    if mean and not one_program:
+        return found.sum() / (target != ignored).sum().clamp_min(1)
+    return found.sum() if loss.reduction == "sum" else found
