@@ -92,6 +92,23 @@ def test_weights_of_the_batch_alone_and_inside_another_loss(order, device):
         assert row_error(gradient, slope) < 1e-5
 
 
+@pytest.mark.parametrize("setting", [{"_has_company": lambda: True}, {"MOST_ROWS_OF_ONE_MEAN": 2}])
+@pytest.mark.parametrize("spec", ["gr", *BY_WEIGHT])
+def test_batches_beyond_one_program(spec, setting, device, monkeypatch):
+    """Rows on other processes, or too many of them: torch divides by their weights, as it adds up a mean."""
+    from noiseproof.kernels import launch_mean
+
+    logits, target = batch(6, 5)
+    wanted, slope = step(losses.get(spec), logits.double(), target)
+    for name, stand_in in setting.items():
+        monkeypatch.setattr(short_way, name, stand_in)
+    if "normalize" in spec:
+        monkeypatch.setattr(launch_mean, "mean", None)
+    found, gradient = step(losses.get(spec), logits.to(device), target.to(device))
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
+    assert row_error(gradient, slope) < 1e-5
+
+
 @pytest.mark.parametrize("spec", ["gr", *BY_WEIGHT])
 def test_a_batch_that_is_ignored(spec, device):
     logits, target = torch.randn(3, 4, device=device), torch.full((3,), -100, device=device)
