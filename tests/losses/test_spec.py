@@ -141,7 +141,7 @@ PARAMETERS: dict[str, dict[str, st.SearchStrategy]] = {
     "tce": {"order": st.integers(1, 50)},
     "aul": {"a": st.floats(1.1, 5), "q": positive(5)},
     "agce": {"a": positive(5), "q": positive(5)},
-    "ael": {"q": positive(5)},
+    "ael": {"q": positive(5).filter(lambda q: q >= 0.02)},
     "nal_fixed": {"tau": st.floats(0.01, 0.99)},
     "gr": {
         "beta": positive(16),
