@@ -51,6 +51,7 @@ def prior_values(batch: Batch, prior: Tensor, beta: float) -> tuple[Tensor, Tens
             tile.block // width,
             width,
         ),
+        contract=True,
     )
     return values, state
 
@@ -88,5 +89,6 @@ def prior_gradient(
             tile.block,
             tile.blocks,
         ),
+        contract=True,
     )
     return out

@@ -30,6 +30,12 @@ def levels(state, row, kept, rows):
 
 
 @triton.jit
+def one_lies_in(label, start, LENGTH: tl.constexpr):
+    """Whether a block holds the label of one of its rows: most do not."""
+    return tl.max(((label >= start) & (label < start + LENGTH)).to(tl.int32), 0) > 0
+
+
+@triton.jit
 def blind_kernel(
     logits,
     target,

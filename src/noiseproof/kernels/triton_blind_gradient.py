@@ -4,7 +4,7 @@
 import triton
 import triton.language as tl
 
-from .triton_blind import LOG_SURE, levels
+from .triton_blind import LOG_SURE, levels, one_lies_in
 from .triton_classes import LOG_SMALL, terms_of_classes
 from .triton_gradient import scale_of
 from .triton_program import exp, fast_exp
@@ -63,8 +63,9 @@ def blind_gradient_kernel(
         slope = by_direction * per_mass
         gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
         gradient = tl.where(z == LOWEST, 0.0, gradient)
-        is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
-        gradient = tl.where(is_label, at_label[:, None], gradient)
+        if one_lies_in(label, start, BLOCK):
+            is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
+            gradient = tl.where(is_label, at_label[:, None], gradient)
         there = (row < rows)[:, None] & (inside < classes - start)[None, :]
         place = (out + row * classes)[:, None] + column[None, :]
         tl.store(place, gradient.to(out.dtype.element_ty), mask=there)

@@ -9,6 +9,7 @@ rows add up to one such row, except at the two labels themselves.
 import triton
 import triton.language as tl
 
+from .triton_blind import one_lies_in
 from .triton_gradient import SUM_P2, coefficients, gradient_at, partial, row_of_gradient, scale_of
 from .triton_program import fast_exp, fast_expm1
 from .triton_rows import columns_from, rows_of_program
@@ -137,10 +138,11 @@ def pair_gradient_kernel(
         here = kept[:, None] & (inside < classes - start)[None, :]
         z = tl.load(begin[:, None] + offset[None, :], mask=here, other=LOWEST).to(tl.float32)
         gradient = row_of_gradient(z, lower, one, chosen, SLOTS)
-        is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
-        gradient = tl.where(is_label, at_label[:, None], gradient)
-        is_mate = inside[None, :] == (mate.to(tl.int32) - start)[:, None]
-        gradient = tl.where(is_mate, at_mate[:, None], gradient)
+        if one_lies_in(label, start, BLOCK) | one_lies_in(mate, start, BLOCK):
+            is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
+            gradient = tl.where(is_label, at_label[:, None], gradient)
+            is_mate = inside[None, :] == (mate.to(tl.int32) - start)[:, None]
+            gradient = tl.where(is_mate, at_mate[:, None], gradient)
         exists = (row < rows)[:, None] & (inside < classes - start)[None, :]
         place = (out + row * classes)[:, None] + column[None, :]
         tl.store(place, tl.where(here, gradient, 0.0).to(out.dtype.element_ty), mask=exists)

@@ -8,6 +8,7 @@ only adds: nothing cancels where one of the two has nearly all.
 import triton
 import triton.language as tl
 
+from .triton_blind import one_lies_in
 from .triton_program import fast_exp, run
 from .triton_rows import rows_of_program
 from .triton_statistics import LOWEST, block_of, without_label
@@ -50,7 +51,7 @@ def pair_statistics_kernel(
         for start in range(0, whole, LANES * WIDTH):
             z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
             rest = z
-            if lies_in(label, start, LANES * WIDTH) | lies_in(mate, start, LANES * WIDTH):
+            if one_lies_in(label, start, LANES * WIDTH) | one_lies_in(mate, start, LANES * WIDTH):
                 rest = without_label(z, start, label, LANES, WIDTH)
                 rest = without_label(rest, start, mate, LANES, WIDTH)
             sums = advance(sums, rest)
@@ -70,12 +71,6 @@ def logit_of(begin, label, kept, classes, column_stride):
     """nan where the label is no class."""
     there = kept & (label >= 0) & (label < classes)
     return tl.load(begin + label * column_stride, mask=there, other=float("nan")).to(tl.float32)
-
-
-@triton.jit
-def lies_in(label, start, LENGTH: tl.constexpr):
-    number = tl.max(label, 0)
-    return (number >= start) & (number < start + LENGTH)
 
 
 @triton.jit

@@ -9,7 +9,7 @@ not masked the loss is :math:`(1-\beta\Pi)(\log\sum_k e^{z_k}-s)+\beta S`. Its g
 import triton
 import triton.language as tl
 
-from .triton_blind import part_of_prior, share_of
+from .triton_blind import one_lies_in, part_of_prior, share_of
 from .triton_program import fast_exp, logsigmoid, sigmoid
 from .triton_rows import rows_of_program
 from .triton_statistics import LOWEST, block_of, without_label
@@ -54,17 +54,23 @@ def prior_kernel(
     in_range = kept & (label >= 0) & (label < classes)
     own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
     zero = tl.zeros([ROWS, LANES], tl.float32)
-    sums = (zero + LOWEST, zero, zero, zero)
+    sums = (zero + LOWEST, zero, zero + part_of_all(prior, classes, COUNTED, LANES), zero)
     stop = classes * tl.max(kept.to(tl.int32), 0)
     whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
     for start in range(0, whole, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
         share = share_of(prior, start, classes, True, True, LANES, WIDTH)
-        sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), share, own)
+        other = z
+        if one_lies_in(label, start, LANES * WIDTH):
+            other = without_label(z, start, label, LANES, WIDTH)
+        sums = advance(sums, z, other, share, own, True, COUNTED)
+    sums = recounted(
+        sums, begin, whole, own, kept, prior, classes, column_stride, COUNTED, CONTIGUOUS, LANES, WIDTH
+    )
     for start in range(whole, stop, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
         share = share_of(prior, start, classes, True, False, LANES, WIDTH)
-        sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), share, own)
+        sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), share, own, False, COUNTED)
     label_share = tl.load(prior + label, mask=in_range, other=0.0)
     factor = part_of_prior(prior, classes, beta, COUNTED)
     results = finish(sums, own, label_share, factor)
@@ -74,15 +80,65 @@ def prior_kernel(
 
 
 @triton.jit
-def advance(sums, z, other, share, own):
-    """Peak and mass of the other classes, sum of the shares of present ones and of share times z - own."""
+def part_of_all(prior, classes, COUNTED: tl.constexpr, LANES: tl.constexpr):
+    """All shares together divided among the lanes, exactly; 0 where they are still to be added up."""
+    return tl.load(prior + classes) * (1.0 / LANES) if COUNTED else 0.0
+
+
+@triton.jit
+def advance(sums, z, other, share, own, HOPEFUL: tl.constexpr, COUNTED: tl.constexpr):
+    """Peak and mass of the other classes, then the sums of ``pulled``."""
     peak, mass, present, pull = sums
     higher = tl.maximum(peak, tl.max(other, 2))
     level = tl.where(higher == LOWEST, 0.0, higher)
     mass = mass * fast_exp(peak - level) + tl.sum(fast_exp(other - level[:, :, None]), 2)
-    there = tl.where(z == LOWEST, 0.0, share[None, :, :])
-    pull = pull + tl.sum(there * tl.maximum(z - own[:, None, None], FAR), 2)
-    return higher, mass, present + tl.sum(there, 2), pull
+    present, pull = pulled(present, pull, z, share, own, HOPEFUL, COUNTED)
+    return higher, mass, present, pull
+
+
+@triton.jit
+def pulled(present, pull, z, share, own, HOPEFUL: tl.constexpr, COUNTED: tl.constexpr):
+    """Sums of the shares of present classes, and of share times z - own.
+
+    ``HOPEFUL`` takes no class for masked, which makes ``pull`` infinite or nan if one is: see ``recounted``.
+    """
+    from_own = z - own[:, None, None]
+    weight = share[None, :, :]
+    if HOPEFUL:
+        present = present if COUNTED else present + tl.sum(weight, 2)
+        return present, pull + tl.sum(weight * from_own, 2)
+    else:
+        there = tl.where(z == LOWEST, 0.0, weight)
+        missing = tl.sum(there - weight, 2) if COUNTED else tl.sum(there, 2)
+        return present + missing, pull + tl.sum(there * tl.maximum(from_own, FAR), 2)
+
+
+@triton.jit
+def recounted(
+    sums,
+    begin,
+    whole,
+    own,
+    kept,
+    prior,
+    classes,
+    column_stride,
+    COUNTED: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    LANES: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """The last two sums of rows with masked classes, which are read once more for them."""
+    peak, mass, present, pull = sums
+    wrong = kept[:, None] & ((pull != pull) | (tl.abs(pull) == float("inf")))
+    if tl.max(tl.max(wrong.to(tl.int32), 1), 0) > 0:
+        pull = tl.zeros_like(mass)
+        present = tl.zeros_like(mass) + part_of_all(prior, classes, COUNTED, LANES)
+        for start in range(0, whole, LANES * WIDTH):
+            z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
+            share = share_of(prior, start, classes, True, True, LANES, WIDTH)
+            present, pull = pulled(present, pull, z, share, own, False, COUNTED)
+    return peak, mass, present, pull
 
 
 @triton.jit

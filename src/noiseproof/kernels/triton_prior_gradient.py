@@ -4,7 +4,7 @@
 import triton
 import triton.language as tl
 
-from .triton_blind import part_of_prior
+from .triton_blind import one_lies_in, part_of_prior
 from .triton_blind_gradient import share_of_columns
 from .triton_gradient import scale_of
 from .triton_program import fast_exp
@@ -52,8 +52,9 @@ def prior_gradient_kernel(
         share = share_of_columns(prior, column, classes, True)
         gradient = fast_exp(z - peak[:, None]) * direction[:, None] + by_share[:, None] * share[None, :]
         gradient = tl.where(z == LOWEST, 0.0, gradient)
-        is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
-        gradient = tl.where(is_label & here, at_label[:, None], gradient)
+        if one_lies_in(label, start, BLOCK):
+            is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
+            gradient = tl.where(is_label & here, at_label[:, None], gradient)
         there = (row < rows)[:, None] & (inside < classes - start)[None, :]
         place = (out + row * classes)[:, None] + column[None, :]
         tl.store(place, gradient.to(out.dtype.element_ty), mask=there)
