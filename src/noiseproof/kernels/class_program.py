@@ -68,6 +68,9 @@ class ClassTape(Tape):
         if register == Known.REST:
             return self.constant(1.0).number
         operation, a, b = (self.instruction(register) or (None, 0, 0))[:3]
+        if operation == Operation.SUBTRACT and a == Known.REST:
+            one, less = self.constant(1.0).number, self.over_rest(int(b))
+            return self.write(Operation.SUBTRACT, one, less).number
         if operation not in (Operation.MULTIPLY, Operation.DIVIDE, Operation.NEGATIVE):
             return None
         left = self._without_rest(int(a))
