@@ -5,11 +5,13 @@ The CPU operator is compiled once per session, unless this machine has it alread
 
 import importlib.util
 import os
+import pkgutil
 import sys
 
 import pytest
 import torch
 
+from noiseproof import kernels
 from noiseproof.kernels import cpu_build, cpu_operator, path
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -19,8 +21,9 @@ if HAS_TRITON and not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
     import triton.experimental.gluon  # noqa: F401 -- the interpreter imports it at its first launch
 
-    import noiseproof.kernels.launch
-    import noiseproof.kernels.triton_scale  # noqa: F401
+    for module in pkgutil.iter_modules(kernels.__path__):
+        if module.name.startswith(("triton_", "launch")):
+            importlib.import_module(f"noiseproof.kernels.{module.name}")
 
     if before is None:
         del os.environ["TRITON_INTERPRET"]
