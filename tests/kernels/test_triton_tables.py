@@ -93,7 +93,7 @@ def test_weights_of_the_batch_alone_and_inside_another_loss(order, device):
         assert row_error(gradient, slope) < 1e-5
 
 
-@pytest.mark.parametrize("setting", [{"_has_company": lambda: True}, {"MOST_ROWS_OF_ONE_MEAN": 2}])
+@pytest.mark.parametrize("setting", [{"has_company": lambda: True}, {"MOST_ROWS_OF_ONE_MEAN": 2}])
 @pytest.mark.parametrize("spec", ["gr", *BY_WEIGHT])
 def test_batches_beyond_one_program(spec, setting, device, monkeypatch):
     """Rows on other processes, or too many of them: torch divides by their weights, as it adds up a mean."""

@@ -96,7 +96,7 @@ def statistics(
     tile, width = tile_of(classes), BYTES_PER_LOAD // logits.element_size()
     start(
         statistics_kernel,
-        (_steps(rows, tile.rows), 1, 1),
+        (steps_of(rows, tile.rows), 1, 1),
         tile.warps,
         (
             logits,
@@ -107,7 +107,7 @@ def statistics(
             rows,
             classes,
             *logits.stride(),
-            _ignored(batch),
+            ignored_label(batch),
             batch.keep is not None,
             logits.stride(1) == 1,
             extra,
@@ -150,7 +150,7 @@ def gradient(
     tile = tile_of(classes)
     start(
         gradient_kernel,
-        (_steps(rows, tile.rows), _steps(classes, tile.block * tile.blocks), 1),
+        (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
         tile.warps,
         (
             logits,
@@ -165,7 +165,7 @@ def gradient(
             classes,
             *logits.stride(),
             *out.stride(),
-            _ignored(batch),
+            ignored_label(batch),
             upstream.stride(0) if upstream is not None and upstream.dim() else 0,
             upstream is not None,
             count is not None,
@@ -180,9 +180,9 @@ def gradient(
     return out
 
 
-def _ignored(batch: Batch) -> int:
+def ignored_label(batch: Batch) -> int:
     return 0 if batch.ignore_index is None else batch.ignore_index
 
 
-def _steps(length: int, step: int) -> int:
+def steps_of(length: int, step: int) -> int:
     return -(-length // step)

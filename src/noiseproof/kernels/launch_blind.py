@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .class_program import needs_series
-from .launch import BYTES_PER_LOAD, Batch, Tile, _ignored, _steps, statistics, tile_of
+from .launch import BYTES_PER_LOAD, Batch, Tile, ignored_label, statistics, steps_of, tile_of
 from .recorder import Program
 from .start import start
 from .triton_blind import blind_kernel
@@ -61,7 +61,7 @@ def blind_of(
     tile, width = blind_tile(classes, prior is not None), BYTES_PER_LOAD // logits.element_size()
     start(
         blind_kernel,
-        (_steps(rows, tile.rows), 1, 1),
+        (steps_of(rows, tile.rows), 1, 1),
         tile.warps,
         (
             logits,
@@ -74,7 +74,7 @@ def blind_of(
             rows,
             classes,
             *logits.stride(),
-            _ignored(batch),
+            ignored_label(batch),
             *_combination(ending),
             prior is not None and len(prior) > classes,
             batch.keep is not None,
@@ -125,7 +125,7 @@ def blind_gradient(
     above, how = from_above(upstream, count, slopes)
     start(
         blind_gradient_kernel,
-        (_steps(rows, tile.rows), _steps(classes, tile.block * tile.blocks), 1),
+        (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
         tile.warps,
         (
             logits,
@@ -139,7 +139,7 @@ def blind_gradient(
             rows,
             classes,
             *logits.stride(),
-            _ignored(batch),
+            ignored_label(batch),
             *how,
             batch.keep is not None,
             prior is not None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from .launch import Batch, First, _ignored
+from .launch import Batch, First, ignored_label
 from .start import start
 from .triton_mean import mean_kernel
 
@@ -20,7 +20,7 @@ def mean(first: First, batch: Batch, by_weight: bool = False) -> tuple[Tensor, T
     """
     values = first.values
     found, count = values.new_empty(()), values.new_empty(())
-    sizes = (len(values), _ignored(batch), by_weight, MEAN_BLOCK)
+    sizes = (len(values), ignored_label(batch), by_weight, MEAN_BLOCK)
     arguments = (values, first.partials, batch.target.contiguous(), found, count, *sizes)
     start(mean_kernel, (1, 1, 1), WARPS, arguments)
     return found, count

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .launch import Batch, _ignored, _steps, tile_of
+from .launch import Batch, ignored_label, steps_of, tile_of
 from .start import start
 from .triton_pair import pair_gradient_kernel
 
@@ -38,7 +38,7 @@ def pair_gradient(batch: Batch, first: Side, second: Side, slots: tuple[int, ...
     how = (slopes.stride(0) if slopes.dim() else 0, alpha or 0.0, alpha is not None, number is not None)
     start(
         pair_gradient_kernel,
-        (_steps(rows, tile.rows), _steps(classes, tile.block * tile.blocks), 1),
+        (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
         tile.warps,
         (
             logits,
@@ -55,7 +55,7 @@ def pair_gradient(batch: Batch, first: Side, second: Side, slots: tuple[int, ...
             rows,
             classes,
             *logits.stride(),
-            _ignored(batch),
+            ignored_label(batch),
             *how,
             slots,
             batch.keep is not None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .launch import BYTES_PER_LOAD, Batch, _ignored, _steps, tile_of
+from .launch import BYTES_PER_LOAD, Batch, ignored_label, steps_of, tile_of
 from .recorder import Program
 from .start import start
 from .triton_pair_statistics import pair_statistics_kernel
@@ -18,8 +18,8 @@ def permutation(batch: Batch, step: Tensor, begins: tuple[int, int]) -> tuple[Te
     """The place of every row in one random order, and the labels of the rows in another; both (N,)."""
     target = batch.target.contiguous()
     places, labels = torch.empty_like(target, dtype=torch.int32), torch.empty_like(target)
-    sizes = (len(target), _ignored(batch), *begins, PERMUTATION_ROWS, PERMUTATION_BLOCK)
-    grid = (_steps(len(target), PERMUTATION_ROWS), 1, 1)
+    sizes = (len(target), ignored_label(batch), *begins, PERMUTATION_ROWS, PERMUTATION_BLOCK)
+    grid = (steps_of(len(target), PERMUTATION_ROWS), 1, 1)
     start(permutation_kernel, grid, 4, (target, step, places, labels, *sizes))
     return places, labels
 
@@ -37,7 +37,7 @@ def pair_values(
     tile, width = tile_of(classes), BYTES_PER_LOAD // logits.element_size()
     start(
         pair_statistics_kernel,
-        (_steps(rows, tile.rows), 1, 1),
+        (steps_of(rows, tile.rows), 1, 1),
         tile.warps,
         (
             logits,
@@ -51,7 +51,7 @@ def pair_values(
             rows,
             classes,
             *logits.stride(),
-            _ignored(batch),
+            ignored_label(batch),
             alpha,
             logits.stride(1) == 1,
             *program,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .launch import BYTES_PER_LOAD, Batch, _ignored, _steps
+from .launch import BYTES_PER_LOAD, Batch, ignored_label, steps_of
 from .launch_blind import blind_tile
 from .start import start
 from .triton_prior import count_kernel, prior_kernel
@@ -19,8 +19,8 @@ def counted(batch: Batch) -> Tensor:
     """How many rows every class has, and last how many there are: (C + 1,) in float32."""
     rows, classes = batch.logits.shape
     counts = batch.logits.new_zeros(classes + 1, dtype=torch.float32)
-    sizes = (rows, classes, _ignored(batch), COUNT_BLOCK)
-    start(count_kernel, (_steps(rows, COUNT_BLOCK), 1, 1), 4, (batch.target.contiguous(), counts, *sizes))
+    sizes = (rows, classes, ignored_label(batch), COUNT_BLOCK)
+    start(count_kernel, (steps_of(rows, COUNT_BLOCK), 1, 1), 4, (batch.target.contiguous(), counts, *sizes))
     return counts
 
 
@@ -32,7 +32,7 @@ def prior_values(batch: Batch, prior: Tensor, beta: float) -> tuple[Tensor, Tens
     tile, width = blind_tile(classes, True), BYTES_PER_LOAD // logits.element_size()
     start(
         prior_kernel,
-        (_steps(rows, tile.rows), 1, 1),
+        (steps_of(rows, tile.rows), 1, 1),
         tile.warps,
         (
             logits,
@@ -43,7 +43,7 @@ def prior_values(batch: Batch, prior: Tensor, beta: float) -> tuple[Tensor, Tens
             rows,
             classes,
             *logits.stride(),
-            _ignored(batch),
+            ignored_label(batch),
             beta,
             len(prior) > classes,
             logits.stride(1) == 1,
@@ -66,7 +66,7 @@ def prior_gradient(
     tile = blind_tile(classes, True)
     start(
         prior_gradient_kernel,
-        (_steps(rows, tile.rows), _steps(classes, tile.block * tile.blocks), 1),
+        (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
         tile.warps,
         (
             logits,
@@ -79,7 +79,7 @@ def prior_gradient(
             rows,
             classes,
             *logits.stride(),
-            _ignored(batch),
+            ignored_label(batch),
             upstream.stride(0) if upstream.dim() else 0,
             beta,
             count is not None,

@@ -30,7 +30,7 @@ _beyond_programs: weakref.WeakSet[Loss] = weakref.WeakSet()
 def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
     """The loss without weights, or None: it is no program, or something is wrong that the long way names."""
     number = number_of(loss, logits.shape[1])
-    if number in _of_whole_batches and _has_company():
+    if number in _of_whole_batches and has_company():
         return None
     try:
         if number is not None:
@@ -110,7 +110,7 @@ def function_of(loss: Loss, classes: int, by_mean: bool) -> RowFunction | None:
     return loss.row_function(classes, 1.0)
 
 
-def _has_company() -> bool:
+def has_company() -> bool:
     """Whether other processes may hold rows of the same batch."""
     return dist.is_available() and dist.is_initialized()
 

@@ -17,7 +17,7 @@ from ..kernels import (
     record,
     uses_kernels,
 )
-from .compiled import _has_company, compiled, function_of, is_divided_by_mean
+from .compiled import compiled, function_of, has_company, is_divided_by_mean
 from .fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
         return None
     rows, classes = logits.shape
     by_weight, is_small = is_divided_by_mean(loss), rows <= MOST_ROWS_OF_ONE_MEAN
-    if by_weight and (not is_small or _has_company()):
+    if by_weight and (not is_small or has_company()):
         return None
     function = function_of(loss, classes, by_weight)
     recording = None if function is None else recording_of(loss, function, classes, by_weight)
@@ -62,9 +62,13 @@ def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
         return _plain(loss, other, target, one_program)
 
     call = Call(target, function, again, recording, None, ignored, one_program, by_weight)
-    found = fused_loss(logits, call)
-    if mean and not one_program:
-        return found.sum() / (target != ignored).sum().clamp_min(1)
+    return reduced(loss, fused_loss(logits, call), target, one_program)
+
+
+def reduced(loss: Loss, found: Tensor, target: Tensor, is_mean: bool) -> Tensor:
+    """What is left to do with rows from the kernels, 0 where ignored, or with their mean."""
+    if loss.reduction == "mean" and not is_mean:
+        return found.sum() / (target != loss.ignore_index).sum().clamp_min(1)
     return found.sum() if loss.reduction == "sum" else found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ from .rows import Rows
 from .statistics_loss import RowLoss
 from .two_labels import of_two_labels
 
+BothLabels = Callable[[Loss, Rows, Tensor], tuple[Tensor, Tensor] | None]
 MOST_ROWS_SORTED_BY_COUNTING = 8192
 """A kernel compares all pairs of rows; of more torch sorts faster."""
 
@@ -92,19 +94,19 @@ class Peer(RowLoss):
         return PeerPlan(recording.program, self.step.to(logits.device), begins, self.alpha)
 
     def kernel_rows(self, rows: Rows) -> Tensor | None:
-        if not uses_kernels(rows.logits) or not kernels_may_run():
-            return None
-        a, b = self._permutations(rows.logits, rows.keep)
-        others = rows._replace(target=partners(rows.target, a, b))
-        found = of_two_labels(self.base, rows, others.target)
-        own, peers = (self.base.hard_rows(rows), self.base.hard_rows(others)) if found is None else found
-        return own - self.alpha * peers.gather(0, a)
+        there = uses_kernels(rows.logits) and kernels_may_run()
+        return self._less_peers(rows, of_two_labels) if there else None
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        a, b = self._permutations(logits, keep)
-        rows = Rows(logits, target, keep, target.shape)
-        peers = self.base.hard_rows(rows._replace(target=partners(target, a, b)))
-        return self.base.hard_rows(rows) - self.alpha * peers.gather(0, a)
+        return self._less_peers(Rows(logits, target, keep, target.shape), lambda *_: None)
+
+    def _less_peers(self, rows: Rows, both: BothLabels) -> Tensor:
+        """``both`` may know the losses under two labels at once; else they are taken in turn."""
+        a, b = self._permutations(rows.logits, rows.keep)
+        others = rows._replace(target=partners(rows.target, a, b))
+        found = both(self.base, rows, others.target)
+        own, peers = (self.base.hard_rows(rows), self.base.hard_rows(others)) if found is None else found
+        return own - self.alpha * peers.gather(0, a)
 
     def soft_rows(self, logits: Tensor, soft: Tensor) -> Tensor:
         a, b = self._permutations(logits, None)

@@ -8,10 +8,8 @@ from torch import Tensor
 
 from ..kernels import Plan, Planned, planned_loss
 from .base import Loss
+from .fused import MOST_ROWS_OF_ONE_MEAN, reduced
 from .rows import Rows, as_rows
-
-MOST_ROWS_OF_ONE_MEAN = 1 << 16
-"""One program adds up the mean; of more rows torch does it faster."""
 
 
 def planned(
@@ -25,15 +23,12 @@ def planned(
 
     ``plain`` are its rows as torch expressions, from what the first pass left; None for ``loss.hard_rows``.
     """
-    mean, ignored = loss.reduction == "mean", loss.ignore_index
-    one_program = mean and logits.shape[0] <= MOST_ROWS_OF_ONE_MEAN
+    one_program = loss.reduction == "mean" and logits.shape[0] <= MOST_ROWS_OF_ONE_MEAN
 
     def again(other: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
-        rows = as_rows(other, target, ignored)
+        rows = as_rows(other, target, loss.ignore_index)
         values = loss.hard_rows(rows) if plain is None else plain(rows, saved)
         return loss._reduce(values, rows, None, None) if one_program else values
 
-    found = planned_loss(logits, Planned(plan, target, ignored, one_program, again))
-    if mean and not one_program:
-        return found.sum() / (target != ignored).sum().clamp_min(1)
-    return found.sum() if loss.reduction == "sum" else found
+    call = Planned(plan, target, loss.ignore_index, one_program, again)
+    return reduced(loss, planned_loss(logits, call), target, one_program)

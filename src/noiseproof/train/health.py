@@ -16,9 +16,9 @@ class NonFiniteError(ArithmeticError):
     """The network or the loss returned NaN or infinity."""
 
 
-def check_now(session: Session, values: Tensor, batch: Batch, number: int, what: str) -> None:
-    """On a CPU, where looking is free, raise at once."""
-    if session.device.type != "cpu" or bool(values.detach().isfinite().all()):
+def check_now(session: Session, values: Tensor, batch: Batch, number: int | Tensor, what: str) -> None:
+    """Raise at once on a CPU, where looking is free, unless the step is one to be captured."""
+    if session.device.type != "cpu" or isinstance(number, Tensor) or bool(values.detach().isfinite().all()):
         return
     rows = values.detach().isfinite().reshape(len(values), -1).all(1) if values.dim() else None
     index = batch.index if rows is None else batch.index[~rows]

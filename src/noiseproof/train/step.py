@@ -19,11 +19,9 @@ def train_step(
     """
     outputs = session.outputs(views)
     outputs.logits.retain_grad()
-    if isinstance(number, int):
-        check_now(session, outputs.logits, batch, number, "logits")
+    check_now(session, outputs.logits, batch, number, "logits")
     loss = session.method.loss((outputs,), batch, session.epoch)
-    if isinstance(number, int):
-        check_now(session, loss, batch, number, "loss")
+    check_now(session, loss, batch, number, "loss")
     note_health(session, outputs.logits, loss, number)
     session.optimizer.zero_grad(set_to_none=True)
     loss.backward()  # type: ignore[no-untyped-call]

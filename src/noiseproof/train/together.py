@@ -20,9 +20,9 @@ from .device import pick_device
 from .interrupt import Interrupted, Interruption
 
 MOST = 8
-"""Runs at the same time, if nobody says: more bring nothing (benchmarks/training.md)."""
+"""Runs at the same time, if nobody says: 12 bring no more (benchmarks/logs/training_h200_first.log)."""
 MEMORY = 6 << 30
-"""What is set aside for a run: ResNet-34 at batch 128 needs half of it."""
+"""Free memory a run must find: plenty for the networks of the papers, so that a capture never runs out."""
 
 
 def can_share(config: Config) -> bool:
