@@ -77,12 +77,14 @@ def save_until_killed(folder, start, delay):
 
 
 def at_random_moments(folder, count):
+    """Until so many kills came in the middle of a save: how many of all do is up to the scheduler."""
     chance = random.Random(count)  # noqa: S311
     begin = time.perf_counter()
     save(folder, 0)
     longest = 4 * (time.perf_counter() - begin)
-    last, struck = 0, 0
-    for _ in range(count):
+    last, kills, struck = 0, 0, 0
+    while struck < count and kills < 100 * count:
+        kills += 1
         saved = save_until_killed(folder, last + 1, chance.uniform(0, longest))
         names = os.listdir(folder)
         found = newest_step(folder)
@@ -90,7 +92,7 @@ def at_random_moments(folder, count):
         struck += bool(atomic.sweep(folder)) or len(names) % 2
         last = found
     return {
-        "kills": count,
+        "kills": kills,
         "in the middle of a save": struck,
         "steps": last,
         "left": sorted(os.listdir(folder)),

@@ -279,10 +279,10 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked pr
 
 
 @needs_fork
-@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(tmp_path, count):
     found = script("at_random_moments", tmp_path, count)
-    assert found["in the middle of a save"] > count / 4
+    assert found["in the middle of a save"] == count
     assert found["steps"] > 0
 
 
