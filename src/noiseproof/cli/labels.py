@@ -89,16 +89,18 @@ def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
     from rich.table import Table
 
     from ..labels.export import printable
+    from ..labels.weakness import weakness
 
     suspects, about = int(found.is_label_issue.sum()), found.attrs
     console = Console()
+    verdict = "suspected" if about["weak"] else "probably wrong"
     console.print(
-        f"[bold]{suspects:,} of {len(found):,} labels of {escape(printable(str(run)))} are probably wrong"
+        f"[bold]{suspects:,} of {len(found):,} labels of {escape(printable(str(run)))} are {verdict}"
         f" ({100 * about['noise_rate']:.1f}%)[/bold], judged by {_epochs(about)}",
         highlight=False,
     )
-    if about["weak"]:
-        console.print(_warning(about), highlight=False)
+    if (words := weakness(about)) is not None:
+        console.print(f"[bold]Weak evidence.[/bold] {words}", highlight=False)
     if not suspects:
         return
     if len(worst):
@@ -119,14 +121,6 @@ def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
 def _epochs(about: dict[str, Any]) -> str:
     begin, end = about["window_begin"], about["window"]
     return f"the epochs {begin + 1} to {end}" if begin else f"the first {end} epochs"
-
-
-def _warning(about: dict[str, Any]) -> str:
-    return (
-        f"This network fits {100 * about['agreement']:.0f}% of its labels and is only"
-        f" {100 * about['sureness']:.0f}% sure of those: its suspects are weak evidence, and few are named."
-        " Train longer, with a higher --lr, or with a loss that grows sure, such as --loss gce."
-    )
 
 
 def _show_classes(found: DataFrame, console: Console) -> None:

@@ -37,6 +37,8 @@ class Facts:
     best_test: float | None
     best_epoch: int | None
     suspects: int
+    weak: bool
+    """Whether the network learned too little to judge labels."""
     noise_rate: float | None
     """As estimated without clean labels."""
     precision: float | None
@@ -119,10 +121,11 @@ def _tested(evidence: Evidence) -> dict[str, Any]:
 def _found(evidence: Evidence) -> dict[str, Any]:
     chosen = torch.tensor(evidence.suspects["is_label_issue"].to_numpy(dtype=bool))
     count, flipped = int(chosen.sum()), evidence.record.flipped
-    rate = evidence.suspects.attrs.get("noise_rate")
+    about = evidence.suspects.attrs
     nothing = {
         "suspects": count,
-        "noise_rate": rate,
+        "weak": bool(about.get("weak")),
+        "noise_rate": about.get("noise_rate"),
         "precision": None,
         "recall": None,
         "average_precision": None,

@@ -91,8 +91,9 @@ def tiles(facts: Facts) -> list[Tile]:
         Tile(percent(facts.gradient_share, 0), f"of the gradient on {word} labels", "in the last epoch"),
     ]
     kept = [tile for tile in found if tile.value != NONE]
-    note = "" if facts.precision is None else f"{percent(facts.precision, 0)} of them really wrong"
-    return [*kept, Tile(count(facts.suspects), "suspects", note)]
+    notes = ["weak evidence"] if facts.weak else []
+    notes += [] if facts.precision is None else [f"{percent(facts.precision, 0)} of them really wrong"]
+    return [*kept, Tile(count(facts.suspects), "suspects", ", ".join(notes))]
 
 
 def _target(evidence: Evidence, path: str | Path | None) -> Path:

@@ -27,8 +27,11 @@ def verdict(facts: Facts) -> str:
     """
     if underfits(facts):
         return "It underfits: even labels that look right were not learned."
+    if not facts.is_known and facts.weak:
+        return "It learned too little to say which labels are wrong."
     if not facts.is_known:
-        return f"{count(facts.suspects, 'label')} of {count(facts.samples)} look wrong."
+        look = "looks" if facts.suspects == 1 else "look"
+        return f"{count(facts.suspects, 'label')} of {count(facts.samples)} {look} wrong."
     if facts.memorised is None:
         return "No label of this run is wrong."
     if facts.memorised > MUCH:
@@ -94,10 +97,9 @@ def _gradient(facts: Facts) -> str:
 
 
 def _suspects(facts: Facts) -> str:
-    if not facts.suspects:
-        return "No label is suspected."
     weak = " A network that learned so little is no judge of labels: train longer before trusting it."
-    return _found(facts) + (weak if underfits(facts) else "")
+    found = _found(facts) if facts.suspects else "No label is suspected."
+    return found + (weak if facts.weak or underfits(facts) else "")
 
 
 def _found(facts: Facts) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from ..data import LabelledData
+from ..labels.weakness import weakness
 from .evidence import Evidence, NothingToShow
 from .inputs import Inputs, inputs_of, pixels
 from .thumbnails import spark_points, thumbnail
@@ -39,12 +40,13 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Suspects:
-    """The worst, how many there are in all, the commonest confusions, and why there are no pictures."""
+    """The worst, how many in all, the commonest confusions; why no pictures, and why not to trust it."""
 
     worst: tuple[Suspect, ...]
     total: int
     pairs: tuple[tuple[str, str, int], ...]
     why_no_inputs: str | None
+    weakness: str | None = None
 
 
 def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most: int = MOST) -> Suspects:
@@ -62,7 +64,8 @@ def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most
         pictures, why = [{} for _ in worst], shown(problem, 300)
     limit = _limit(evidence, worst)
     cards = [_card(evidence, row, look, limit) for row, look in zip(worst, pictures, strict=True)]
-    return Suspects(tuple(cards), len(order), _pairs(evidence, order.tolist()), why)
+    pairs = _pairs(evidence, order.tolist())
+    return Suspects(tuple(cards), len(order), pairs, why, weakness(frame.attrs))
 
 
 def _card(evidence: Evidence, row: int, look: dict[str, str | None], limit: float) -> Suspect:
