@@ -19,4 +19,5 @@ HEAD
   noiseproof papers plan curriculum.table3 --rows MAE --rows 'MAE shift' --rows 'MAE scale' \
     --columns 'symmetric 0.4' "$@"
   noiseproof papers plan questions.ce --columns 'symmetric 0.4' "$@"
+  noiseproof papers plan questions.readings --columns 'symmetric 0.4' --columns 'human 0.4' --seeds 1 "$@"
 } > "$here/cells.md"

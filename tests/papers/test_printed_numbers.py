@@ -87,7 +87,8 @@ def test_best_of_five_is_compared_with_the_best_of_five():
         assert cell.filling.pick == BEST
         assert len(cell.filling.seeds) == 5
         assert (cell.filling.baseline is not None) == cell.metric.startswith("diff")
-    others = [cell for _, cell in runnable() if cell not in best]
+    places = {(cell.printed, cell.column) for cell in best}  # also where a question of ours reads a row anew
+    others = [cell for _, cell in runnable() if (cell.printed, cell.column) not in places]
     assert all(cell.filling.pick != BEST for cell in others)
 
 

@@ -3,12 +3,15 @@
 import json
 
 import pytest
+import torch
 
+from noiseproof import losses
 from noiseproof.papers import get
 from noiseproof.papers.filling import Runs
 from noiseproof.papers.manifest import Manifest
 from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan
 from noiseproof.papers.plan_words import to_markdown
+from noiseproof.papers.questions import READINGS
 from noiseproof.train import Config
 
 
@@ -31,6 +34,27 @@ def test_tables_share_runs():
     assert {first[key].config.loss for key in shared} == {"imae(T=0.5)", "imae(T=8.0)"}
     assert len(shared) == 9
     assert len(second) == 27
+
+
+def test_other_readings_of_a_row_are_what_their_notes_say():
+    """SCE with MAE as 2 (1 - p) is another SCE; without the unit maximum the rates are smaller."""
+    rows = {row: losses.get(loss) for row, (_, loss) in READINGS.items()}
+    margins = torch.linspace(-8, 8, 65, dtype=torch.float64)
+    twice = losses.get("unit_max(sce(q=0.9744))").emphasis(margins)
+    torch.testing.assert_close(
+        rows.pop("SCE · its MAE is 2 (1 - p)").emphasis(margins), twice, rtol=2e-3, atol=0
+    )
+    largest = {row: float(loss.emphasis(torch.linspace(-9, 9, 9001)).max()) for row, loss in rows.items()}
+    assert largest == pytest.approx(
+        {"SCE · no unit maximum": 0.26, "GCE · no unit maximum": 0.43, "MAE · no unit maximum": 0.25},
+        abs=0.005,
+    )
+
+
+def test_readings_are_compared_with_the_clean_runs_of_the_same_loss():
+    planned = plan(get("questions.readings").select(["GCE*"], ["symmetric 0.4 · diff"], seeds=1))
+    assert {run.config.loss for run in planned.values()} == {"gce(q=0.4)"}
+    assert roles(planned) == [BASELINE, OWN]
 
 
 def test_a_difference_needs_the_runs_it_is_a_difference_to():

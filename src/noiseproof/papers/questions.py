@@ -13,6 +13,14 @@ from .table import Cell, Table
 SATURATIONS = {"never": "None", "at 17.33": "", "at 6.24": "6.24"}
 """Where the emphasis ends: as printed, where float32 rounds p to 1 (the default), where bfloat16 does."""
 
+READINGS = {
+    "SCE · its MAE is 2 (1 - p)": ("SCE", "unit_max(0.05*ce + 0.95*mae)"),
+    "SCE · no unit maximum": ("SCE", "sce(q=0.95)"),
+    "GCE · no unit maximum": ("GCE", "gce(q=0.4)"),
+    "MAE · no unit maximum": ("MAE", "0.5*mae"),
+}
+"""Other ways to read rows of Curriculum Table 5: the row, and the loss that would be meant."""
+
 
 def _saturations() -> Iterator[Cell]:
     cells = [cell for cell in imae.TABLES["imae.table6"].cells if cell.row == "ResNet-20 · IMAE"]
@@ -21,8 +29,20 @@ def _saturations() -> Iterator[Cell]:
             if isinstance(cell.filling, Runs):
                 loss = str(cell.filling.settings["loss"])
                 ending = f"{loss[:-1]}, saturation={value})" if value else loss
-                filling = replace(cell.filling, settings={**cell.filling.settings, "loss": ending})
-                yield replace(cell, row=f"emphasis ends {words}", filling=filling)
+                yield replace(cell, row=f"emphasis ends {words}", filling=_with_loss(cell.filling, ending))
+
+
+def _readings() -> Iterator[Cell]:
+    cells = curriculum.TABLES["curriculum.table5"].cells
+    for words, (row, loss) in READINGS.items():
+        for cell in cells:
+            if cell.row == row and isinstance(cell.filling, Runs):
+                yield replace(cell, row=words, filling=_with_loss(cell.filling, loss))
+
+
+def _with_loss(runs: Runs, loss: str) -> Runs:
+    baseline = None if runs.baseline is None else {**runs.baseline, "loss": loss}
+    return replace(runs, settings={**runs.settings, "loss": loss}, baseline=baseline)
 
 
 def _cross_entropy() -> Iterator[Cell]:
@@ -41,6 +61,17 @@ TABLES: dict[str, Table] = {
         (
             "Printed numbers are those of IMAE Table 6, which knows no end of the emphasis.",
             "17.33 and 6.24: the margins beyond which a probability rounds to 1 in float32 and in bfloat16.",
+        ),
+    ),
+    "questions.readings": Table(
+        "questions.readings",
+        "CIFAR-10 with the 8-layer CNN: which loss do the printed numbers of SCE and GCE belong to?",
+        tuple(_readings()),
+        (
+            "Printed numbers are those of Curriculum Table 5, which runs its rows as the paper tells them.",
+            "With MAE as the sum of |p - one-hot|, 2 (1 - p), SCE(0.95) has the curve of SCE(0.9744).",
+            "Without the unit maximum the learning rate is in effect smaller: 0.26 of it for SCE(0.95), 0.43"
+            " for GCE(0.4), 0.25 for MAE.",
         ),
     ),
     "questions.ce": Table(
