@@ -13,10 +13,11 @@ from .compare import compare
 from .curve import curve
 from .demo import demo
 from .doctor import doctor
-from .endings import exit_code, one_line, plain_warnings, polite_signals
+from .endings import MISTAKE, exit_code, one_line, plain_warnings, polite_signals
 from .predict import predict
 from .report import report
 from .train import train
+from .usage import is_usage, usage_line
 
 app = typer.Typer(
     name="noiseproof",
@@ -58,13 +59,16 @@ def main() -> None:
     """Run the command line; a user's mistake ends in one line and exit code 2, a failure in exit code 1."""
     try:
         with polite_signals(), plain_warnings():
-            app()
+            code = app(standalone_mode=False)
     except Exception as problem:
-        code = exit_code(problem)
+        written_wrong = is_usage(problem)
+        code = MISTAKE if written_wrong else exit_code(problem)
         if code is None:
             raise
-        typer.echo(f"noiseproof: {one_line(problem)}", err=True)
-        sys.exit(code)
+        root, words = typer.main.get_command(app), sys.argv[1:]
+        if line := usage_line(problem, root, words) if written_wrong else one_line(problem):
+            typer.echo(f"noiseproof: {line}", err=True)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,72 @@
+"""A command that is written wrong, told as every other mistake: in one line, with the way out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+
+def is_usage(problem: BaseException) -> bool:
+    """Whether the words of the command are wrong; by name, as typer brings a click of its own."""
+    return any(kind.__name__ == "ClickException" for kind in type(problem).__mro__)
+
+
+def usage_line(problem: Any, root: Any, words: Sequence[str]) -> str:
+    """What is wrong, what was perhaps meant, and where to read on; empty if the help was asked for.
+
+    Args:
+        problem: as typer raises it.
+        root: the command of all verbs.
+        words: of the command line, without the program.
+    """
+    kind = type(problem).__name__
+    if kind == "NoArgsIsHelpError":
+        return ""
+    command, path = _verb(root, words)
+    if kind == "NoSuchOption":
+        said = f"no such option {problem.option_name}{_nearest(problem.option_name, command)}"
+    elif kind == "MissingParameter":
+        said = f"{_plain(problem)}: {_lowered(problem.param.help).rstrip('.')}"
+    else:
+        said = _bad_value(problem) or _plain(problem)
+    return f"{said} (see {path} --help)"
+
+
+def _verb(root: Any, words: Sequence[str]) -> tuple[Any, str]:
+    """The command that was meant, as far as its words are verbs, and these words."""
+    command, path = root, "noiseproof"
+    for word in words:
+        below = getattr(command, "commands", {}).get(word)
+        if below is None:
+            break
+        command, path = below, f"{path} {word}"
+    return command, path
+
+
+def _nearest(option: str, command: Any) -> str:
+    known = [name for param in command.params for name in (*param.opts, *param.secondary_opts)]
+    near = difflib.get_close_matches(option, [*known, "--help"], 1, 0.6)
+    return f", did you mean {near[0]}?" if near else ""
+
+
+def _bad_value(problem: Any) -> str | None:
+    """The value and why not, where the message of typer leaves out the value."""
+    errors, param = getattr(problem.__cause__, "errors", None), getattr(problem, "param", None)
+    if errors is None or param is None:
+        return None
+    found = errors()[0]
+    reason = str(found["msg"]).partition(", unable to")[0]
+    return f"{param.opts[0]} {found['input']!r}: {_lowered(reason)}"
+
+
+def _plain(problem: Any) -> str:
+    message = " ".join(problem.format_message().split()).rstrip(".")
+    if message.startswith("Got unexpected extra argument"):
+        extra = message.partition(" (")[2].removesuffix(")")
+        return f"unexpected {extra!r}: options begin with --, and a value with spaces needs quotes"
+    return _lowered(message.replace(". Did you mean", ", did you mean"))
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
