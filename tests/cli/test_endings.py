@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from noiseproof.cli.endings import exit_code, one_line, plain_warnings, polite_signals
-from noiseproof.data.root import DataMissingError
+from noiseproof.data import DataMissingError, load
 from noiseproof.train import ComparisonStopped, Interrupted, NonFiniteError, RunExistsError, RunLockedError
 
 
@@ -41,6 +41,18 @@ def test_exit_codes(problem, code):
 def test_a_message_is_one_line_and_never_empty():
     assert one_line(ValueError("a\n  b\r\n\tc")) == "a b c"
     assert one_line(MemoryError()) == "MemoryError"
+
+
+def test_a_missing_dataset_is_told_without_all_it_may_consist_of(tmp_path):
+    for files, told in (((), ""), (("data_batch_1.bin",), " (missing: data_batch_2.bin, data_batch_3.bin, ")):
+        for name in files:
+            (tmp_path / name).touch()
+        with pytest.raises(DataMissingError) as caught:
+            load("cifar10", root=tmp_path)
+        line = one_line(caught.value)
+        assert line.startswith(f"cifar10 is not complete under {tmp_path}{told}")
+        assert line.endswith(": noiseproof data get cifar10, or set NOISEPROOF_DATA to a folder that has it")
+    assert one_line(DataMissingError("gone\nelsewhere")) == "gone elsewhere"
 
 
 def test_a_stopped_comparison_says_how_far_it_came():

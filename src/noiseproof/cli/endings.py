@@ -17,6 +17,8 @@ NOBODYS_MISTAKE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.EN
 FAILURES = ("NonFiniteError", "OutOfMemoryError", "MemoryError")
 MISTAKES = ("RunLockedError",)
 """By name, so that knowing them does not load torch."""
+ELSEWHERE = ", or set NOISEPROOF_DATA to a folder that has it"
+"""How the message of a missing dataset ends."""
 
 
 def exit_code(problem: BaseException) -> int | None:
@@ -37,12 +39,25 @@ def exit_code(problem: BaseException) -> int | None:
 
 
 def one_line(problem: BaseException) -> str:
-    """The message without line ends.
+    """The message without line ends; of a dataset that is missing, without the list of all it may consist of.
 
     >>> one_line(ValueError("no file.\\n  - a\\n  - b"))
     'no file. - a - b'
     """
-    return " ".join(str(problem).split()) or type(problem).__name__
+    text = str(problem)
+    if type(problem).__name__ == "DataMissingError":
+        text = _without_choices(text)
+    return " ".join(text.split()) or type(problem).__name__
+
+
+def _without_choices(text: str) -> str:
+    what, listed, _ = text.partition(". Expected")
+    if not listed:
+        return text
+    begun = [line.partition("(present: ")[2] for line in text.splitlines() if "(present: " in line]
+    there = f" ({begun[0].partition('; ')[2]}" if begun else ""
+    name = what.partition(" ")[0]
+    return f"{what}{there}: noiseproof data get {name}{ELSEWHERE}"
 
 
 @contextmanager

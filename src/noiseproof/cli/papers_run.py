@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .compare import Jobs
+from .data_check import check_data
 from .papers_printing import print_grid
 
 if TYPE_CHECKING:
@@ -66,13 +67,16 @@ def run(
     Finished runs are kept and interrupted ones go on, so the command can be given again, also with more rows
     or seeds.
     """
-    from ..papers.plan import Changes
+    from ..papers.plan import Changes, plan, with_folder
     from ..papers.running import run as run_table
     from ..papers.tables import get
     from .progress_of_many import watch_many
 
     table = get(name).select(rows or (), columns or (), seeds)
     changes, watcher = Changes(epochs, precision), watch_many(quiet)
+    if engine == "local":  # a cluster may have the data where this machine has not
+        planned = [one for one in plan(table, changes).values() if one.relabel_of is None]
+        check_data(with_folder(one, out.expanduser()) for one in planned)
     found = run_table(
         table, out=out, changes=changes, device=device, jobs=jobs, engine=engine, watcher=watcher
     )
