@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ class Tile(NamedTuple):
 BYTES_PER_LOAD = 16
 
 
+@functools.cache
 def tile_of(classes: int) -> Tile:
     """Fixed sizes, measured on an H200: small rows are taken together, large ones block by block."""
     if classes > 2048:

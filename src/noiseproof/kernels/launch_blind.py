@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import torch
@@ -19,6 +20,7 @@ MARGIN, BLIND = 0, 3
 STATE_ROWS = 7
 
 
+@functools.cache
 def blind_tile(classes: int, has_prior: bool) -> Tile:
     """Rows taken together read the prior once."""
     return Tile(4, 512, 4, 8) if has_prior and classes > 2048 else tile_of(classes)
