@@ -1,19 +1,36 @@
 """Margins of a linear layer whose logits are never stored, as a node of the graph."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .linear_finish import finished, lifted, refuse_second_derivative
+from .linear_shard_rows import Question
+from .linear_sharded import sharded_margin_state
 from .linear_slabs import Check, margin_gradients, margin_state
 from .linear_sweep import Projection
 
 
 def linear_margin_rows(projection: Projection, target: Tensor, keep: Tensor | None, check: Check) -> Tensor:
     """(N,) margins, 0 where ``keep`` is False; ``check`` sees every block of them."""
-    *tensors, dtype, chunk = projection
-    margins: Tensor = _LinearMargin.apply(*tensors, target, keep, check, dtype, chunk)  # type: ignore[no-untyped-call]
+
+    def state(again: Projection) -> Tensor:
+        return margin_state(again, target, keep, check)
+
+    margins: Tensor = _LinearMargin.apply(*projection[:3], target, keep, state, projection[3:])  # type: ignore[no-untyped-call]
+    return margins
+
+
+def sharded_margin_rows(projection: Projection, question: Question) -> Tensor:
+    """The same where the classes are shared out; the function in question does not matter."""
+
+    def state(again: Projection) -> Tensor:
+        return sharded_margin_state(again, question)
+
+    label = question.label(slice(None))
+    margins: Tensor = _LinearMargin.apply(*projection[:3], label, question.keep, state, projection[3:])  # type: ignore[no-untyped-call]
     return margins
 
 
@@ -26,12 +43,11 @@ class _LinearMargin(torch.autograd.Function):
         bias: Tensor | None,
         target: Tensor,
         keep: Tensor | None,
-        check: Check,
-        dtype: torch.dtype,
-        chunk: int,
+        find: Callable[[Projection], Tensor],
+        settings: tuple[Any, ...],
     ) -> Tensor:
-        state = margin_state(Projection(hidden, weight, bias, dtype, chunk), target, keep, check)
-        ctx.settings = (dtype, chunk)
+        state = find(Projection(hidden, weight, bias, *settings))
+        ctx.settings = settings
         ctx.save_for_backward(hidden, weight, bias, target, keep, state)
         return state[0].clone()
 
@@ -43,4 +59,7 @@ class _LinearMargin(torch.autograd.Function):
         step, factor = lifted(upstream, projection.dtype)
         needed = ctx.needs_input_grad[:3]
         gradients = margin_gradients(projection, target, keep, state, step, needed)
-        return *finished(gradients, projection, factor), None, None, None, None, None
+        if projection.shards is not None:
+            whole = projection.shards.add_up(gradients.hidden, hidden.dtype)
+            gradients = gradients._replace(hidden=whole)
+        return *finished(gradients, projection, factor), None, None, None, None

@@ -54,7 +54,7 @@ def margin_gradients(
     slabs = list(slices(classes, max(1, -(-projection.chunk * classes // max(1, rows)))))
     roles = (needed[1], needed[0], False)
     sums = GradientSums(projection.weight, projection.hidden, None, roles, len(slabs))
-    by_bias = []
+    by_bias = [state.new_zeros(0)]
     with torch.no_grad(), without_autocast(weight):
         for slab in slabs:
             slope = linear(hidden, weight[slab], None if bias is None else bias[slab])
@@ -64,7 +64,7 @@ def margin_gradients(
                 by_bias.append(slope.sum(0, dtype=state.dtype))
             del slope
     by_weight, by_hidden, _ = sums.gradients()
-    return Gradients(by_hidden, by_weight, torch.cat(by_bias) if by_bias else None)
+    return Gradients(by_hidden, by_weight, torch.cat(by_bias) if needed[2] else None)
 
 
 def _first_pass(logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:

@@ -11,6 +11,7 @@ from torch.nn.functional import linear
 from .differentiable import accumulation_dtype
 from .inplace import inplace
 from .linear_chunks import block_rows, slices
+from .linear_shards import Shards
 from .linear_sums import Gradients, GradientSums
 from .path import uses_kernels
 
@@ -25,13 +26,17 @@ class BlockFunction(NamedTuple):
 
 
 class Projection(NamedTuple):
-    """Logits ``hidden @ weight.T + bias`` in a given precision, so many rows at a time."""
+    """Logits ``hidden @ weight.T + bias`` in a given precision, so many rows at a time.
+
+    With ``shards`` the weight and bias are those of the classes held here.
+    """
 
     hidden: Tensor
     weight: Tensor
     bias: Tensor | None
     dtype: torch.dtype
     chunk: int
+    shards: Shards | None = None
 
     def chunks(self) -> list[slice]:
         return list(slices(self.hidden.shape[0], self.chunk))

@@ -59,7 +59,7 @@ class _StatisticsRows(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, target: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
         column = target.unsqueeze(1)
         first = reference.exponentials(logits, column, Wanted(True, True, True))
-        row = _statistics_from(logits, column, first)
+        row = statistics_from(_label_of(logits, column, first), first)
         ctx.save_for_backward(logits, target, *first, *row)
         return tuple(c.squeeze(1) for c in row)
 
@@ -81,7 +81,7 @@ class _StatisticsLoss(torch.autograd.Function):
     ) -> Tensor:
         column = target.unsqueeze(1)
         first = reference.exponentials(logits, column, wanted)
-        row = _statistics_from(logits, column, first)
+        row = statistics_from(_label_of(logits, column, first), first)
         value, partial = evaluate(row, reference.class_counts(logits, first))
         ctx.evaluate = evaluate
         ctx.save_for_backward(logits, target, *first, *row, *partial)
@@ -108,15 +108,18 @@ def _statistics_gradient(
 ) -> Tensor:
     first, row = Exponentials(*saved[:7]), Statistics(*saved[7:12])
     column = target.unsqueeze(1)
-    label = logits.gather(1, column).to(first.mass.dtype)
-    chosen = _coefficients(row, step, first, label)
+    chosen = coefficients_of(row, step, first, _label_of(logits, column, first))
     if scale is not None:  # last, so that what cancels does so exactly
         chosen = Coefficients(*(None if c is None else c * scale for c in chosen))  # type: ignore[arg-type]
     return reference.gradient(logits, column, first, chosen)
 
 
-def _statistics_from(logits: Tensor, column: Tensor, first: Exponentials) -> Statistics:
-    label = logits.gather(1, column).to(first.mass.dtype)
+def _label_of(logits: Tensor, column: Tensor, first: Exponentials) -> Tensor:
+    return logits.gather(1, column).to(first.mass.dtype)
+
+
+def statistics_from(label: Tensor, first: Exponentials) -> Statistics:
+    """Of rows whose label has this logit; all columns."""
     margin = label - first.peak - first.mass.log()
     logsumexp = label - torch.nn.functional.logsigmoid(margin)
     sum_z = first.sum_z if first.sum_z is not None else torch.zeros_like(margin)
@@ -128,7 +131,7 @@ def _statistics_from(logits: Tensor, column: Tensor, first: Exponentials) -> Sta
     return Statistics(margin, logsumexp, sum_z, sum_p2, sum_pz)
 
 
-def _coefficients(row: Statistics, step: Partials, first: Exponentials, label: Tensor) -> Coefficients:
+def coefficients_of(row: Statistics, step: Partials, first: Exponentials, label: Tensor) -> Coefficients:
     """The chain rule of the five statistics, collected per row without differences of near-equals."""
     p, rest = torch.sigmoid(row.margin), torch.sigmoid(-row.margin)
     at_label = torch.zeros_like(p) if step.margin is None else step.margin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -14,7 +14,10 @@ from .fingerprint import Watched
 from .fused import fused
 from .limits import choice
 from .printing import spec_of
-from .rows import Rows, as_rows
+from .rows import Rows, as_rows, row_weights
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -86,11 +89,13 @@ class Loss(Watched):
         bias: Tensor | None = None,
         sample_weight: Tensor | None = None,
         chunk: int | None = None,
+        group: ProcessGroup | None = None,
     ) -> Tensor:
         """``self(F.linear(hidden, weight, bias), target)`` without ever storing the logits.
 
         ``hidden`` (..., H), ``weight`` (V, H), ``target`` (...). Gradients are formed in the forward pass,
-        ``chunk`` rows at a time; with ``reduction="none"`` in the backward pass.
+        ``chunk`` rows at a time; with ``reduction="none"`` in the backward pass. With a process ``group``
+        its ranks hold consecutive slices of ``weight`` and ``bias``, and all else alike.
 
         Example:
             >>> Loss.of("mae").linear(torch.eye(2), torch.zeros(4, 2), torch.tensor([0, 1]))
@@ -98,7 +103,7 @@ class Loss(Watched):
         """
         from .linear import linear_loss
 
-        return linear_loss(self, hidden, weight, target, bias, sample_weight, chunk)
+        return linear_loss(self, hidden, weight, target, bias, sample_weight, chunk, group)
 
     def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction | None:
         """The loss as a function of row statistics alone, if it is one; ``mass`` as in ``evaluate``."""
@@ -146,7 +151,7 @@ class Loss(Watched):
     ) -> Tensor:
         count = None if weight is None else weight.to(values.dtype)
         if sample_weight is not None:
-            share = _row_weights(sample_weight, rows.shape).to(values.dtype)
+            share = row_weights(sample_weight, rows.shape).to(values.dtype)
             count = share if count is None else count * share
         weighted = values if count is None else values * count
         if self.reduction == "none":
@@ -190,11 +195,3 @@ def _class_weights(weight: Any) -> Tensor | None:
         raise ValueError("weight must be a vector of finite, non-negative class weights")
     copied: Tensor = weight.detach().clone()
     return copied
-
-
-def _row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
-    if sample_weight.shape != shape:
-        raise ValueError(
-            f"sample_weight of shape {tuple(sample_weight.shape)} needs one entry per sample: {tuple(shape)}"
-        )
-    return sample_weight.reshape(-1)

@@ -1,13 +1,20 @@
 """The margin of a linear layer whose logits are never stored."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from ..kernels.linear import outside_graphs
-from ..kernels.linear_margin import linear_margin_rows
 from ..kernels.tracing import in_transform
-from .finite import check_margins
-from .linear_batch import LinearBatch, linear_batch
+from .linear_batch import Given, LinearBatch, linear_batch
+from .linear_rows import margins_of
+from .linear_shards import is_shared_out, sharded
 from .margin import margin
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 
 def linear_margin(
@@ -18,6 +25,7 @@ def linear_margin(
     bias: Tensor | None = None,
     ignore_index: int = -100,
     chunk: int | None = None,
+    group: ProcessGroup | None = None,
 ) -> Tensor:
     r"""Margin :math:`\Delta` of ``hidden @ weight.T + bias``, the N x V logits never stored.
 
@@ -30,6 +38,8 @@ def linear_margin(
         bias: (V,)
         ignore_index: targets with this value get margin 0 with zero gradient.
         chunk: rows of logits held at a time; by default about a quarter of them.
+        group: the process group over which the classes are shared out: ``weight`` and ``bias`` are then this
+            process's slice, see :meth:`noiseproof.losses.Loss.linear`.
 
     Returns:
         :math:`\Delta` of the target's shape, float32 for half precision. Differentiable once.
@@ -40,9 +50,12 @@ def linear_margin(
         >>> linear_margin(hidden, weight, torch.tensor([0]))
         tensor([1.3069])
     """
+    given = (hidden, weight, target, bias, chunk)
+    if group is not None and is_shared_out(group):
+        return outside_graphs(_sharded)(given, group, ignore_index)
     if target.is_floating_point():
         raise TypeError(f"target must hold class indices (integers), got {target.dtype}")
-    batch = linear_batch(hidden, weight, target, bias, chunk)
+    batch = linear_batch(*given)
     if in_transform():
         return margin(*batch.stored(), ignore_index=ignore_index)
     return outside_graphs(_chunked)(batch, ignore_index)
@@ -50,5 +63,8 @@ def linear_margin(
 
 def _chunked(batch: LinearBatch, ignore_index: int) -> Tensor:
     rows = batch.rows(ignore_index)
-    found = linear_margin_rows(batch.projection(), rows.target, rows.keep, check_margins)
-    return found.reshape(batch.shape)
+    return margins_of(batch.projection(), rows).reshape(batch.shape)
+
+
+def _sharded(given: Given, group: ProcessGroup, ignore_index: int) -> Tensor:
+    return _chunked(sharded(group, given, sums=3), ignore_index)

@@ -9,12 +9,14 @@ from torch import Tensor
 
 from ..kernels import attach
 from ..kernels.linear import linear_rows
-from ..kernels.linear_margin import linear_margin_rows
+from ..kernels.linear_margin import linear_margin_rows, sharded_margin_rows
+from ..kernels.linear_sharded import sharded_rows
 from ..kernels.linear_sweep import BlockFunction, Projection
 from .algebra import Sum
 from .base import Loss
 from .cr import CR
 from .finite import check_margins
+from .linear_shards import question_of
 from .margin_loss import MarginLoss
 from .peer import Peer
 from .rows import Rows
@@ -56,6 +58,8 @@ def unreduced(loss: Loss, projection: Projection, rows: Rows, weight: Tensor | N
     """
     if isinstance(loss, MarginLoss) and not rows.is_soft:
         return _of_all_margins(loss, projection, rows)
+    if is_row_wise(loss) and projection.shards is not None:
+        return sharded_rows(projection, question_of(loss, projection, rows))
     if is_row_wise(loss):
         return linear_rows(projection, block_function(loss, rows, weight))
     return _of_batch(loss, projection, rows)
@@ -77,11 +81,18 @@ def _of_batch(loss: Loss, projection: Projection, rows: Rows) -> Tensor:
 
 
 def _of_all_margins(loss: MarginLoss, projection: Projection, rows: Rows) -> Tensor:
-    delta = linear_margin_rows(projection, rows.target, rows.keep, check_margins)
+    delta = margins_of(projection, rows)
     mass = 1.0 if rows.keep is None else rows.keep
     found = loss.evaluate(delta.detach(), num_classes=rows.logits.shape[1], mass=mass)
     values = attach(delta, *found)
     return values if rows.keep is None else torch.where(rows.keep, values, 0.0)
+
+
+def margins_of(projection: Projection, rows: Rows) -> Tensor:
+    """(N,), 0 where ignored."""
+    if projection.shards is not None:
+        return sharded_margin_rows(projection, question_of(None, projection, rows))
+    return linear_margin_rows(projection, rows.target, rows.keep, check_margins)
 
 
 def _confident(loss: CR, rows: Rows) -> Callable[[Tensor, slice], Tensor]:

@@ -94,6 +94,15 @@ def _raise_for_stray(target: Tensor, stray: Tensor, classes: int, ignore_index: 
     )
 
 
+def row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
+    """One entry per sample of a batch of this shape, flat."""
+    if sample_weight.shape != shape:
+        raise ValueError(
+            f"sample_weight of shape {tuple(sample_weight.shape)} needs one entry per sample: {tuple(shape)}"
+        )
+    return sample_weight.reshape(-1)
+
+
 def _check_soft(logits: Tensor, target: Tensor) -> None:
     if target.shape != logits.shape:
         raise ValueError(
