@@ -202,6 +202,18 @@ def test_given_labels_have_no_confusion_without_the_truth():
         report.plot_confusion(record, labels="new")
 
 
+@pytest.mark.parametrize("classes", [2, 3, 20])
+def test_the_words_beside_a_confusion_are_not_cut_off(classes):
+    axes = report.plot_confusion(report.example_record(known=False, classes=classes))
+    figure = axes.figure
+    figure.draw_without_rendering()
+    page = figure.bbox
+    for words in (axes.yaxis.label, axes.xaxis.label):
+        box = words.get_window_extent()
+        assert page.y0 <= box.y0 < box.y1 <= page.y1
+        assert page.x0 <= box.x0 < box.x1 <= page.x1
+
+
 def test_a_matrix_of_many_classes_has_no_numbers():
     assert not report.plot_confusion(report.example_record(classes=40)).texts
     assert report.plot_confusion(report.example_record(classes=4)).texts

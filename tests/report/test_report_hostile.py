@@ -16,10 +16,8 @@ from noiseproof.dynamics import RunFolder
 from noiseproof.report import template
 from noiseproof.report.evidence import Evidence
 
-PAGE = (
-    "html head meta title style body a header p h1 h2 h3 nav main section ul ol li strong span bdi div figure"
-)
-MORE = "figcaption details summary table thead tbody tr th td img br footer"
+PAGE = "html head meta title style body a header p h1 h2 h3 nav main section ul ol li dl dt dd strong span bdi div"
+MORE = "figure figcaption details summary table thead tbody tr th td img br footer"
 DRAWING = "svg defs g path use text tspan clippath rect image polyline pattern"
 ALLOWED = {*PAGE.split(), *MORE.split(), *DRAWING.split()}
 SECURITY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -88,7 +86,7 @@ def server():
 
 @pytest.fixture(scope="module")
 def hostile_pages(tmp_path_factory, server):
-    """Pages whose class names, files, settings and run names are payloads."""
+    """Pages whose class names, files, columns, settings and run names are payloads."""
     folder, words = tmp_path_factory.mktemp("hostile"), payloads(server.address)
     record = report.example_record(600, 6, classes=100, wrong=0.5)
     settings = SETTINGS | {f"{number} {word}": word for number, word in enumerate(words)}
@@ -98,7 +96,10 @@ def hostile_pages(tmp_path_factory, server):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("noiseproof.report.page.RUN_PICTURES", {})
         files = report.write(run, folder / "files.html", data=names[1])
-    return [whole, files, _comparison(folder, words)]
+        patch.setattr("noiseproof.report.suspects.VALUES", len(words))
+        table = LabelledData(torch.ones(600, len(words)), record.label, columns=words)
+        rows = report.write(run, folder / "rows.html", data=table)
+    return [whole, files, rows, _comparison(folder, words)]
 
 
 def _comparison(folder, words):

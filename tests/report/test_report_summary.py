@@ -10,7 +10,9 @@ from noiseproof.dynamics import Record
 from noiseproof.report import example_record
 from noiseproof.report.evidence import Evidence
 from noiseproof.report.facts import facts_of
+from noiseproof.report.page import tiles
 from noiseproof.report.summary import summarise, verdict
+from noiseproof.report.wording import NONE
 
 
 def ten_samples():
@@ -87,7 +89,12 @@ def test_without_the_truth_nothing_is_called_wrong():
         ({"memorised": 0.9}, "memorised the wrong labels"),
         ({"memorised": 0.2, "best_test": 0.9, "final_test": 0.8}, "test accuracy fell"),
         ({"memorised": 0.1, "best_test": 0.9, "final_test": 0.89}, "did not believe most"),
-        ({"memorised": None, "doubted": 0.0}, "No label of this run is wrong"),
+        (
+            {"memorised": None, "doubted": 0.0, "suspects": 1},
+            "No noise was added; 1 label of 10 looks wrong.",
+        ),
+        ({"is_known": False, "memorised": None, "suspects": 0}, "0 labels of 10 look wrong."),
+        ({"memorised": None, "weak": True}, "too little to say which labels are wrong"),
     ],
 )
 def test_the_verdict_names_what_happened(changes, expected):
@@ -110,4 +117,14 @@ def test_a_run_with_right_labels_only():
     evidence = Evidence(record, loss="ce")
     facts = facts_of(evidence)
     assert (facts.doubted, facts.memorised, facts.precision) == (0.0, None, None)
-    assert "All labels are right" in " ".join(summarise(evidence, facts))
+    words = " ".join(summarise(evidence, facts))
+    assert "The labels are as the data gives them; at the end the network repeats 80% of the labels." in words
+    assert [tile.name for tile in tiles(facts)] == ["suspects"]
+
+
+def test_a_run_without_suspects_has_no_holes_in_its_sentences():
+    record = dataclasses.replace(ten_samples(), clean_label=None)
+    facts = dataclasses.replace(facts_of(Evidence(record)), memorised=None, fitted=0.5, suspects=0)
+    words = " ".join(summarise(Evidence(record), facts))
+    assert "Clean labels are not known; at the end the network repeats 50% of the labels." in words
+    assert NONE not in words

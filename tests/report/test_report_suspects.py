@@ -1,6 +1,7 @@
 """Suspects and their inputs: the right sample behind every card."""
 
 import base64
+import dataclasses
 import io
 
 import numpy as np
@@ -70,7 +71,29 @@ def test_rows_of_numbers_show_their_first_values():
     data = LabelledData(torch.arange(500.0).reshape(50, 10), record.label)
     card = suspects_of(Evidence(record), data).worst[0]
     assert card.image is None
-    assert card.values == ", ".join(f"{10 * card.number + k:.3g}" for k in range(8)) + ", …"
+    assert card.values == ", ".join(f"{10 * card.number + k:.4g}" for k in range(8)) + ", …"
+
+
+def test_rows_of_a_table_show_their_columns():
+    record = example_record(50)
+    names = ("area", "n" * 100, *"cdefghij")
+    data = LabelledData(torch.arange(500.0).reshape(50, 10) + 1000, record.label, columns=names)
+    card = suspects_of(Evidence(record), data).worst[0]
+    assert card.values is None
+    assert [name for name, _ in card.columns] == ["area", "n" * 59 + "…", *"cdefgh"]
+    assert [int(value) for _, value in card.columns] == list(
+        range(10 * card.number + 1000, 10 * card.number + 1008)
+    )
+
+
+def test_a_truth_that_is_only_the_label_is_not_told():
+    record = example_record(200, known=True)
+    told = suspects_of(Evidence(record)).worst
+    assert True in {card.is_wrong for card in told}
+    same = dataclasses.replace(record, clean_label=record.label)
+    cards = suspects_of(Evidence(same)).worst
+    assert cards
+    assert {(card.truth, card.is_wrong) for card in cards} == {(None, None)}
 
 
 def test_without_inputs_the_reason_is_given():

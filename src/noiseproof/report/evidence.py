@@ -108,6 +108,12 @@ class Evidence:
         return self.record.clean_label is not None
 
     @property
+    def has_wrong(self) -> bool:
+        """Whether a label is known to be wrong; where none is, the truth may be no more than the label."""
+        flipped = self.record.flipped
+        return flipped is not None and bool(flipped.any())
+
+    @property
     def word(self) -> str:
         return "wrong" if self.is_known else "suspected"
 

@@ -90,6 +90,7 @@ def tiles(facts: Facts) -> list[Tile]:
         Tile(percent(facts.recovered, 0), "of wrong labels seen through", "predicted as their true class"),
         Tile(percent(facts.gradient_share, 0), f"of the gradient on {word} labels", "in the last epoch"),
     ]
+    found = found if facts.memorised is not None else found[:1]
     kept = [tile for tile in found if tile.value != NONE]
     notes = ["weak evidence"] if facts.weak else []
     notes += [] if facts.precision is None else [f"{percent(facts.precision, 0)} of them really wrong"]

@@ -22,23 +22,26 @@ def summarise(evidence: Evidence, facts: Facts) -> list[str]:
 def verdict(facts: Facts) -> str:
     """One line that says how it went.
 
-    Good is a network that fits right labels and not wrong ones. Without clean labels nobody can say more than
-    how many samples are suspected.
+    Good is a network that fits right labels and not wrong ones. Where none is known to be wrong nobody can
+    say more than how many are suspected.
     """
     if underfits(facts):
         return "It underfits: even labels that look right were not learned."
-    if not facts.is_known and facts.weak:
-        return "It learned too little to say which labels are wrong."
-    if not facts.is_known:
-        look = "looks" if facts.suspects == 1 else "look"
-        return f"{count(facts.suspects, 'label')} of {count(facts.samples)} {look} wrong."
-    if facts.memorised is None:
-        return "No label of this run is wrong."
+    if not facts.is_known or facts.memorised is None:
+        return _suspicion(facts)
     if facts.memorised > MUCH:
         return "It memorised the wrong labels."
     if facts.fall > FALL:
         return "It began to memorise wrong labels, and test accuracy fell."
     return "It learned from the right labels and did not believe most of the wrong ones."
+
+
+def _suspicion(facts: Facts) -> str:
+    if facts.weak:
+        return "It learned too little to say which labels are wrong."
+    look = "looks" if facts.suspects == 1 else "look"
+    noise = "No noise was added; " if facts.is_known else ""
+    return f"{noise}{count(facts.suspects, 'label')} of {count(facts.samples)} {look} wrong."
 
 
 def underfits(facts: Facts) -> bool:
@@ -57,14 +60,15 @@ def _what(evidence: Evidence, facts: Facts) -> str:
 
 
 def _memory(facts: Facts) -> str:
+    if facts.memorised is None:
+        source = "The labels are as the data gives them" if facts.is_known else "Clean labels are not known"
+        return f"{source}; at the end the network repeats {percent(facts.fitted, 0)} of the labels."
     if not facts.is_known:
         return (
             f"Clean labels are not known. {percent(facts.doubted)} of the labels are suspected; at the end"
             f" the network repeats {percent(facts.memorised, 0)} of them, and {percent(facts.fitted, 0)} of"
             " the others."
         )
-    if facts.memorised is None:
-        return f"All labels are right; at the end the network repeats {percent(facts.fitted, 0)} of them."
     return (
         f"{percent(facts.doubted)} of the labels are wrong. At the end the network repeats"
         f" {percent(facts.memorised, 0)} of the wrong labels and gives the true class for"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..data import LabelledData
 from ..labels.weakness import weakness
@@ -35,6 +37,8 @@ class Suspect:
     spark: str
     image: str | None = None
     values: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    """Name and value, where columns have names."""
     file: str | None = None
 
 
@@ -68,9 +72,9 @@ def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most
     return Suspects(tuple(cards), len(order), pairs, why, weakness(frame.attrs))
 
 
-def _card(evidence: Evidence, row: int, look: dict[str, str | None], limit: float) -> Suspect:
+def _card(evidence: Evidence, row: int, look: dict[str, Any], limit: float) -> Suspect:
     record, frame = evidence.record, evidence.suspects
-    truth = None if record.clean_label is None else int(record.clean_label[row])
+    truth = int(record.clean_label[row]) if record.clean_label is not None and evidence.has_wrong else None
     given, suggested = int(record.label[row]), int(frame["predicted_label"].iloc[row])
     return Suspect(
         number=int(record.index[row]),
@@ -91,20 +95,32 @@ def _limit(evidence: Evidence, rows: list[int]) -> float:
     return max(1.0, float(size.quantile(0.98))) if len(size) else 1.0
 
 
-def _looks(inputs: Inputs, numbers: list[int]) -> list[dict[str, str | None]]:
+def _looks(inputs: Inputs, numbers: list[int]) -> list[dict[str, Any]]:
     """Per sample its picture or its first values, and its file."""
-    looks: list[dict[str, str | None]] = []
+    looks: list[dict[str, Any]] = []
     for number in numbers:
         sample = inputs.read([number])[0]
         file = inputs.file(number)
-        look: dict[str, str | None] = {"file": None if file is None else shown(file, 200)}
+        look: dict[str, Any] = {"file": None if file is None else shown(file, 200)}
         if inputs.are_images:
             look["image"] = thumbnail(pixels(sample))
         else:
-            values = [f"{value:.3g}" for value in sample.flatten()[:VALUES].tolist()]
-            look["values"] = ", ".join(values) + (", …" if sample.numel() > VALUES else "")
+            look |= _values(sample.flatten(), inputs.data.columns)
         looks.append(look)
     return looks
+
+
+def _values(row: Tensor, columns: tuple[str, ...]) -> dict[str, Any]:
+    """
+    >>> _values(torch.tensor([1510.0, 0.25]), ("area", "ratio")), _values(torch.arange(9.0), ())
+    ({'columns': (('area', '1510'), ('ratio', '0.25'))}, {'values': '0, 1, 2, 3, 4, 5, 6, 7, …'})
+    """
+    told = [f"{value:.4g}" for value in row[:VALUES].tolist()]
+    if len(columns) == len(row):
+        return {
+            "columns": tuple((shown(name, 60), value) for name, value in zip(columns, told, strict=False))
+        }
+    return {"values": ", ".join(told) + (", …" if len(row) > VALUES else "")}
 
 
 def _pairs(evidence: Evidence, rows: list[int]) -> tuple[tuple[str, str, int], ...]:

@@ -52,7 +52,7 @@ def plot_confusion(run: Source, *, ax: Axes | None = None, labels: str | None = 
     axes = new_axes(ax, size + 0.6, size)
     shares = row_shares(rows, columns, record.num_classes)
     _draw_cells(axes, shares, WRONG if evidence.is_known else SUSPECTED)
-    axes.set_ylabel("true class" if evidence.is_known else "given label, suspected off the diagonal")
+    axes.set_ylabel("true class" if evidence.is_known else "given label,\nsuspected off diagonal")
     axes.set_xlabel("given label" if given else "corrected label")
     _name_classes(axes, [drawn(name, 12) for name in record.class_names])
     return axes

@@ -56,12 +56,13 @@ def plot_sample_sheet(
     axes = new_axes(ax, 8.0, 1.02 * lines + 0.5)
     axes.imshow(sheet(images, COLUMNS), extent=(0, COLUMNS, lines, 0), interpolation="nearest", aspect="auto")
     suspected = torch.tensor(evidence.suspects["is_label_issue"].to_numpy(dtype=bool))
+    flipped = record.flipped if evidence.has_wrong else None
     for place, row in enumerate(rows.tolist()):
         x, y = place % COLUMNS, place // COLUMNS
         name = drawn(evidence.class_name(int(record.label[row])), 11)
         axes.text(x + 0.5, y + 0.98, name, ha="center", va="bottom", fontsize="x-small")
-        _box(axes, x, y, _style(bool(suspected[row]), record.flipped, row))
-    _name_boxes(axes, evidence.is_known)
+        _box(axes, x, y, _style(bool(suspected[row]), flipped, row))
+    _name_boxes(axes, evidence.has_wrong)
     axes.set_axis_off()
     return axes
 
