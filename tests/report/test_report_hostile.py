@@ -16,8 +16,10 @@ from noiseproof.dynamics import RunFolder
 from noiseproof.report import template
 from noiseproof.report.evidence import Evidence
 
-PAGE = "html head meta title style body a header p h1 h2 h3 nav main section ul ol li dl dt dd strong span bdi div"
-MORE = "figure figcaption details summary table thead tbody tr th td img br footer"
+PAGE = (
+    "html head meta title style body a header p h1 h2 h3 nav main section ul ol li dl dt dd strong span bdi"
+)
+MORE = "div figure figcaption details summary table thead tbody tr th td img br footer"
 DRAWING = "svg defs g path use text tspan clippath rect image polyline pattern"
 ALLOWED = {*PAGE.split(), *MORE.split(), *DRAWING.split()}
 SECURITY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .data_check import check_data
+from .places import check_no_run
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def read_seeds(words: str) -> list[int]:
 
 def run_all(configs: list[Config], place: Path, jobs: int | None, quiet: bool = False) -> Comparison:
     """Train with progress, and write the table beside the runs."""
+    check_no_run(place)
     check_data(configs)
     from ..train import compare as compare_runs
     from .progress_of_many import watch_many

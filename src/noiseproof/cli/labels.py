@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .places import one_run
+
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
     from rich.console import Console
@@ -51,6 +53,7 @@ def find_labels(
         raise ValueError("--all needs a file: name it with --out")
     if out is not None:
         check_path(out)
+    run = one_run(run)
     found = with_files(find(run) if probabilities is None else _find_with(run, probabilities), run)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
     count = 0 if out is None else write(found, out, everything=everything)

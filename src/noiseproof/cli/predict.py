@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .places import one_run
+
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
@@ -35,9 +37,12 @@ def predict(
     if out.suffix not in FORMATS:
         raise ValueError(f"cannot write {out}: use one of {', '.join(FORMATS)}")
     from .. import atomic
+    from ..data.spec import source_of_path
     from ..train import Run
 
-    trained = Run(run)
+    if (meant := source_of_path(data)) is not None:
+        raise ValueError(f"{data!r} is a path, not a source: write {meant}")
+    trained = Run(one_run(run))
     if out.suffix == ".parquet":
         _check_parquet(out)
     table = predictions(trained, samples_of(trained, data, split), "best" if best else "final")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .places import one_run
+
 
 def report(
     runs: Annotated[
@@ -32,7 +34,7 @@ def report(
         return
     from ..dynamics import RunFolder
 
-    folders = [RunFolder(run) for run in runs]
+    folders = [RunFolder(one_run(run)) for run in runs]
     from ..report import write, write_comparison
 
     if len(folders) == 1:

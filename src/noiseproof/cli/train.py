@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .places import check_no_comparison
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ def train(
     """
     config = read_config(settings)
     from ..train import fit
+    from ..train.out import run_folder
     from .progress import Bar, watch
 
+    check_no_comparison(run_folder(config))
     watcher = watch(config, quiet)
     try:
         run = fit(config, watcher=_with_tensorboard(config, watcher) if tensorboard else watcher)

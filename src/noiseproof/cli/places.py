@@ -1,0 +1,34 @@
+"""Folders that are not what a verb needs: one run where many are, many where one is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CONFIG, TABLE = "config.json", "table.json"
+"""What makes a folder a run, and a comparison."""
+
+
+def one_run(folder: Path) -> Path:
+    """The folder, unless it is no run and runs lie below it: then the error names one of them."""
+    if not (folder / CONFIG).is_file() and (below := sorted(folder.glob(f"*/{CONFIG}"))):
+        number = f"{len(below)} runs" if len(below) > 1 else "one"
+        raise FileNotFoundError(
+            f"{folder} is no run, it holds {number}: choose one, such as {below[0].parent}"
+        )
+    return folder
+
+
+def check_no_run(folder: Path) -> None:
+    """Whether a comparison may be written here."""
+    if (folder / CONFIG).is_file():
+        raise FileExistsError(
+            f"{folder} is a run, a comparison needs a folder of its own: choose another --out"
+        )
+
+
+def check_no_comparison(folder: Path) -> None:
+    """Whether a run may be written here."""
+    if (folder / TABLE).is_file() and not (folder / CONFIG).is_file():
+        raise FileExistsError(
+            f"{folder} is a comparison, a run needs a folder of its own: choose another --out"
+        )

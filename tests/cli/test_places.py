@@ -1,0 +1,59 @@
+"""Folders that are not what a verb needs."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run, and a comparison of two, as far as these verbs look at them."""
+    folder = tmp_path_factory.mktemp("places")
+    for name in ("run", "both/ce", "both/mae"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "config.json").write_text("{}")
+    (folder / "both" / "table.json").write_text(json.dumps({"rows": []}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words", [["labels", "find", "{}"], ["predict", "{}", "digits", "-o", "a.csv"], ["report", "{}", "{}"]]
+)
+@pytest.mark.parametrize(("place", "number"), [("both", "2 runs"), ("", "one")])
+def test_a_folder_of_runs_names_one_of_them(shell, made, words, place, number):
+    folder = made / place
+    code, out, err = shell(*(word.format(folder) for word in words))
+    first = folder / ("ce" if place else "run")
+    assert (code, out) == (2, "")
+    assert err == f"noiseproof: {folder} is no run, it holds {number}: choose one, such as {first}\n"
+
+
+def test_a_comparison_does_not_move_into_a_run(shell, made):
+    before = sorted((made / "run").iterdir())
+    code, out, err = shell("compare", "--epochs", 1, "--seeds", 1, "--out", made / "run")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "is a run, a comparison needs a folder of its own: choose another --out" in err
+    assert sorted((made / "run").iterdir()) == before
+
+
+def test_a_run_does_not_move_into_a_comparison(shell, made):
+    before = sorted((made / "both").iterdir())
+    code, out, err = shell("train", "--epochs", 1, "--out", made / "both")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "is a comparison, a run needs a folder of its own: choose another --out" in err
+    assert sorted((made / "both").iterdir()) == before
+
+
+def test_predict_knows_what_a_path_is_meant_to_be(shell, made):
+    code, _, err = shell("predict", made / "run", "rows.csv", "-o", "a.csv")
+    assert (code, err) == (
+        2,
+        "noiseproof: 'rows.csv' is a path, not a source: write csv(path=\"rows.csv\")\n",
+    )
+
+
+def test_a_config_that_is_not_there(shell, made):
+    for file in (made, made / "nowhere.json"):
+        code, out, err = shell("train", "--config", file)
+        assert (code, out) == (2, "")
+        assert err == f"noiseproof: --config {file} is no file: give a config.json as a run writes it\n"
