@@ -1,0 +1,45 @@
+"""What the README and the docs tell to type works."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from noiseproof.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMANDS = sorted(
+    {
+        line
+        for page in PAGES
+        for block in re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+        for line in re.findall(r"^\$ (?:\w+=\S+ )*noiseproof (.*)$", block.replace("\\\n", " "), re.MULTILINE)
+    }
+)
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGES[0].read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_is_understood(line):
+    """Verbs, options and arguments are read; nothing is run."""
+    words, command = shlex.split(line, comments=True), typer.main.get_command(app)
+    while getattr(command, "commands", None):
+        command = command.commands[words.pop(0)]
+    assert command.make_context("noiseproof", words).params
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_every_block_of_python_runs(number, tmp_path):
+    command = [sys.executable, "-W", "error", "-c", BLOCKS[number]]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_and_blocks_are_found():
+    assert len(COMMANDS) >= 15
+    assert len(BLOCKS) >= 3
