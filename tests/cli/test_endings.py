@@ -11,6 +11,7 @@ import torch
 from noiseproof.cli.endings import exit_code, one_line, plain_warnings, polite_signals
 from noiseproof.data import DataMissingError, load
 from noiseproof.train import ComparisonStopped, Interrupted, NonFiniteError, RunExistsError, RunLockedError
+from noiseproof.train.capture import CaptureError
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,7 @@ from noiseproof.train import ComparisonStopped, Interrupted, NonFiniteError, Run
         (OSError(errno.ENOSPC, "a"), 1),
         (OSError(errno.EIO, "a"), 1),
         (NonFiniteError("a"), 1),
+        (CaptureError("a"), 1),
         (MemoryError(), 1),
         (torch.OutOfMemoryError("a"), 1),
         (Interrupted(signal.SIGTERM, "a", epoch=1, step=1), 143),

@@ -7,6 +7,7 @@ import torch
 from stopping import StopAt, contents
 
 import noiseproof.train.steps as steps_module
+from noiseproof import losses, methods
 from noiseproof.train import Interrupted, NonFiniteError, fit
 from noiseproof.train import graph as graph_module
 from noiseproof.train.capture import CaptureError
@@ -17,20 +18,37 @@ from noiseproof.train.session import Session
 from noiseproof.train.steps import make_steps, obstacle
 from noiseproof.train.task import make_task
 
+NUMBERS = ("epoch", "step", "batch")
+
 
 def rerun(step, rewind):
-    """A capture that warms up as the real one does, and whose replay is the step."""
+    """A capture that warms up as the real one does, and whose replay is the step.
+
+    As in a graph, numbers of Python are what they were when it was captured.
+    """
+    steps = step.func.__self__
+    session = steps.session
     for _ in range(2):
         rewind()
         step()
-    return step
+    captured = {name: getattr(session, name) for name in NUMBERS}
+
+    def replay():
+        now = {name: getattr(session, name) for name in NUMBERS}
+        vars(session).update(captured)
+        session.set_learning_rate(steps.rate)
+        step()
+        vars(session).update(now)
+        session.set_learning_rate(session.learning_rate())
+
+    return replay
 
 
 @pytest.fixture
 def graphs(monkeypatch):
     """Every run takes captured steps; blocks of views are as small as said."""
     monkeypatch.setattr(steps_module, "obstacle", lambda session: None)
-    monkeypatch.setattr(steps_module, "capture", rerun)
+    monkeypatch.setattr(steps_module, "Captures", lambda device: rerun)
     return lambda size: monkeypatch.setattr(graph_module, "BLOCK_BYTES", size)
 
 
@@ -147,12 +165,84 @@ def test_a_network_or_method_of_the_user_is_not_captured(config, blobs):
     assert "not one of this library" in obstacle(session)
 
 
+@pytest.fixture
+def on_gpu(config, blobs):
+    """A session that says it is on a GPU."""
+
+    def make(method=None):
+        settled = config()
+        session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
+        session.device = torch.device("cuda")
+        session.method = session.method if method is None else method
+        return session
+
+    return make
+
+
+class Counting(losses.Loss):
+    """Does something else at every call."""
+
+    name, calls = "counting", 0
+
+    def index_rows(self, logits, target, keep):
+        self.calls += 1
+        return self.calls * logits[:, 0]
+
+
+def test_a_loss_that_may_count_is_not_captured(on_gpu):
+    for captured in (losses.get("ce + 2*nce"), losses.MarginLoss.from_emphasis(lambda p, q: q)):
+        assert obstacle(on_gpu(methods.get(captured))) is None
+    for counting in (Counting(), losses.get("ce") + Counting()):
+        assert "does not say in which epochs" in obstacle(on_gpu(methods.get(counting)))
+
+
+def test_what_a_class_promises_holds_for_its_own_loss(on_gpu):
+    class Renamed(methods.ELR):
+        pass
+
+    class ByEpoch(methods.ELR):
+        def loss(self, outputs, batch, epoch):
+            return epoch * super().loss(outputs, batch, epoch)
+
+    class Told(ByEpoch):
+        def phase(self, epoch):
+            return epoch
+
+    assert obstacle(on_gpu(Renamed())) is None
+    assert "does not say in which epochs" in obstacle(on_gpu(ByEpoch()))
+    assert obstacle(on_gpu(Told())) is None
+
+
+def test_a_method_that_stops_telling_its_phase_goes_on_without_a_graph(config, blobs, tmp_path, graphs):
+    class Silent(methods.ELR):
+        def phase(self, epoch):
+            return None if epoch > 2 else "always"
+
+    methods.register("silent", Silent)
+    try:
+        with pytest.warns(UserWarning, match="has no phase in epoch 3: going on without a graph"):
+            run = fit(config(method="silent", out=str(tmp_path / "silent")), data=blobs())
+        plain = fit(config(method="elr", loop="plain", out=str(tmp_path / "plain")), data=blobs())
+        found = [one.load_model().state_dict() for one in (run, plain)]
+    finally:
+        del methods.METHODS["silent"]
+    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
+
+
+def test_an_empty_graph_is_no_training(config, blobs, tmp_path, graphs, monkeypatch):
+    monkeypatch.setattr(steps_module, "Captures", lambda device: lambda step, rewind: lambda: None)
+    with pytest.warns(UserWarning, match="a captured step does nothing: going on without a graph"):
+        run = fit(config(out=str(tmp_path / "empty")), data=blobs())
+    plain = fit(config(loop="plain", out=str(tmp_path / "plain")), data=blobs())
+    assert contents(run.folder) == contents(plain.folder)
+
+
 def test_a_capture_that_fails_leaves_a_plain_run_behind(config, blobs, tmp_path, graphs, monkeypatch):
     def fails(step, rewind):
         step()
         raise CaptureError("a step cannot be captured")
 
-    monkeypatch.setattr(steps_module, "capture", fails)
+    monkeypatch.setattr(steps_module, "Captures", lambda device: fails)
     with pytest.warns(UserWarning, match="going on without a graph"):
         run = fit(config(out=str(tmp_path / "fallen")), data=blobs())
     plain = fit(config(loop="plain", out=str(tmp_path / "plain")), data=blobs())

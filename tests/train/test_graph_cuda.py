@@ -127,3 +127,28 @@ def test_a_loss_that_waits_for_the_device_falls_back(tmp_path, blobs, config):
     finally:
         del losses.LOSSES["waiting_for_a_number"]
     assert seen
+    torch.rand(1, device="cuda")
+    torch.cuda.empty_cache()
+    assert fit(config(device="cuda", loop="graph", out=str(tmp_path / "after")), data=blobs()).finished
+
+
+def test_more_graphs_than_torch_has_streams(tmp_path):
+    """Two runs with many phases and an odd last batch, beside two others: more than 40 graphs."""
+    shared = {"epochs": 12, "device": "cuda", "noise": "symmetric(0.4)", "batch_size": 100}
+    joint = [
+        Config(method="joint(start=1, average=10)", seed=seed, out=str(tmp_path / f"joint {seed}"), **shared)
+        for seed in range(2)
+    ]
+    others = [Config(loss=name, out=str(tmp_path / name), **shared) for name in ("ce", "mae")]
+    outcomes = compare([*joint, *others], jobs=4).outcomes
+    assert [outcome.problem for outcome in outcomes] == [None] * 4
+    alone = fit(joint[0].replace(out=str(tmp_path / "alone")))
+    assert outcomes[0].result["final_test_accuracy"] == pytest.approx(
+        alone.result["final_test_accuracy"], abs=0.03
+    )
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs a second GPU")
+def test_another_gpu_than_the_current_one_learns(tmp_path):
+    run = fit(Config(device="cuda:1", loop="graph", epochs=4, lr=0.05, out=str(tmp_path / "run")))
+    assert run.result["final_test_accuracy"] > 0.8

@@ -5,10 +5,12 @@ import signal
 import threading
 
 import pytest
+import torch
 from stopping import contents
 
 from noiseproof.train import Config, Run, fit
 from noiseproof.train import compare_runs as compare_module
+from noiseproof.train import together as together_module
 from noiseproof.train.compare_runs import ComparisonStopped, ComparisonWatcher, compare
 from noiseproof.train.together import can_share
 
@@ -82,5 +84,47 @@ def test_stopped_it_still_says_why_runs_failed(tmp_path):
         compare(runs, jobs=2, watcher=Stop())
 
 
-def test_only_captured_runs_on_a_gpu_share():
+def test_only_captured_runs_on_a_gpu_share(monkeypatch):
     assert not can_share(Config(device="cpu"))
+    monkeypatch.setattr(together_module, "pick_device", lambda name: torch.device("cuda"))
+    monkeypatch.setattr(torch, "__version__", "2.11.0+cu130")
+    for settings in (
+        {},
+        {"loop": "graph"},
+        {"model": "resnet44"},
+        {"method": "nal"},
+        {"model": "mlp("},
+    ):
+        assert can_share(Config(**settings)), settings
+    for settings in (
+        {"loop": "plain"},
+        {"dropout": 0.2},
+        {"model": "resnet44(dropout=0.2)"},
+        {"model": "timm:vit_tiny_patch16_224"},
+        {"optimizer": "sgd(dampening=0.5)"},
+    ):
+        assert not can_share(Config(**settings)), settings
+    monkeypatch.setattr(torch, "__version__", "2.9.1")
+    assert not can_share(Config())
+
+
+@pytest.mark.usefixtures("sharing")
+def test_random_numbers_outside_go_on_as_if_nothing_had_been(tmp_path):
+    runs = configs(tmp_path, losses=("ce", "mae"))
+    runs[1] = runs[1].replace(epochs=12)
+    before = torch.get_rng_state()
+    compare(runs, jobs=2)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.usefixtures("sharing")
+def test_a_watcher_that_fails_is_heard_and_runs_under_way_end(tmp_path):
+    class Gone(ComparisonWatcher):
+        def news(self, config, what, details):
+            if config.loss == "ce":
+                raise BrokenPipeError("nobody reads")
+
+    runs = configs(tmp_path, losses=("ce", "mae"))
+    with pytest.raises(BrokenPipeError, match="nobody reads"):
+        compare(runs, jobs=2, watcher=Gone())
+    assert Run(tmp_path / "mae").finished

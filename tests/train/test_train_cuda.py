@@ -6,6 +6,7 @@ from stopping import StopAt, contents
 from torch import nn
 
 from noiseproof.train import Interrupted, NonFiniteError, fit
+from noiseproof.train import graph as graph_module
 from noiseproof.train.device import isolated_random
 from noiseproof.train.order import epoch_order
 from noiseproof.train.session import Session
@@ -26,7 +27,8 @@ def deterministic(monkeypatch):
 
 @pytest.mark.parametrize("loop", ["plain", "graph"])
 @pytest.mark.parametrize("loss", ["ce", "imae", "nce", "nfl", "peer(ce)", "cr(ce)", "gr(normalize='batch')"])
-def test_a_step_never_waits_for_the_device(config, blobs, loss, loop):
+def test_a_step_never_waits_for_the_device(config, blobs, loss, loop, monkeypatch):
+    monkeypatch.setattr(graph_module, "BLOCK_BYTES", 500)  # two batches
     settled = config(loss=loss, device="cuda", clip=1.0, augment="crop(padding=1)", loop=loop, batch_size=12)
     with isolated_random(0, CUDA):
         session = Session(settled, make_task(settled, blobs(shape=(1, 2, 2))), CUDA)

@@ -14,7 +14,7 @@ from types import FrameType
 MISTAKE, FAILURE = 2, 1
 """Exit codes: what the user can mend in the command, and everything else."""
 NOBODYS_MISTAKE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-FAILURES = ("NonFiniteError", "OutOfMemoryError", "MemoryError")
+FAILURES = ("NonFiniteError", "CaptureError", "OutOfMemoryError", "MemoryError")
 MISTAKES = ("RunLockedError",)
 """By name, so that knowing them does not load torch."""
 ELSEWHERE = ", or set NOISEPROOF_DATA to a folder that has it"

@@ -21,7 +21,6 @@ class LossAlone(Method):
     """
 
     name = "loss"
-    same_every_epoch = True
 
     def __init__(self, criterion: Loss) -> None:
         super().__init__()
@@ -37,6 +36,11 @@ class LossAlone(Method):
         found: Tensor = self.criterion(outputs[0].logits, batch.label, index=batch.index)
         return found
 
+    def phase(self, epoch: int) -> str | None:
+        """Losses of a margin and those of this library do the same every time; others may count."""
+        parts = [part for part in self.criterion.modules() if isinstance(part, Loss)]
+        return "always" if all(map(_does_not_count, parts)) else None
+
     @property
     def emphasis_follows_margin(self) -> bool:
         alone = isinstance(self.criterion, MarginLoss)
@@ -44,6 +48,13 @@ class LossAlone(Method):
 
     def __str__(self) -> str:
         return str(self.criterion)
+
+
+def _does_not_count(part: Loss) -> bool:
+    return (
+        isinstance(part, MarginLoss)
+        or type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
+    )
 
 
 def _looks_at_batch(part: object) -> bool:

@@ -33,7 +33,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "vgg19_bn": vgg19_bn,
     "googlenet": googlenet,
 }
-_BUILT_IN = frozenset(MODELS)
+BUILT_IN = frozenset(MODELS)
 
 
 def get(
@@ -88,7 +88,7 @@ def register(name: str, factory: Callable[..., nn.Module]) -> None:
         Linear(in_features=6, out_features=3, bias=True)
         >>> del MODELS["tiny"]
     """
-    check_new("model", name, factory, _BUILT_IN)
+    check_new("model", name, factory, BUILT_IN)
     MODELS[name] = factory
 
 

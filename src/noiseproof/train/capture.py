@@ -1,10 +1,13 @@
-"""Capture of a step as a CUDA graph, also while other threads use the device."""
+"""Capture of steps as CUDA graphs, also while other threads use the device."""
 
 from __future__ import annotations
 
+import functools
+import gc
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import torch
 
@@ -19,24 +22,61 @@ class CaptureError(RuntimeError):
     """A step does what a graph cannot hold, such as waiting for a number from the device."""
 
 
-def capture(step: Callable[[], None], rewind: Callable[[], object]) -> Callable[[], None]:
-    """Run ``step`` some times, record what it does on the device, and return what does that again.
+class Captures:
+    """Makes the graphs of one run. They are replayed one after the other, so they share their memory.
 
-    ``rewind`` is called before each of those runs, so that they may all be the first. The graph keeps its
-    own memory, so several may be replayed at the same time on their own streams.
+    Graphs of several runs may be replayed at the same time, each on a stream of its own.
     """
-    current = torch.cuda.current_stream()
-    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    with alone:
-        stream.wait_stream(current)
-        with torch.cuda.stream(stream), _fastest_kernels():
-            for _ in range(WARM_UP):
-                rewind()
-                step()
-            stream.synchronize()
-            graph = _recorded(step)
-        current.wait_stream(stream)
-    return graph.replay
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self._pool: Any = None
+
+    def __call__(self, step: Callable[[], None], rewind: Callable[[], object]) -> Callable[[], None]:
+        """Run ``step`` some times, record what it does on the device, and return what does that again.
+
+        ``rewind`` is called before each of those runs, so that they may all be the first.
+        """
+        with alone, torch.cuda.device(self.device):
+            current = torch.cuda.current_stream()
+            stream = _stream_to_capture_on(current)
+            stream.wait_stream(current)
+            try:
+                with torch.cuda.stream(stream), _fastest_kernels():
+                    for _ in range(WARM_UP):
+                        rewind()
+                        step()
+                    return self._recorded(step).replay
+            finally:
+                current.wait_stream(stream)
+
+    def _recorded(self, step: Callable[[], None]) -> torch.cuda.CUDAGraph:
+        """The graph of a step. What fails once may succeed again: memory, say, that others held just then."""
+        for _ in range(TRIES):
+            _free_memory()
+            graph, pool = torch.cuda.CUDAGraph(), self._pool or torch.cuda.graph_pool_handle()
+            problems = _record(graph, step, pool)
+            if not problems:
+                self._pool = pool
+                return graph
+            self._pool = None
+            _put_right(pool)
+        reason = next(iter(str(problems[0]).splitlines()), "") or type(problems[0]).__name__
+        raise CaptureError(f"a step cannot be captured as a CUDA graph ({reason})")
+
+
+def _stream_to_capture_on(current: torch.cuda.Stream) -> torch.cuda.Stream:
+    """The current one, unless it is the default stream, which cannot be captured.
+
+    Torch hands out 32 streams in turn: a new one for every capture would soon be the stream of another run.
+    """
+    is_default = current == torch.cuda.default_stream()
+    return _side_stream(torch.cuda.current_device()) if is_default else current
+
+
+@functools.cache
+def _side_stream(device: int) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 @contextmanager
@@ -50,23 +90,36 @@ def _fastest_kernels() -> Iterator[None]:
         torch.backends.cudnn.benchmark = before
 
 
-def _recorded(step: Callable[[], None]) -> torch.cuda.CUDAGraph:
-    """The graph of a step. What fails once may succeed again: memory, say, that others held just then."""
-    for _ in range(TRIES):
-        graph = torch.cuda.CUDAGraph()
-        reasons = _record(graph, step)
-        if not reasons:
-            return graph
-    raise CaptureError(f"a step cannot be captured as a CUDA graph ({reasons[0]})")
+def _free_memory() -> None:
+    """While a graph is captured nothing can be given back, also not what runs that are over have left."""
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
 
 
-def _record(graph: torch.cuda.CUDAGraph, step: Callable[[], None]) -> list[str]:
-    """Why the capture failed, in words; nothing if it did not."""
-    reasons: list[str] = []
-    graph.capture_begin(capture_error_mode="thread_local")
+def _record(graph: torch.cuda.CUDAGraph, step: Callable[[], None], pool: Any) -> list[Exception]:
+    """Why the capture failed; nothing if it did not."""
+    problems: list[Exception] = []
+    graph.capture_begin(pool=pool, capture_error_mode="thread_local")
     for work in (step, graph.capture_end):
         try:
             work()
-        except RuntimeError as problem:
-            reasons += str(problem).splitlines()[:1]
-    return reasons
+        except Exception as problem:
+            problems.append(problem)
+    return problems
+
+
+def _put_right(pool: Any) -> None:
+    """After a broken capture torch may still set memory aside for it and count its random numbers.
+
+    The first is ended by name, the second by a capture that succeeds.
+    """
+    end = getattr(torch._C, "_cuda_endAllocateToPool", None)
+    with suppress(Exception):
+        if end is not None:
+            end(torch.cuda.current_device(), pool)
+    with suppress(Exception):
+        graph = torch.cuda.CUDAGraph()
+        graph.capture_begin(capture_error_mode="thread_local")
+        torch.zeros(1, device="cuda")
+        graph.capture_end()

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import torch
 
-from .capture import CaptureError
 from .session import Session
 
 LONG = 20_000
@@ -32,8 +31,6 @@ def with_fused_network(session: Session, work: Callable[[], Found]) -> Found:
     try:
         with _compiled(session):
             return work()
-    except CaptureError:
-        raise
     except Exception as problem:
         reason = str(problem).strip().splitlines() or [type(problem).__name__]
         warnings.warn(f"torch.compile of the network failed ({reason[0]}): going on without", stacklevel=2)

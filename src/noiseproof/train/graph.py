@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..data import Batch
+from .capture import CaptureError
 from .fused_network import is_worthwhile, with_fused_network
 from .order import epoch_order
 from .session import Session
@@ -81,12 +82,16 @@ class GraphSteps:
         self.views[:count] = (views.permute(0, 2, 3, 1) if self._last else views).reshape(count, -1)
         self.label[:count], self.index[:count] = batch.label, batch.index
         rates = torch.tensor([session.learning_rate(ahead) for ahead in range(len(block))])
-        self.rates[: len(block)] = rates.to(session.device)
+        if self.rates.is_cuda:
+            rates = rates.pin_memory()  # else the copy would wait for the device
+        self.rates[: len(block)].copy_(rates, non_blocking=True)
         self.first.fill_(session.batch)
         self.place.zero_()
 
     def _replay(self, size: int) -> Replay:
         key = size, self.session.method.phase(self.session.epoch)
+        if key[1] is None:
+            raise CaptureError(f"{self.session.method} has no phase in epoch {self.session.epoch}")
         if key not in self._replays:
             fused = is_worthwhile(self.session, size)
             work = partial(self._captured, size)
@@ -95,7 +100,12 @@ class GraphSteps:
 
     def _captured(self, size: int) -> Replay:
         with self._rehearsal():
-            return self.capture(partial(self._step, size), self.place.zero_)
+            replay = self.capture(partial(self._step, size), self.place.zero_)
+            self.place.zero_()
+            replay()
+            if int(self.place) != 1:
+                raise CaptureError("a captured step does nothing")
+            return replay
 
     @contextmanager
     def _rehearsal(self) -> Iterator[None]:

@@ -11,8 +11,9 @@ from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from ..data.inputs import streams
+from ..methods import Method
 from ..models.classifier import Classifier
-from .capture import CaptureError, capture
+from .capture import CaptureError, Captures
 from .graph import GraphSteps
 from .optimizer import parse_optimizer
 from .plain import PlainSteps
@@ -34,7 +35,7 @@ def make_steps(session: Session) -> Steps:
         raise ValueError(f"loop='graph' cannot be used: {why_not}; write loop='auto'")
     if wanted == "plain" or why_not:
         return PlainSteps(session)
-    return GraphSteps(session, capture) if wanted == "graph" else GraphIfPossible(session)
+    return GraphSteps(session, Captures(session.device)) if wanted == "graph" else GraphIfPossible(session)
 
 
 def obstacle(session: Session) -> str | None:
@@ -47,11 +48,24 @@ def obstacle(session: Session) -> str | None:
         return "the network is not one of this library, so it may do something else at every step"
     if any(is_random(module) for module in session.model.modules()):
         return "dropout draws from a generator that runs of one process share"
-    if session.method.phase(session.epoch) is None:
+    if not keeps_promise(session.method) or session.method.phase(session.epoch) is None:
         return f"{session.method} does not say in which epochs it does the same"
     if parse_optimizer(session.config.optimizer)[1].get("dampening"):
         return "with dampening the first step is unlike the others"
     return None
+
+
+def keeps_promise(method: Method) -> bool:
+    """Whether the class that has the loss, or one derived from it, is the one that tells phases.
+
+    A loss that was written anew is not what the class before it promised.
+    """
+    for kind in type(method).__mro__:
+        if {"phase", "same_every_epoch"} & vars(kind).keys():
+            return True
+        if "loss" in vars(kind):
+            return False
+    return False
 
 
 def is_random(module: nn.Module) -> bool:
@@ -63,7 +77,7 @@ class GraphIfPossible:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.steps: Steps = GraphSteps(session, capture)
+        self.steps: Steps = GraphSteps(session, Captures(session.device))
 
     def epoch(self) -> Iterator[None]:
         try:

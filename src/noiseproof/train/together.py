@@ -14,25 +14,51 @@ from typing import Any
 
 import torch
 
+from ..methods import get as get_method
+from ..models.registry import BUILT_IN
+from ..models.spec import parse as parse_model
 from .compare_workers import POLL, Tell, train_one
 from .config import Config
 from .device import pick_device
 from .interrupt import Interrupted, Interruption
+from .optimizer import parse_optimizer
+from .steps import keeps_promise
 
 MOST = 8
 """Runs at the same time, if nobody says: 12 bring no more (benchmarks/logs/training_h200_first.log)."""
+MOST_STREAMS = 24
+"""Torch has 32 and hands them out in turn: a few are left for others."""
 MEMORY = 6 << 30
 """Free memory a run must find: plenty for the networks of the papers, so that a capture never runs out."""
+OLDEST_TORCH = (2, 11)
+"""Whether replays may go on beside a capture was not tried with an older one."""
+Streams = dict[torch.device, "torch.cuda.Stream | None"]
 
 
 def can_share(config: Config) -> bool:
     """Whether a run may have neighbours in its process: on a GPU, captured, without shared random numbers."""
-    on_gpu = pick_device(config.device).type == "cuda"
-    return on_gpu and config.loop != "plain" and not config.dropout and ":" not in config.model
+    if pick_device(config.device).type != "cuda" or config.loop == "plain":
+        return False
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    try:
+        return version >= OLDEST_TORCH and _has_steady_steps(config)
+    except (TypeError, ValueError):
+        return True  # it will not even begin
+
+
+def _has_steady_steps(config: Config) -> bool:
+    """What ``steps.obstacle`` sees of a session, as far as a config tells."""
+    name, options = parse_model(config.model)
+    method = get_method(config.method, loss=config.loss)
+    dropout = config.dropout or options.get("dropout")
+    dampening = parse_optimizer(config.optimizer)[1].get("dampening")
+    is_told = keeps_promise(method) and method.phase(1) is not None
+    return name in BUILT_IN and is_told and not dropout and not dampening
 
 
 def room(config: Config) -> int:
     """How many such runs the free memory of the GPU has room for, at most ``MOST``."""
+    torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info(pick_device(config.device))
     return max(1, min(MOST, free // MEMORY))
 
@@ -40,22 +66,39 @@ def room(config: Config) -> int:
 def train_together(
     runs: Sequence[tuple[int, Config]], jobs: int, tell: Tell, interruption: Interruption
 ) -> None:
-    """Train all of them, ``jobs`` at a time; returns when none is left or a signal has come."""
+    """Train all of them, ``jobs`` at a time; returns when none is left or a signal has come.
+
+    What ``tell`` raises ends the comparison when the runs under way are over.
+    """
     waiting, lock = list(runs), threading.Lock()
+    problems: list[BaseException] = []
 
     def tell_in_turn(number: int, what: str, details: Any) -> None:
         with lock:
             tell(number, what, details)
 
     def work() -> None:
-        while interruption.received is None:
-            with lock:
-                if not waiting:
-                    return
-                number, config = waiting.pop(0)
-            _train_on_own_stream(config, partial(tell_in_turn, number), interruption)
+        streams: Streams = {}
+        try:
+            while interruption.received is None and not problems:
+                with lock:
+                    if not waiting:
+                        return
+                    number, config = waiting.pop(0)
+                _train_on_own_stream(streams, config, partial(tell_in_turn, number), interruption)
+        except BaseException as problem:
+            problems.append(problem)
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(runs)))]
+    devices = {pick_device(config.device) for _, config in runs}
+    with torch.random.fork_rng(devices=[device for device in devices if device.type == "cuda"]):
+        _run_all(
+            [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(runs), MOST_STREAMS))]
+        )
+    if problems:
+        raise problems[0]
+
+
+def _run_all(threads: list[threading.Thread]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -64,12 +107,15 @@ def train_together(
 
 
 def _train_on_own_stream(
-    config: Config, tell: Callable[[str, Any], None], interruption: Interruption
+    streams: Streams, config: Config, tell: Callable[[str, Any], None], interruption: Interruption
 ) -> None:
+    """``streams`` are those this thread has already."""
     device = pick_device(config.device)
-    stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+    if device not in streams:
+        on_gpu = device.type == "cuda"
+        streams[device] = torch.cuda.Stream(device) if on_gpu else None  # type: ignore[no-untyped-call]
     try:
-        with torch.cuda.stream(stream):
+        with torch.cuda.stream(streams[device]):
             train_one(config, tell, interruption)
     except Interrupted:
         return
