@@ -61,6 +61,17 @@ def killed(folder, seconds):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
+def kill_and_resume(folder, length, moments):
+    """A run that is killed once or more and then resumed; False if the first kill came after its end."""
+    if not killed(folder, moments.uniform(0.0, length)):
+        return False
+    while moments.random() < 0.3 and not (folder / "result.json").exists():
+        killed(folder, moments.uniform(0.0, length))
+    if not (folder / "result.json").exists():
+        run(folder)
+    return True
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     fit(config(Path(sys.argv[1], "first")))  # imports what is imported late, once for all forks
@@ -68,12 +79,10 @@ if __name__ == "__main__":
     run(home / "unbroken")
     length = run(home / "timed")
     moments = random.Random(0)  # noqa: S311
-    broken = 0
-    for number in range(kills):
-        folder = home / f"killed {number}"
-        broken += killed(folder, moments.uniform(0.0, length))
-        while moments.random() < 0.3 and not (folder / "result.json").exists():
-            killed(folder, moments.uniform(0.0, length))
-        if not (folder / "result.json").exists():
-            run(folder)
+    names = (f"killed {number}" for number in range(20 * kills))
+    broken = []
+    while len(broken) < kills:  # how many kills come in time is up to the scheduler
+        name = next(names)
+        if kill_and_resume(home / name, length, moments):
+            broken.append(name)
     json.dump({"broken": broken, "seconds": length}, sys.stdout)
