@@ -4,7 +4,8 @@ import threading
 
 import pytest
 import torch
-from row_batches import TOLERANCE, batch, row_error, step
+from operator_checks import compare, went_through
+from row_batches import TOLERANCE, batch, step
 from torch.autograd import forward_ad
 
 from noiseproof import losses
@@ -19,22 +20,7 @@ COMPILED = [
     *('gr(normalize="batch")', 'imae(normalize="batch")', 'gr(g="identity", normalize="batch")'),
     *("gr", "imae", "nce + gr", "nfl", "nfl(gamma=0)", "nfl(gamma=2.5)", "nfl(gamma=10)"),
 ]
-AS_TORCH = ['ce + gr(normalize="batch")', "cr(mae)", "peer(nce)", 'peer(gr(normalize="batch"))']
-AROUND = ["cr(ce)", "cr(ce, beta=0.3)", "peer(ce)", "peer(gce, alpha=0.4, seed=7)", "peer(scale(mae))"]
-
-
-def compare(loss, logits, target, tolerance, floor=0.0, **options):
-    wanted, slope = step(loss, logits.double(), target, **options)
-    found, gradient = step(loss, logits, target, **options)
-    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
-    assert gradient.dtype == logits.dtype
-    assert row_error(gradient, slope, floor) < tolerance
-    assert not gradient[logits == -torch.inf].any(), "a masked class has a gradient"
-    assert not gradient[target == -100].any(), "an ignored row has one"
-
-
-def went_through(loss, logits, target):
-    return "LossFunction" in loss(logits.clone().requires_grad_(), target).grad_fn.name()
+AS_TORCH = ['ce + gr(normalize="batch")', "cr(gr)", "cr(nce)", "peer(cr(ce))", 'peer(gr(normalize="batch"))']
 
 
 @pytest.mark.parametrize("spec", COMPILED)
@@ -50,61 +36,6 @@ def test_a_mean_over_several_processes_is_left_to_torch(operator, monkeypatch):
     monkeypatch.setattr(compiled, "has_company", lambda: True)
     assert not went_through(loss, *batch(9, 5))
     assert went_through(losses.get("gr"), *batch(9, 5))
-
-
-@pytest.mark.parametrize("spec", AROUND)
-@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_losses_around_another(spec, reduction, operator):
-    """``eval`` keeps the step, so that both ways draw the same peers; where a row's two labels are one and
-    the same, the terms cancel."""
-    loss = losses.get(spec, reduction=reduction).eval()
-    assert went_through(loss, *batch(70, 5))
-    compare(loss, *batch(70, 5), 1e-5, floor=1e-2)
-
-
-@pytest.mark.parametrize("spec", ["cr(ce)", "peer(gce)"])
-def test_losses_around_another_with_two_classes(spec, operator):
-    """Then no class is left beside the labels."""
-    logits, _ = batch(40, 2)
-    target = torch.arange(40) % 2
-    target[1] = -100
-    compare(losses.get(spec).eval(), logits, target, 1e-5, floor=1e-2)
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("spec", ["cr(ce)", "peer(ce)"])
-def test_losses_around_another_in_half_precision(spec, dtype, operator):
-    compare(losses.get(spec).eval(), *batch(9, 37, dtype), TOLERANCE[dtype], floor=1e-2)
-
-
-def test_a_prior_of_the_user(operator):
-    loss = losses.CR(losses.CE(), beta=0.7, prior=torch.tensor([3.0, 0.0, 1.0, 2.0, 1.0]))
-    assert went_through(loss, *batch(9, 5))
-    compare(loss, *batch(9, 5), 1e-5)
-    with pytest.raises(ValueError, match="prior has 5 entries, the logits 7 classes"):
-        loss(*batch(9, 7))
-
-
-def test_peers_change_with_every_step_of_training(operator):
-    """As they do without the operator: the step is counted once a call."""
-    logits, target = batch(70, 5)
-    here, there = losses.get("peer(gce)"), losses.get("peer(gce)")
-    found = [float(here(logits, target)) for _ in range(3)]
-    assert found == pytest.approx([float(there(logits.double(), target)) for _ in range(3)], rel=1e-6)
-    assert len(set(found)) == 3
-    assert int(here.step) == 3
-    many = batch(1500, 5)
-    assert float(here(*many)) == pytest.approx(float(there(many[0].double(), many[1])), rel=1e-6)
-
-
-@pytest.mark.parametrize("spec", ["cr(ce)", "peer(ce)"])
-def test_losses_around_another_name_mistakes(spec, operator):
-    logits, target = batch(6, 5)
-    loss = losses.get(spec)
-    with pytest.raises(ValueError, match=r"target\[2\] = 7 is no class"):
-        loss(logits, target.index_fill(0, torch.tensor(2), 7))
-    with pytest.raises(ValueError, match=r"logits\[3, 0\] = nan"):
-        loss(logits.index_put((torch.tensor(3), torch.tensor(0)), torch.tensor(torch.nan)), target)
 
 
 @pytest.mark.parametrize("spec", AS_TORCH)

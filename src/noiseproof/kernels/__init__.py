@@ -3,7 +3,7 @@
 from . import cpu_operator
 from .blind import Blind, blind_rows
 from .blockwise import blockwise_rows
-from .class_program import record_classes
+from .class_program import record_classes, recorded_classes
 from .differentiable import accumulation_dtype, attach, class_margins, present_classes
 from .every_class import OwnAndBlind, WithoutBlindCE
 from .fused import Call, Recording, fused_loss, record, recorded
@@ -13,6 +13,7 @@ from .pair import Pair, pair_rows
 from .path import uses_kernels
 from .peer_plan import PeerPlan
 from .plan import Plan, Planned, planned_loss
+from .recorder import Program
 from .reference import Statistics, Wanted
 from .row_function import Partials, RowFunction, of_margin, weighted_sum
 from .statistics_rows import statistics_loss_rows, statistics_rows
@@ -28,6 +29,7 @@ __all__ = [
     "PeerPlan",
     "Plan",
     "Planned",
+    "Program",
     "Recording",
     "RowFunction",
     "Statistics",
@@ -51,6 +53,7 @@ __all__ = [
     "record",
     "record_classes",
     "recorded",
+    "recorded_classes",
     "statistics_loss_rows",
     "statistics_rows",
     "uses_kernels",

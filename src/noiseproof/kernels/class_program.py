@@ -81,7 +81,13 @@ class ClassTape(Tape):
 
 
 def record_classes(evaluate: Evaluate) -> Program | None:
-    """A program to value, emphasis over 1 - p and emphasis; None if the loss does more than one can."""
+    """A program for the kernels to value, emphasis over 1 - p and emphasis; None if the loss does more."""
+    program = recorded_classes(evaluate)
+    return program if program is not None and is_worth_a_kernel(program) else None
+
+
+def recorded_classes(evaluate: Evaluate) -> Program | None:
+    """The same for anyone."""
     tape = ClassTape()
     try:
         value, emphasis = evaluate(Recorded(tape, int(Known.MARGIN)))
@@ -90,7 +96,7 @@ def record_classes(evaluate: Evaluate) -> Program | None:
         program = tape.program(value, ratio, Recorded(tape, number))
     except Exception:
         return None
-    return program if not tape.tables and is_worth_a_kernel(program) else None
+    return None if tape.tables else program
 
 
 def needs_series(program: Program) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from . import differentiable
 from .replay import replay
@@ -20,15 +21,11 @@ def again(
     slots: list[int],
     wanted: list[int],
     tables: list[Tensor],
-    focal: float,
     ignore_index: int,
     reduction: int,
 ) -> Tensor:
     """The gradient as an expression that can itself be differentiated."""
     safe, label, upstream = _counted(logits, target, upstream, ignore_index, reduction)
-    if focal >= 0:
-        value = differentiable.normalized_focal(safe, label, focal)
-        return torch.autograd.grad(value, logits, upstream, create_graph=True)[0]
     rows = list(differentiable.statistics(safe, label)) if wanted else [differentiable.margin(safe, label)]
     inputs = [*rows, differentiable.present_classes(safe).squeeze(-1)] if wanted else rows
     registers = replay(code, inputs, tables)
@@ -38,23 +35,33 @@ def again(
     return gradient
 
 
-def again_blind(
+def again_classes(
     logits: Tensor,
     target: Tensor,
     upstream: Tensor,
-    prior: Tensor,
+    code: list[float],
+    outputs: list[int],
+    prior: Tensor | None,
     beta: float,
     ignore_index: int,
     reduction: int,
 ) -> Tensor:
-    """The same for cross entropy less its blind cost; ``prior`` is padded."""
+    """The same for losses that look at every class; ``prior`` is padded."""
     safe, label, upstream = _counted(logits, target, upstream, ignore_index, reduction)
     masked = safe == -torch.inf
-    log_p = torch.log_softmax(safe.float(), 1)
-    share = torch.where(masked, 0.0, prior[: logits.shape[1]])
-    blind = -(share * log_p.masked_fill(masked, 0.0)).sum(1)
-    own = torch.nn.functional.softplus(-differentiable.margin(safe, label))
-    return torch.autograd.grad(own - beta * blind, logits, upstream, create_graph=True)[0]
+    margins = differentiable.class_margins(safe).masked_fill(masked, 0.0)
+    opposite = -margins
+    inputs = [margins, margins.sigmoid(), opposite.sigmoid(), logsigmoid(margins), logsigmoid(opposite)]
+    registers = replay(code, inputs)
+    value, emphasis = (registers[outputs[k]].masked_fill(masked, 0.0) for k in (0, 2))
+    own = torch.zeros_like(margins).scatter(1, label.unsqueeze(1), 1.0)
+    if prior is not None:
+        factor = own - beta * prior[: logits.shape[1]]
+    else:
+        blind = value.sum(1, keepdim=True)
+        factor = (own - value.gather(1, label.unsqueeze(1)) / blind) / blind
+    steps = -upstream.reshape(-1, 1) * factor * emphasis
+    return torch.autograd.grad(margins, logits, steps, create_graph=True)[0]
 
 
 def _counted(

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import cpu_build, path
-from .cpu_again import REDUCTIONS, again, again_blind
+from . import cpu_build, cpu_classes, path
+from .class_program import Known
+from .cpu_again import REDUCTIONS, again, again_classes
 from .fused import Recording
+from .recorder import Program
 from .reference import Wanted
 
+MARGINS = {int(Known.MARGIN), int(Known.LOG_REST)}
 _NOT_TRIED: Any = object()
 _loading = threading.Lock()
 _loss: Any = _NOT_TRIED
@@ -68,14 +71,20 @@ def run_peer(
 
 
 def run_blind(
-    logits: Tensor, target: Tensor, prior: Tensor | None, beta: float, ignore_index: int, reduction: str
+    logits: Tensor,
+    target: Tensor,
+    number: int,
+    prior: Tensor | None,
+    beta: float,
+    ignore_index: int,
+    reduction: str,
 ) -> Tensor:
-    """Cross entropy less beta times its mean under labels drawn from ``prior``, (C,) float32.
+    """A loss of every class less beta times its mean under labels drawn from ``prior``, (C,) float32.
 
     Without a prior these are the labels of the batch.
     """
     operator = torch.ops.noiseproof_cpu.blind.default._op
-    found: Tensor = operator(logits, target, prior, beta, ignore_index, REDUCTIONS[reduction])
+    found: Tensor = operator(logits, target, prior, number, beta, ignore_index, REDUCTIONS[reduction])
     return found
 
 
@@ -87,15 +96,22 @@ def define(recording: Recording, wanted: Wanted | None, by_mean: bool = False) -
     code = [float(word) for word in recording.program.code]
     sums = [] if wanted is None else [int(word) for word in wanted]
     outputs, slots = list(recording.program.outputs), list(recording.slots)
-    number: int = torch.ops.noiseproof_cpu.define(
-        code, outputs, slots, sums, list(recording.tables), -1.0, by_mean
-    )
+    number: int = torch.ops.noiseproof_cpu.define(code, outputs, slots, sums, list(recording.tables), by_mean)
     return number
 
 
-def define_normalized_focal(gamma: float) -> int:
-    """The same for the normalised focal loss, which looks at every class and is built in."""
-    number: int = torch.ops.noiseproof_cpu.define([], [], [-1] * 5, [], [], gamma, False)
+def define_classes(program: Program, gamma: float | None) -> int:
+    """The same for a loss of every class; ``gamma`` where it is the focal loss, which is built in."""
+    fast = cpu_classes.quick(program) if gamma is None else Program((), ())
+    margins = bool(cpu_classes.read_by(cpu_classes.instructions(fast.code), fast.outputs) & MARGINS)
+    number: int = torch.ops.noiseproof_cpu.define_classes(
+        [float(word) for word in program.code],
+        list(program.outputs),
+        [float(word) for word in fast.code],
+        list(fast.outputs),
+        margins,
+        -1.0 if gamma is None else gamma,
+    )
     return number
 
 
@@ -118,7 +134,7 @@ def _opened() -> Any:
     except OSError:
         return None
     torch.library.impl("noiseproof_cpu::again", "CompositeImplicitAutograd")(again)
-    torch.library.impl("noiseproof_cpu::blind_again", "CompositeImplicitAutograd")(again_blind)
+    torch.library.impl("noiseproof_cpu::again_classes", "CompositeImplicitAutograd")(again_classes)
     torch.library.register_fake("noiseproof_cpu::loss")(_shape_of_loss)
     return torch.ops.noiseproof_cpu.loss.default
 

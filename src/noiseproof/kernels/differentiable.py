@@ -100,13 +100,3 @@ def statistics(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, 
         (p * p).sum(-1),
         (p * present).sum(-1),
     )
-
-
-def normalized_focal(logits: Tensor, target: Tensor, gamma: float) -> Tensor:
-    """The focal loss of the label over that of all classes, shape of ``target``."""
-    masked = logits == NEGATIVE_INFINITY
-    margins = class_margins(logits).masked_fill(masked, 0.0)
-    log_p, log_rest = torch.nn.functional.logsigmoid(torch.stack([margins, -margins]))
-    focal = (-torch.exp(gamma * log_rest) * log_p).masked_fill(masked, 0.0)
-    found: Tensor = focal.gather(-1, target.unsqueeze(-1)).squeeze(-1) / focal.sum(-1)
-    return found

@@ -17,6 +17,8 @@ from .rows import Rows
 
 if TYPE_CHECKING:
     from .base import Loss
+    from .cr import CR
+    from .nfl import NFL
 
 MOST_KNOWN = 1024
 IGNORED = -100
@@ -29,14 +31,14 @@ _beyond_programs: weakref.WeakSet[Loss] = weakref.WeakSet()
 
 def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
     """The loss without weights, or None: it is no program, or something is wrong that the long way names."""
-    number = number_of(loss, logits.shape[1])
-    if number in _of_whole_batches and has_company():
-        return None
     try:
-        if number is not None:
-            return cpu_operator.run(logits, target, number, ignore_index, reduction)
         way = _wrappers().get(type(loss))
-        return None if way is None else way(loss, logits, target, ignore_index, reduction)
+        if way is not None:
+            return way(loss, logits, target, ignore_index, reduction)
+        number = number_of(loss, logits.shape[1])
+        if number is None or (number in _of_whole_batches and has_company()):
+            return None
+        return cpu_operator.run(logits, target, number, ignore_index, reduction)
     except (ValueError, IndexError):
         return None
 
@@ -75,15 +77,30 @@ def _number(loss: Loss, classes: int) -> int | None:
 
 
 def _number_of_program(loss: Loss, classes: int) -> int | None:
-    from .nfl import NFL
+    from .compiled_classes import counts_every_class
 
-    if type(loss) is NFL:
-        return cpu_operator.define_normalized_focal(loss.gamma)
+    if loss in _beyond_programs:
+        return None
+    found = _of_classes(loss, classes) if counts_every_class(loss) else _of_rows(loss, classes)
+    if found is None:
+        _beyond_programs.add(loss)
+    return found
+
+
+def _of_classes(loss: NFL | CR, classes: int) -> int | None:
+    from .compiled_classes import program_of_classes
+
+    found = program_of_classes(loss, classes)
+    if found is not None and found not in _numbers:
+        _remember(found, cpu_operator.define_classes(*found))
+    return None if found is None else _numbers[found]
+
+
+def _of_rows(loss: Loss, classes: int) -> int | None:
     by_mean = is_divided_by_mean(loss)
-    function = None if loss in _beyond_programs else function_of(loss, classes, by_mean)
+    function = function_of(loss, classes, by_mean)
     recording = None if function is None else recorded(function)
     if function is None or recording is None:
-        _beyond_programs.add(loss)
         return None
     key = (recording.program, recording.slots, function.wanted, by_mean, tuple(map(id, recording.tables)))
     if key not in _numbers:

@@ -1,4 +1,4 @@
-"""Losses around another one that the compiled CPU operator knows: peer loss, and cr of cross entropy."""
+"""Losses around another one that the compiled CPU operator knows: peer loss and cr."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from torch import Tensor
 
 from ..kernels import cpu_operator
 from .base import Loss
-from .ce import CE
-from .compiled import number_of
+from .compiled import is_divided_by_mean, number_of
 from .cr import CR
-from .margin_loss import MarginLoss
 from .peer import Peer
 
 
 def peer(loss: Peer, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
     """The loss without weights; None if its base is no program, ValueError if something is wrong."""
     base, step = loss._modules["base"], loss._buffers["step"]
-    number = number_of(base, logits.shape[1]) if isinstance(base, MarginLoss) else None
-    if number is None or step is None or not step.is_cpu:
+    assert isinstance(base, Loss)
+    if type(base) in WRAPPERS or is_divided_by_mean(base) or step is None or not step.is_cpu:
+        return None
+    number = number_of(base, logits.shape[1])
+    if number is None:
         return None
     peering = cpu_operator.Peering(loss.alpha, loss.seed, step, loss.training)
     return cpu_operator.run_peer(logits, target, number, peering, ignore_index, reduction)
 
 
 def blind(loss: CR, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
-    """The same; None unless it is around cross entropy."""
-    if type(loss.base) is not CE:
+    """The same."""
+    number = number_of(loss, logits.shape[1])
+    if number is None:
         return None
     prior = None if loss.prior is None else loss.prior.float().contiguous()
-    return cpu_operator.run_blind(logits, target, prior, loss.beta, ignore_index, reduction)
+    return cpu_operator.run_blind(logits, target, number, prior, loss.beta, ignore_index, reduction)
 
 
 WRAPPERS: dict[type[Loss], Callable[[Any, Tensor, Tensor, int, str], Tensor | None]] = {Peer: peer, CR: blind}

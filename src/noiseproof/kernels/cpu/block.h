@@ -21,7 +21,7 @@ struct Block {
 
   // Sums and margins; false if a margin is not finite. Ignored rows get margin 0.
   bool read_rows() const {
-    Register* r = space.registers;
+    double* const* r = space.registers;
     Register above, mass;
     for (int64_t k = 0; k < loss.program.inputs; ++k) std::fill_n(r[k], BLOCK, 0.0);
     std::fill_n(above, BLOCK, 0.0);
@@ -76,57 +76,14 @@ struct Block {
     out[labels.target[i]] = static_cast<Number>(static_cast<float>(c.at_label));
   }
 
-  // z and shifted hold logits and exponentials first, then the ratio of every class and exponentials.
-  void read_focal_rows(FocalLanes& lanes) const {
-    for (int64_t i = begin; i < end; ++i) {
-      if (!labels.kept(i)) continue;
-      const int64_t lane = i - begin, label = labels.target[i];
-      const auto [peak, top] = load_all(logits, i, z(lane));
-      z(lane)[top] = LOWEST; // label and likeliest class are counted to more digits
-      lanes.tail[lane] = focal_start(z(lane), shifted(lane), padded(logits.classes), peak);
-      z(lane)[label] = LOWEST;
-      lanes.peak[lane] = peak;
-      lanes.top[lane] = top;
-      lanes.apart[lane] = label != top;
-      lanes.own_low[lane] = logits.at(i, label) - peak;
-    }
-    lanes.complete((end - begin + LANES - 1) / LANES * LANES, loss.focus.gamma);
-  }
-
-  void write_focal_gradient(int64_t i, const FocalLanes& lanes) const {
-    Number* out = results.gradient + i * logits.classes;
-    const int64_t lane = i - begin;
-    if (labels.kept(i))
-      focal_gradient(
-          z(lane), shifted(lane), logits.classes, labels.target[i], lanes, lane, results.scale_of(i), out);
-    else
-      std::fill_n(out, logits.classes, static_cast<Number>(0.0f));
-  }
-
-  bool run_all_focal() const {
-    FocalLanes lanes;
-    read_focal_rows(lanes);
-    const auto sums = loss.focus.is_polynomial() ? focal_sums<true> : focal_sums<false>;
-    for (int64_t i = begin; i < end; ++i)
-      if (labels.kept(i))
-        sums(z(i - begin), shifted(i - begin), padded(logits.classes), loss.focus, lanes, i - begin);
-    const double finite = lanes.finish((end - begin + LANES - 1) / LANES * LANES);
-    for (int64_t i = begin; i < end; ++i) {
-      if (results.values) results.values[i] = labels.kept(i) ? static_cast<float>(lanes.loss[i - begin]) : 0.0f;
-      if (results.gradient) write_focal_gradient(i, lanes);
-    }
-    return finite == 0;
-  }
-
   bool run_all() const {
-    if (loss.focal) return run_all_focal();
     const bool finite = read_rows();
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
     complete_inputs(loss, n, space);
     run(loss.program, n, space.registers);
     if (results.values) write_values();
     if (!results.gradient) return finite;
-    chain(loss, n, space);
+    chain(loss, n, space.partials(loss), space);
     for (int64_t i = begin; i < end; ++i) write_gradient(i);
     return finite;
   }

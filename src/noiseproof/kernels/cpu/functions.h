@@ -1,127 +1,127 @@
-// Elementary functions as plain arithmetic, so that the compiler turns loops over them into vector code.
-// float: for every logit, to about 1e-7. double: for a few numbers per row, to about 1e-12.
+// Elementary functions as plain arithmetic on T: a Vector of floats, for every logit, to about 1e-7, or a double,
+// for a few numbers per row, to about 1e-12. The compiler turns loops over doubles into vector code.
 #pragma once
 
 #include <cmath>
 
-#include "vectors.h"
-
-// A loop over a function is only turned into vector code if the function is inside it.
-#define INLINE inline __attribute__((always_inline))
+#include "format.h"
 
 namespace noiseproof {
 
-// exp(x) of x <= 0; exactly 0 below -87, nan stays nan.
-INLINE Vector raised(Vector x) {
-  constexpr float ROUNDER = 12582912.0f; // 1.5 * 2^23: adding it rounds to a whole number
-  const Vector shifted = x * 1.44269504f + ROUNDER;
-  const Vector whole = shifted - ROUNDER;
-  const Vector rest = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-  Vector series = all(1.0f / 700); // 1/720 and a little of what is left out
-  series = series * rest + 1.0f / 120;
-  series = series * rest + 1.0f / 24;
-  series = series * rest + 1.0f / 6;
-  series = series * rest + 0.5f;
-  series = series * rest + 1.0f;
-  series = series * rest + 1.0f;
-  const Whole exponent = same_bits<Whole>(shifted) - same_bits<int32_t>(ROUNDER) + 127;
-  const Vector found = series * same_bits<Vector>(exponent << 23);
-  return x < -87.0f ? all(0.0f) : found;
-}
-
-// log(x) of normal x > 0.
-INLINE Vector logarithm(Vector x) {
-  constexpr int32_t CENTRE = 0x3f3504f3; // sqrt(1/2): mantissas around 1
-  const Whole bits = same_bits<Whole>(x) - CENTRE;
-  const Vector exponent = __builtin_convertvector(bits >> 23, Vector);
-  const Vector mantissa = same_bits<Vector>((bits & 0x7fffff) + CENTRE);
-  const Vector s = (mantissa - 1.0f) / (mantissa + 1.0f), t = s * s;
-  Vector series = all(2.0f / 9);
-  series = series * t + 2.0f / 7;
-  series = series * t + 2.0f / 5;
-  series = series * t + 2.0f / 3;
-  return exponent * 0.693147181f + (series * t * s + 2.0f * s);
-}
-
 // x as a power of two, ``scale``, and a rest of at most log(2) / 2 for which ``series`` is (exp(rest) - 1) / rest.
+template <class T>
 struct Exponent {
-  double scale, rest, series;
+  T scale, rest, series;
 };
 
-INLINE Exponent exponent_of(double x) {
-  constexpr double ROUNDER = 6755399441055744.0; // 1.5 * 2^52
-  const double bounded = x < -708.0 ? -708.0 : (x > 709.0 ? 709.0 : x);
-  const double shifted = bounded * 1.4426950408889634 + ROUNDER;
-  const double whole = shifted - ROUNDER;
-  const double rest = (bounded - whole * 6.93145751953125e-1) - whole * 1.42860682030941723212e-6;
-  double series = 1.0 / 39916800;
-  series = series * rest + 1.0 / 3628800;
-  series = series * rest + 1.0 / 362880;
-  series = series * rest + 1.0 / 40320;
-  series = series * rest + 1.0 / 5040;
-  series = series * rest + 1.0 / 720;
-  series = series * rest + 1.0 / 120;
-  series = series * rest + 1.0 / 24;
-  series = series * rest + 1.0 / 6;
-  series = series * rest + 0.5;
-  series = series * rest + 1.0;
-  const auto exponent = same_bits<int64_t>(shifted) - same_bits<int64_t>(ROUNDER) + 1023;
-  return {same_bits<double>(exponent << 52), rest, series};
+template <class T>
+INLINE Exponent<T> exponent_of(T x) {
+  using F = Format<T>;
+  constexpr double FACTORIALS[] = {1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880, 3628800};
+  const T shifted = x * static_cast<NumberOf<T>>(1.4426950408889634) + F::ROUNDER, whole = shifted - F::ROUNDER;
+  const T rest = (x - whole * F::LOG2_HIGH) - whole * F::LOG2_LOW;
+  T series = filled<T>(F::LAST_TERM);
+#pragma GCC unroll 16
+  for (int k = F::EXP_TERMS - 1; k > 0; --k) series = series * rest + static_cast<NumberOf<T>>(1 / FACTORIALS[k]);
+  const auto exponent = same_bits<typename F::Bits>(shifted) - F::ROUNDER_BITS + F::BIAS;
+  return {same_bits<T>(exponent << F::MANTISSA), rest, series};
 }
 
-INLINE double exp(double x) {
-  const auto [scale, rest, series] = exponent_of(x);
-  return x < -708.0 ? 0.0 : (x > 709.0 ? INFINITE : (series * rest + 1.0) * scale);
+template <class T>
+INLINE T bounded(T x) {
+  const T least = filled<T>(Format<T>::LEAST), most = filled<T>(Format<T>::MOST);
+  return x < least ? least : (x > most ? most : x);
 }
 
-INLINE double expm1(double x) {
+template <class T>
+struct Exponentials {
+  T whole, less_one;
+};
+
+// exp(x), and exp(x) - 1 without loss.
+template <class T>
+INLINE Exponentials<T> exponentials(T x) {
+  const auto [scale, rest, series] = exponent_of(bounded(x));
+  const T whole = (series * rest + 1) * scale, less_one = series * rest * scale + (scale - 1);
+  const T high = x > Format<T>::MOST ? filled<T>(INFINITE) : whole;
+  return {x < Format<T>::LEAST ? T{} : high, x < Format<T>::LEAST ? filled<T>(-1) : (x > Format<T>::MOST ? high : less_one)};
+}
+
+template <class T>
+INLINE T exp(T x) {
+  return exponentials(x).whole;
+}
+
+template <class T>
+INLINE T expm1(T x) {
+  return exponentials(x).less_one;
+}
+
+// exp(x) of x <= 0; exactly 0 below -87, nan stays nan.
+INLINE Vector raised(Vector x) {
   const auto [scale, rest, series] = exponent_of(x);
-  return x < -708.0 ? -1.0 : (x > 709.0 ? INFINITE : series * rest * scale + (scale - 1.0));
+  return x < Format<Vector>::LEAST ? Vector{} : (series * rest + 1) * scale;
 }
 
 // log(x + missing), where ``missing`` is what x lost by rounding.
-INLINE double log_of_sum(double x, double missing) {
-  constexpr int64_t CENTRE = 0x3fe6a09e667f3bcd; // sqrt(1/2)
-  constexpr int64_t WHOLE = 0x4330000000000000; // 2^52, whose last bits count
-  const auto bits = same_bits<int64_t>(x) - CENTRE + (int64_t{1023} << 52);
-  const double exponent = same_bits<double>((bits >> 52) | WHOLE) - 4503599627370496.0 - 1023.0;
-  const double mantissa = same_bits<double>((bits & 0xfffffffffffff) + CENTRE);
-  const double per_scale = same_bits<double>((2046 - (bits >> 52)) << 52);
-  const double above = (mantissa - 1.0) + missing * per_scale;
-  const double s = above / (above + 2.0), t = s * s;
-  double series = 2.0 / 17;
-  series = series * t + 2.0 / 15;
-  series = series * t + 2.0 / 13;
-  series = series * t + 2.0 / 11;
-  series = series * t + 2.0 / 9;
-  series = series * t + 2.0 / 7;
-  series = series * t + 2.0 / 5;
-  series = series * t + 2.0 / 3;
-  const double found = exponent * 0.6931471805599453 + (series * t * s + 2.0 * s);
-  const double usual = x < INFINITE ? found : x; // inf and nan
-  return x > 0.0 ? (x < 2.3e-308 ? -708.0 : usual) : (x == 0.0 ? -INFINITE : NOT_A_NUMBER);
+template <class T>
+INLINE T log_of_sum(T x, T missing) {
+  using F = Format<T>;
+  using Bits = typename F::Bits;
+  constexpr auto BIASED = F::BIAS << F::MANTISSA, PART = (F::BIAS / F::BIAS << F::MANTISSA) - 1;
+  const Bits bits = same_bits<Bits>(x) - F::CENTRE + BIASED, power = bits >> F::MANTISSA;
+  const T exponent = same_bits<T>(power + F::ROUNDER_BITS) - F::ROUNDER - static_cast<NumberOf<T>>(F::BIAS);
+  const T mantissa = same_bits<T>((bits & PART) + F::CENTRE);
+  const T above = (mantissa - 1) + missing * same_bits<T>((2 * F::BIAS - power) << F::MANTISSA);
+  const T s = above / (above + 2), t = s * s;
+  T series = filled<T>(2.0 / (2 * F::LOG_TERMS + 1));
+#pragma GCC unroll 16
+  for (int k = F::LOG_TERMS - 1; k > 0; --k) series = series * t + static_cast<NumberOf<T>>(2.0 / (2 * k + 1));
+  const T found = exponent * static_cast<NumberOf<T>>(0.6931471805599453) + (series * t * s + 2 * s);
+  const T usual = x < static_cast<NumberOf<T>>(INFINITE) ? found : x; // inf and nan
+  const T low = x == 0 ? filled<T>(-INFINITE) : filled<T>(NOT_A_NUMBER);
+  return x > 0 ? (x < F::SMALLEST ? filled<T>(F::LEAST) : usual) : low;
 }
 
-INLINE double log(double x) { return log_of_sum(x, 0.0); }
-
-INLINE double log1p(double x) {
-  const double up = 1.0 + x;
-  return log_of_sum(up, x < INFINITE ? x - (up - 1.0) : 0.0);
+template <class T>
+INLINE T log(T x) {
+  return log_of_sum(x, T{});
 }
 
-INLINE double sigmoid(double x) {
-  const double low = exp(-std::fabs(x));
-  return (x >= 0.0 ? 1.0 : low) / (1.0 + low);
+template <class T>
+INLINE T log1p(T x) {
+  const T up = x + 1;
+  return log_of_sum(up, x < static_cast<NumberOf<T>>(INFINITE) ? x - (up - 1) : T{});
 }
 
-INLINE double logsigmoid(double x) {
-  return (x < 0.0 ? x : 0.0) - log1p(exp(-std::fabs(x)));
+template <class T>
+INLINE T absolute(T x) {
+  return x < 0 ? -x : x;
+}
+
+template <class T>
+INLINE T sigmoid(T x) {
+  const T low = exp(-absolute(x));
+  return (x >= 0 ? filled<T>(1) : low) / (low + 1);
+}
+
+template <class T>
+INLINE T logsigmoid(T x) {
+  return (x < 0 ? x : T{}) - log1p(exp(-absolute(x)));
 }
 
 // Of bases that are not negative; nan otherwise, as a real power is.
-INLINE double power(double base, double exponent) {
-  const double found = exp(exponent * log(base));
-  return base == 0.0 ? (exponent > 0.0 ? 0.0 : INFINITE) : found;
+template <class T>
+INLINE T power(T base, T exponent) {
+  const T found = exp(exponent * log(base));
+  return base == 0 ? (exponent > 0 ? T{} : filled<T>(INFINITE)) : found;
+}
+
+INLINE double root(double x) { return std::sqrt(x); }
+
+INLINE Vector root(Vector x) {
+  for (int64_t k = 0; k < WIDTH; ++k) x[k] = std::sqrt(x[k]);
+  return x;
 }
 
 } // namespace noiseproof

@@ -19,20 +19,20 @@ inline Tensor differentiable_gradient(
                                 .findSchemaOrThrow("noiseproof_cpu::again", "")
                                 .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, at::ArrayRef<double>,
                                               at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, at::TensorList,
-                                              double, int64_t, int64_t)>();
-  const Loss& loss = *task.loss;
-  return again.call(
-      logits, target, upstream, loss.code, loss.outputs, loss.slots, loss.wanted, loss.tables, loss.focal,
-      task.ignore_index, task.reduction);
-}
-
-inline Tensor differentiable_blind_gradient(
-    const Task& task, const Tensor& logits, const Tensor& target, const Tensor& upstream) {
-  static const auto again =
+                                              int64_t, int64_t)>();
+  static const auto again_classes =
       c10::Dispatcher::singleton()
-          .findSchemaOrThrow("noiseproof_cpu::blind_again", "")
-          .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, double, int64_t, int64_t)>();
-  return again.call(logits, target, upstream, task.prior, task.beta, task.ignore_index, task.reduction);
+          .findSchemaOrThrow("noiseproof_cpu::again_classes", "")
+          .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, at::ArrayRef<double>, at::IntArrayRef,
+                        const std::optional<Tensor>&, double, int64_t, int64_t)>();
+  const Loss& loss = *task.loss;
+  if (!loss.rows.every_class)
+    return again.call(
+        logits, target, upstream, loss.code, loss.outputs, loss.slots, loss.wanted, loss.tables, task.ignore_index,
+        task.reduction);
+  const auto prior = task.prior.defined() ? std::optional<Tensor>(task.prior) : std::nullopt;
+  return again_classes.call(
+      logits, target, upstream, loss.code, loss.outputs, prior, task.beta, task.ignore_index, task.reduction);
 }
 
 inline Tensor as_tensor(const std::vector<int64_t>& numbers) {
@@ -41,7 +41,6 @@ inline Tensor as_tensor(const std::vector<int64_t>& numbers) {
 
 inline Tensor any_differentiable_gradient(
     const Task& task, const Tensor& logits, const Tensor& target, const Tensor& upstream) {
-  if (task.prior.defined()) return differentiable_blind_gradient(task, logits, target, upstream);
   const Tensor own = differentiable_gradient(task, logits, target, task.factor == 1 ? upstream : upstream.mul(task.factor));
   if (!task.peers) return own;
   const Tensor theirs = task.reduction == NONE ? upstream.index_select(0, as_tensor(task.peers->origin)) : upstream;

@@ -24,8 +24,7 @@ Tensor peer(
   const Tensor target = given.contiguous();
   checked_count(logits, target, ignore_index);
   Task task{find_loss(number), ignore_index, reduction};
-  TORCH_CHECK_VALUE(task.loss->rows.margin_alone && !task.loss->rows.focal && !task.loss->by_mean,
-                    "noiseproof_cpu::peer takes losses of the margin alone");
+  TORCH_CHECK_VALUE(!task.loss->by_mean, "noiseproof_cpu::peer takes losses of single rows");
   int64_t* now = step.mutable_data_ptr<int64_t>();
   const Labels labels{target.const_data_ptr<int64_t>(), ignore_index};
   task.peers = std::make_shared<Peers>(peers_of(labels, logits.size(0), alpha, seed, *now));
@@ -34,13 +33,14 @@ Tensor peer(
   return value;
 }
 
-// Cross entropy less beta times its mean over labels drawn from ``prior``, by default those of the batch.
+// Less beta times the mean over labels drawn from ``prior``, by default those of the batch.
 Tensor blind(
-    const Tensor& logits, const Tensor& given, const std::optional<Tensor>& prior, double beta, int64_t ignore_index,
-    int64_t reduction) {
+    const Tensor& logits, const Tensor& given, const std::optional<Tensor>& prior, int64_t number, double beta,
+    int64_t ignore_index, int64_t reduction) {
   const Tensor target = given.contiguous();
   const int64_t kept = checked_count(logits, target, ignore_index), classes = logits.size(1);
-  Task task{nullptr, ignore_index, reduction};
+  Task task{find_loss(number), ignore_index, reduction};
+  TORCH_CHECK_VALUE(task.loss->rows.every_class, "noiseproof_cpu::blind takes losses of every class");
   task.beta = beta;
   task.prior = at::empty({padded(classes)}, logits.options().dtype(at::kFloat).requires_grad(false));
   float* share = task.prior.mutable_data_ptr<float>();
@@ -60,17 +60,20 @@ Tensor blind(
 }
 
 TORCH_LIBRARY(noiseproof_cpu, m) {
-  m.def("define(float[] code, int[] outputs, int[] slots, int[] wanted, Tensor[] tables, float focal,"
+  m.def("define(float[] code, int[] outputs, int[] slots, int[] wanted, Tensor[] tables,"
         " bool by_mean) -> int", define);
+  m.def("define_classes(float[] code, int[] outputs, float[] quick_code, int[] quick_outputs, bool margins,"
+        " float gamma) -> int", define_classes);
   m.def("forget(int number) -> ()", forget);
   m.def("loss(Tensor logits, Tensor target, int number, int ignore_index, int reduction) -> Tensor");
   m.def("peer(Tensor logits, Tensor target, Tensor(a!) step, bool training, int number, float alpha, int seed,"
         " int ignore_index, int reduction) -> Tensor");
-  m.def("blind(Tensor logits, Tensor target, Tensor? prior, float beta, int ignore_index, int reduction) -> Tensor");
-  m.def("again(Tensor logits, Tensor target, Tensor upstream, float[] code, int[] outputs, int[] slots,"
-        " int[] wanted, Tensor[] tables, float focal, int ignore_index, int reduction) -> Tensor");
-  m.def("blind_again(Tensor logits, Tensor target, Tensor upstream, Tensor prior, float beta, int ignore_index,"
+  m.def("blind(Tensor logits, Tensor target, Tensor? prior, int number, float beta, int ignore_index,"
         " int reduction) -> Tensor");
+  m.def("again(Tensor logits, Tensor target, Tensor upstream, float[] code, int[] outputs, int[] slots,"
+        " int[] wanted, Tensor[] tables, int ignore_index, int reduction) -> Tensor");
+  m.def("again_classes(Tensor logits, Tensor target, Tensor upstream, float[] code, int[] outputs, Tensor? prior,"
+        " float beta, int ignore_index, int reduction) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(noiseproof_cpu, CPU, m) {

@@ -1,12 +1,15 @@
-// A recorded program: a few operations on a few numbers per row, run on a block of rows at once.
+// A recorded program: a few operations on a few numbers, run on many of them at once: T is a double, for a block of
+// rows, or a Vector of floats, for classes.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "functions.h"
+#include "memory.h"
 
 namespace noiseproof {
 
@@ -32,18 +35,18 @@ struct Program {
   std::vector<Instruction> code;
   std::vector<int64_t> outputs;
   std::vector<Table> tables;
-  int64_t inputs;
+  int64_t inputs = 0;
 };
 
 using Register = double[BLOCK];
 
-template <class Function>
-inline void each(int64_t n, double* result, const double* a, Function function) {
+template <class T, class Function>
+inline void each(int64_t n, T* result, const T* a, Function function) {
   for (int64_t i = 0; i < n; ++i) result[i] = function(a[i]);
 }
 
-template <class Function>
-inline void each(int64_t n, double* result, const double* a, const double* b, Function function) {
+template <class T, class Function>
+inline void each(int64_t n, T* result, const T* a, const T* b, Function function) {
   for (int64_t i = 0; i < n; ++i) result[i] = function(a[i], b[i]);
 }
 
@@ -56,47 +59,77 @@ inline double looked_up(const Table& table, double position) {
   return constant + within * (linear + within * (square + within * cube));
 }
 
-inline void run(const Instruction& step, const Program& program, int64_t n, Register* r, double* out) {
-  const double *a = r[step.a], *b = r[step.b], *c = r[step.c];
+// exp and expm1 of the same number: the first of the two has the other one's register as c, which has 1 as b.
+template <class T>
+inline void run_twins(int64_t n, const T* a, T* whole, T* less_one) {
+  for (int64_t i = 0; i < n; ++i) {
+    const Exponentials<T> both = exponentials(a[i]);
+    whole[i] = both.whole;
+    less_one[i] = both.less_one;
+  }
+}
+
+template <class T>
+inline void run(const Instruction& step, const Program& program, int64_t n, T* const* r, T* out) {
+  const T *a = r[step.a], *b = r[step.b], *c = r[step.c], zero{}, one = filled<T>(1);
   using O = Operation;
   switch (step.operation) {
-    case O::CONSTANT: std::fill_n(out, n, step.constant); break;
-    case O::NEGATIVE: each(n, out, a, [](double x) { return -x; }); break;
-    case O::ADD: each(n, out, a, b, [](double x, double y) { return x + y; }); break;
-    case O::SUBTRACT: each(n, out, a, b, [](double x, double y) { return x - y; }); break;
-    case O::MULTIPLY: each(n, out, a, b, [](double x, double y) { return x * y; }); break;
-    case O::DIVIDE: each(n, out, a, b, [](double x, double y) { return x / y; }); break;
-    case O::EXP: each(n, out, a, [](double x) { return exp(x); }); break;
-    case O::EXPM1: each(n, out, a, [](double x) { return expm1(x); }); break;
-    case O::LOG: each(n, out, a, [](double x) { return log(x); }); break;
-    case O::LOG1P: each(n, out, a, [](double x) { return log1p(x); }); break;
-    case O::SIGMOID: each(n, out, a, [](double x) { return sigmoid(x); }); break;
-    case O::LOGSIGMOID: each(n, out, a, [](double x) { return logsigmoid(x); }); break;
-    case O::SQRT: each(n, out, a, [](double x) { return std::sqrt(x); }); break;
-    case O::ABSOLUTE: each(n, out, a, [](double x) { return std::fabs(x); }); break;
-    case O::POWER: each(n, out, a, b, [](double x, double y) { return power(x, y); }); break;
-    case O::MAXIMUM: each(n, out, a, b, [](double x, double y) { return y > x || y != y ? y : x; }); break;
-    case O::MINIMUM: each(n, out, a, b, [](double x, double y) { return y < x || y != y ? y : x; }); break;
-    case O::GREATER: each(n, out, a, b, [](double x, double y) { return x > y ? 1.0 : 0.0; }); break;
-    case O::GREATER_EQUAL: each(n, out, a, b, [](double x, double y) { return x >= y ? 1.0 : 0.0; }); break;
-    case O::EQUAL: each(n, out, a, b, [](double x, double y) { return x == y ? 1.0 : 0.0; }); break;
-    case O::AND: each(n, out, a, b, [](double x, double y) { return x != 0.0 && y != 0.0 ? 1.0 : 0.0; }); break;
-    case O::NOT: each(n, out, a, [](double x) { return x == 0.0 ? 1.0 : 0.0; }); break;
+    case O::CONSTANT: break; // there from the beginning
+    case O::NEGATIVE: each(n, out, a, [](T x) { return -x; }); break;
+    case O::ADD: each(n, out, a, b, [](T x, T y) { return x + y; }); break;
+    case O::SUBTRACT: each(n, out, a, b, [](T x, T y) { return x - y; }); break;
+    case O::MULTIPLY: each(n, out, a, b, [](T x, T y) { return x * y; }); break;
+    case O::DIVIDE: each(n, out, a, b, [](T x, T y) { return x / y; }); break;
+    case O::EXP:
+      if (!step.b) step.c ? run_twins(n, a, out, r[step.c]) : each(n, out, a, [](T x) { return exp(x); });
+      break;
+    case O::EXPM1:
+      if (!step.b) step.c ? run_twins(n, a, r[step.c], out) : each(n, out, a, [](T x) { return expm1(x); });
+      break;
+    case O::LOG: each(n, out, a, [](T x) { return log(x); }); break;
+    case O::LOG1P: each(n, out, a, [](T x) { return log1p(x); }); break;
+    case O::SIGMOID: each(n, out, a, [](T x) { return sigmoid(x); }); break;
+    case O::LOGSIGMOID: each(n, out, a, [](T x) { return logsigmoid(x); }); break;
+    case O::SQRT: each(n, out, a, [](T x) { return root(x); }); break;
+    case O::ABSOLUTE: each(n, out, a, [](T x) { return absolute(x); }); break;
+    case O::POWER: each(n, out, a, b, [](T x, T y) { return power(x, y); }); break;
+    case O::MAXIMUM: each(n, out, a, b, [](T x, T y) { return (y > x) | (y != y) ? y : x; }); break;
+    case O::MINIMUM: each(n, out, a, b, [](T x, T y) { return (y < x) | (y != y) ? y : x; }); break;
+    case O::GREATER: each(n, out, a, b, [=](T x, T y) { return x > y ? one : zero; }); break;
+    case O::GREATER_EQUAL: each(n, out, a, b, [=](T x, T y) { return x >= y ? one : zero; }); break;
+    case O::EQUAL: each(n, out, a, b, [=](T x, T y) { return x == y ? one : zero; }); break;
+    case O::AND: each(n, out, a, b, [=](T x, T y) { return (x != zero) & (y != zero) ? one : zero; }); break;
+    case O::NOT: each(n, out, a, [=](T x) { return x == zero ? one : zero; }); break;
     case O::WHERE:
-      for (int64_t i = 0; i < n; ++i) out[i] = a[i] != 0.0 ? b[i] : c[i];
+      for (int64_t i = 0; i < n; ++i) out[i] = a[i] != zero ? b[i] : c[i];
       break;
-    case O::TABLE: {
-      const Table& table = program.tables[step.b];
-      for (int64_t i = 0; i < n; ++i) out[i] = looked_up(table, a[i]);
+    case O::TABLE:
+      if constexpr (std::is_same_v<T, double>)
+        each(n, out, a, [&](double x) { return looked_up(program.tables[step.b], x); });
       break;
-    }
   }
 }
 
 // The first registers are the inputs; every instruction writes the next one.
-inline void run(const Program& program, int64_t n, Register* registers) {
+template <class T>
+inline void run(const Program& program, int64_t n, T* const* registers) {
   int64_t next = program.inputs;
   for (const Instruction& step : program.code) run(step, program, n, registers, registers[next++]);
 }
+
+// Memory for a program, constants in place.
+template <class T>
+struct Registers {
+  Memory<T> numbers;
+  std::vector<T*> places;
+
+  Registers(const Program& program, int64_t length)
+      : numbers((program.inputs + program.code.size()) * length), places(program.inputs + program.code.size()) {
+    for (size_t k = 0; k < places.size(); ++k) places[k] = numbers.start + k * length;
+    for (size_t k = 0; k < program.code.size(); ++k)
+      if (const auto& step = program.code[k]; step.operation == Operation::CONSTANT)
+        std::fill_n(places[program.inputs + k], length, filled<T>(step.constant));
+  }
+};
 
 } // namespace noiseproof

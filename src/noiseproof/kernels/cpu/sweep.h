@@ -5,8 +5,8 @@
 
 #include <atomic>
 
-#include "blind.h"
 #include "block.h"
+#include "every_class.h"
 #include "pair.h"
 
 namespace noiseproof {

@@ -18,7 +18,7 @@ enum Reduction : int64_t { NONE = 0, MEAN = 1, SUM = 2 };
 
 // What is to be done with logits and targets, and kept for the backward pass.
 struct Task {
-  LossPointer loss; // null for cross entropy less its blind cost
+  LossPointer loss;
   int64_t ignore_index, reduction;
   std::shared_ptr<const Peers> peers; // or null
   Tensor prior; // float32, padded with zeros, or undefined
@@ -48,8 +48,7 @@ bool run_as(const Task& task, const Tensor& z, const Tensor& target, const Place
       places.scale,
       by_row.defined() ? by_row.const_data_ptr<float>() : nullptr,
       by_row.defined() && by_row.dim() ? by_row.stride(0) : 0};
-  static const RowProgram nothing{};
-  if (task.prior.defined()) return sweep<BlindBlock>(nothing, logits, labels, results, task.beside());
+  if (task.loss->rows.every_class) return sweep<EveryBlock>(task.loss->rows, logits, labels, results, task.beside());
   if (task.peers) return sweep<PairBlock>(task.loss->rows, logits, labels, results, task.beside());
   return sweep<Block>(task.loss->rows, logits, labels, results, task.beside());
 }
@@ -106,7 +105,7 @@ inline std::pair<Tensor, Tensor> evaluate(Task& task, const Tensor& logits, cons
   const auto shape = task.reduction == NONE ? target.sizes() : at::IntArrayRef();
   const Tensor value = at::empty(shape, logits.options().dtype(at::kFloat));
   const std::unique_ptr<float[]> space(new float[2 * rows]);
-  const bool by_mean = task.loss && task.loss->by_mean;
+  const bool by_mean = task.loss->by_mean;
   Places places;
   places.values = space.get();
   places.weights = by_mean || task.peers ? space.get() + rows : nullptr;

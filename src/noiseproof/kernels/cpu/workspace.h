@@ -2,14 +2,12 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <memory>
 
 #include "focal.h"
+#include "gradient.h"
 #include "labels.h"
 #include "peers.h"
-#include "program.h"
-#include "rows.h"
+#include "sums.h"
 
 namespace noiseproof {
 
@@ -20,10 +18,12 @@ struct RowProgram {
   Wanted wanted;
   bool margin_alone;
   SumsFunction sums;
-  bool focal = false; // the normalised focal loss, which is no program
-  Focus focus;
+  bool every_class = false; // a program for every class instead
+  ClassProgram classes;
+  Focus focus; // where that program is the focal loss
 
-  bool two_arrays() const { return wanted.products || focal; }
+  bool two_arrays() const { return wanted.products || every_class; }
+  const Program& per_row() const { return every_class ? classes.exact : program; }
 };
 
 // Where results go, and how much every row counts. All of them may be null.
@@ -45,31 +45,24 @@ struct Beside {
   double beta = 0;
 };
 
-// Memory that begins with a cache line, not initialised.
-template <class Thing>
-struct Memory {
-  static constexpr size_t LINE = 64;
-  std::unique_ptr<std::byte[]> all;
-  Thing* start;
-
-  explicit Memory(int64_t count)
-      : all(new std::byte[count * sizeof(Thing) + LINE]),
-        start(reinterpret_cast<Thing*>((reinterpret_cast<uintptr_t>(all.get()) + LINE - 1) / LINE * LINE)) {}
-};
+// Derivatives of a block of rows by margin, logsumexp, sum of z, of p squared and of p z.
+using Partials = std::array<const double*, 5>;
 
 // What one thread writes on: rows of a block, the program's registers, and numbers per row.
 struct alignas(64) Workspace {
-  Register p, rest, zero;
+  Register p, rest, squares, zero;
   std::array<Register, 5> chosen; // Coefficients
   std::array<Sums, BLOCK> sums;
   int64_t width, step;
   Memory<float> numbers; // a row and, for some losses, a second array of its length right behind it
-  Memory<Register> all_registers;
-  Register* registers;
+  Registers<double> row_registers;
+  Registers<Vector> class_registers;
+  double* const* registers;
 
   Workspace(const RowProgram& loss, int64_t rows, int64_t row_width)
       : width(row_width), step(loss.two_arrays() ? 2 * row_width : row_width), numbers(rows * step),
-        all_registers(loss.program.inputs + loss.program.code.size()), registers(all_registers.start) {
+        row_registers(loss.per_row(), BLOCK), class_registers(loss.classes.quick, ClassProgram::LENGTH),
+        registers(row_registers.places.data()) {
     std::fill_n(zero, BLOCK, 0.0);
   }
 
@@ -80,11 +73,15 @@ struct alignas(64) Workspace {
     const int64_t slot = loss.slots[which];
     return slot < 0 ? zero : registers[loss.program.outputs[slot + 1]];
   }
+
+  Partials partials(const RowProgram& loss) const {
+    return {partial(loss, 0), partial(loss, 1), partial(loss, 2), partial(loss, 3), partial(loss, 4)};
+  }
 };
 
 // The program's inputs from the sums of n rows.
 inline void complete_inputs(const RowProgram& loss, int64_t n, Workspace& space) {
-  Register* r = space.registers;
+  double* const* r = space.registers;
   if (loss.margin_alone) return;
   for (int64_t k = 0; k < n; ++k) {
     const double low = exp(-std::fabs(r[0][k])), large = 1 / (1 + low), small = low * large;
@@ -93,26 +90,25 @@ inline void complete_inputs(const RowProgram& loss, int64_t n, Workspace& space)
     space.p[k] = p;
     space.rest[k] = rest;
     r[1][k] = (likely ? 0 : -r[0][k]) + log1p(low);
+    space.squares[k] = r[3][k];
     r[3][k] = p * p + rest * rest * r[3][k];
     r[4][k] = rest * r[4][k];
   }
 }
 
 // The chain rule of margin, logsumexp, sum of z, of p squared and of p z, collected per row.
-inline void chain(const RowProgram& loss, int64_t n, Workspace& space) {
+inline void chain(const RowProgram& loss, int64_t n, const Partials& partials, Workspace& space) {
   auto& [at_label, others, square, product, shift] = space.chosen;
-  const double* by_margin = space.partial(loss, 0);
+  const auto& [by_margin, by_lse, by_sum, by_square, by_product] = partials;
   for (int64_t k = 0; k < n; ++k) {
     at_label[k] = by_margin[k];
     others[k] = -by_margin[k];
     square[k] = product[k] = shift[k] = 0;
   }
   if (loss.margin_alone) return;
-  const double *by_lse = space.partial(loss, 1), *by_sum = space.partial(loss, 2);
-  const double *by_square = space.partial(loss, 3), *by_product = space.partial(loss, 4);
   const double* sum_pz = space.registers[4];
   for (int64_t k = 0; k < n; ++k) {
-    const double p = space.p[k], rest = space.rest[k], squares = space.sums[k].squares;
+    const double p = space.p[k], rest = space.rest[k], squares = space.squares[k];
     const double slope = 2 * by_square[k] * rest, lead = slope * p;
     square[k] = slope * rest;
     product[k] = by_product[k] * rest;

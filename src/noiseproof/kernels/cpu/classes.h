@@ -1,0 +1,111 @@
+// Sums over classes of a loss of every class: its value and its ratio, minus the slope in log p.
+//
+// A row of scratch memory holds z - peak, -inf for classes that do not count here, and becomes the ratio of
+// every class times its share.
+#pragma once
+
+#include "program.h"
+#include "rows.h"
+
+namespace noiseproof {
+
+// What turns z - peak and exp(z - peak) into log p and p, and the largest p that is to be expected.
+struct ClassScale {
+  float log_mass, per_mass, largest;
+};
+
+struct ClassTerms {
+  Vector value, ratio;
+};
+
+struct ClassSums {
+  double values = 0, ratios = 0;
+};
+
+// ``terms(j, z - peak)`` of every class, times ``prior`` where there is one.
+template <bool PRIOR, class Terms>
+INLINE ClassSums add_classes(float* z, const float* prior, int64_t n, Terms terms) {
+  ClassSums found;
+  for (int64_t begin = 0; begin < n; begin += CHUNK) {
+    Vector values{}, ratios{};
+    for (int64_t j = begin, end = std::min(n, begin + CHUNK); j < end; j += WIDTH) {
+      const Vector low = read(z + j);
+      auto [value, ratio] = terms(j, low);
+      if constexpr (PRIOR) value *= read(prior + j), ratio *= read(prior + j);
+      values += low == LOWEST ? Vector{} : value;
+      ratio = low == LOWEST ? Vector{} : ratio;
+      ratios += ratio;
+      write(z + j, ratio);
+    }
+    found.values += sum(values);
+    found.ratios += sum(ratios);
+  }
+  return found;
+}
+
+// z becomes z - peak and e its exponential, from a row that may lie at z; what they add up to.
+inline double raise_row(const float* row, int64_t classes, float peak, float* z, float* e) {
+  double found = 0;
+  for (int64_t begin = 0; begin < classes; begin += CHUNK) {
+    Vector mass{};
+    each_vector(row + begin, std::min(CHUNK, classes - begin), [&](int64_t j, Vector here) {
+      const Vector low = here - peak, raised_low = raised(low);
+      write(z + begin + j, low);
+      write(e + begin + j, raised_low);
+      mass += raised_low;
+    });
+    found += sum(mass);
+  }
+  return found;
+}
+
+inline double sum_without(const float* e, int64_t n, int64_t hidden) {
+  double found = 0;
+  for (int64_t begin = 0; begin < n; begin += CHUNK) {
+    Vector chunk{};
+    for (int64_t j = begin, end = std::min(n, begin + CHUNK); j < end; j += WIDTH)
+      chunk += positions(j) == static_cast<int32_t>(hidden) ? Vector{} : read(e + j);
+    found += sum(chunk);
+  }
+  return found;
+}
+
+// The numbers of kernels/class_program.py.
+enum ClassInput : int64_t { MARGIN, P, REST, LOG_P, LOG_REST, CLASS_INPUTS };
+
+// A loss of the margin as a program run for every class.
+struct ClassProgram {
+  static constexpr int64_t LENGTH = 32; // vectors at once
+  Program exact; // to value, ratio and emphasis, for the label and the likeliest class
+  Program quick; // to value and ratio, for all others
+  bool margins = false; // whether ``quick`` reads log(1-p) or the margin
+
+  // Inputs of ``count`` vectors of a row, from place ``k`` on.
+  void begin(Vector* const* r, int64_t k, int64_t count, const float* z, const float* e, const ClassScale& row) const {
+    for (int64_t i = 0; i < count; ++i, ++k) {
+      r[P][k] = read(e + i * WIDTH) * row.per_mass;
+      r[REST][k] = 1.0f - r[P][k];
+      r[LOG_P][k] = read(z + i * WIDTH) - row.log_mass;
+      if (!margins) continue;
+      r[LOG_REST][k] = log1p(-r[P][k]);
+      r[MARGIN][k] = r[LOG_P][k] - r[LOG_REST][k];
+    }
+  }
+};
+
+// Inputs of a class program, in double.
+inline void inputs_of(const double* given, int64_t n, double* const* r) {
+  double *margin = r[MARGIN], *p = r[P], *rest = r[REST], *log_p = r[LOG_P], *log_rest = r[LOG_REST];
+#pragma GCC ivdep
+  for (int64_t k = 0; k < n; ++k) {
+    const double size = std::fabs(given[k]), low = exp(-size), large = 1 / (1 + low), log_large = -log1p(low);
+    const bool likely = given[k] >= 0;
+    margin[k] = given[k];
+    p[k] = likely ? large : low * large;
+    rest[k] = likely ? low * large : large;
+    log_p[k] = likely ? log_large : log_large - size;
+    log_rest[k] = likely ? log_large - size : log_large;
+  }
+}
+
+} // namespace noiseproof

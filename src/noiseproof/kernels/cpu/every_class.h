@@ -1,0 +1,152 @@
+// A block of rows of a loss that looks at every class.
+#pragma once
+
+#include "every_class_lanes.h"
+#include "workspace.h"
+
+namespace noiseproof {
+
+template <class Number>
+struct EveryBlock {
+  const RowProgram& loss;
+  const Logits<Number>& logits;
+  const Labels& labels;
+  const Results<Number>& results; // weights: values under the second label
+  const Beside& beside;
+  Workspace& space;
+  int64_t begin, end;
+
+  float* z(int64_t lane) const { return space.z(lane); }
+  float* e(int64_t lane) const { return space.second(lane); }
+  int64_t sides() const { return beside.peers ? 2 : 1; }
+  int64_t label(int64_t i, int64_t side) const { return side ? beside.peers->second[i] : labels.target[i]; }
+  double share(int64_t j) const { return beside.prior ? beside.prior[j] : 1; }
+
+  void read_row(int64_t i, EveryLanes& lanes) const {
+    const int64_t k = i - begin, n = padded(logits.classes);
+    const float *row = as_floats(logits, i, z(k)), peak = peak_of(row, logits.classes);
+    const double mass = raise_row(row, logits.classes, peak, z(k), e(k));
+    const int64_t sure = mass < 2 ? std::find(e(k), e(k) + n, 1.0f) - e(k) : -1;
+    lanes.sure[k] = sure;
+    lanes.tail[k] = sure < 0 ? mass - 1 : sum_without(e(k), n, sure);
+    if (sure >= 0) lanes.sure_share[k] = share(sure), lanes.any_sure = true;
+    for (int64_t side = 0; side < sides(); ++side) {
+      OneClass& one = lanes.labels[side];
+      const int64_t place = label(i, side);
+      one.low[k] = logits.at(i, place) - peak;
+      one.share[k] = share(place);
+      one.apart[k] = place != sure;
+      one.counted[k] = one.apart[k] * (side == 0 || place != label(i, 0));
+    }
+    if (sure >= 0) z(k)[sure] = LOWEST;
+    for (int64_t side = 0; side < sides(); ++side) z(k)[label(i, side)] = LOWEST;
+  }
+
+  void run_exactly(const double* margin, int64_t n, double* value, double* emphasis) const {
+    double* const* r = space.registers;
+    const Program& program = loss.classes.exact;
+    inputs_of(margin, n, r);
+    run(program, n, r);
+    std::copy_n(r[program.outputs[0]], n, value);
+    std::copy_n(r[program.outputs[2]], n, emphasis);
+  }
+
+  ClassScale scale_of(const EveryLanes& lanes, int64_t k) const {
+    const double largest = lanes.sure[k] < 0 ? lanes.per_mass[k] : lanes.tail[k] * lanes.per_mass[k];
+    return {static_cast<float>(lanes.log_mass[k]), static_cast<float>(lanes.per_mass[k]),
+            static_cast<float>(largest)};
+  }
+
+  void keep(EveryLanes& lanes, int64_t k, const ClassSums& found) const {
+    lanes.values[k] += found.values;
+    lanes.ratios[k] += found.ratios;
+  }
+
+  void add_focal(EveryLanes& lanes) const {
+    const auto sums = beside.prior ? focal_sums<true> : focal_sums<false>;
+    for (int64_t i = begin; i < end; ++i)
+      if (const int64_t k = i - begin; labels.kept(i))
+        keep(lanes, k, sums(loss.focus, z(k), e(k), beside.prior, padded(logits.classes), scale_of(lanes, k)));
+  }
+
+  // As many rows at once as the registers hold, or a part of one.
+  void add_program(EveryLanes& lanes) const {
+    const int64_t vectors = padded(logits.classes) / WIDTH, length = ClassProgram::LENGTH;
+    const int64_t together = std::max<int64_t>(1, length / vectors);
+    for (int64_t first = begin; first < end; first += together)
+      for (int64_t start = 0; start < vectors; start += length)
+        add_program(lanes, first, std::min(end, first + together), start, std::min(length, vectors - start));
+  }
+
+  void add_program(EveryLanes& lanes, int64_t first, int64_t last, int64_t start, int64_t count) const {
+    const ClassProgram& program = loss.classes;
+    Vector* const* r = space.class_registers.places.data();
+    const Vector *values = r[program.quick.outputs[0]], *ratios = r[program.quick.outputs[1]];
+    const int64_t place = start * WIDTH;
+    int64_t used = 0;
+    for (int64_t i = first; i < last; ++i)
+      if (const int64_t k = i - begin; labels.kept(i)) {
+        program.begin(r, used, count, z(k) + place, e(k) + place, scale_of(lanes, k));
+        used += count;
+      }
+    run(program.quick, used, r);
+    for (int64_t i = first; i < last; ++i)
+      if (const int64_t k = i - begin; labels.kept(i)) {
+        const auto terms = [=](int64_t j, Vector) { return ClassTerms{values[j / WIDTH], ratios[j / WIDTH]}; };
+        keep(lanes, k, add_classes<true>(z(k) + place, beside.prior + place, count * WIDTH, terms));
+        values += count;
+        ratios += count;
+      }
+  }
+
+  void write_gradient(int64_t i, const EveryLanes& lanes) const {
+    Number* out = results.gradient + i * logits.classes;
+    if (!labels.kept(i)) {
+      std::fill_n(out, logits.classes, static_cast<Number>(0.0f));
+      return;
+    }
+    const int64_t k = i - begin;
+    const Peers* peers = beside.peers;
+    const double scales[2] = {results.scale_of(i), peers ? -peers->alpha * results.scale_of(peers->origin[i]) : 0};
+    const EveryRow row(lanes, k, sides(), scales);
+    const auto by_e = static_cast<float>(row.by_e), by_blind = static_cast<float>(row.by_blind);
+    const float *high = e(k), *ratio = z(k);
+    fill(out, logits.classes, [=](int64_t j) { return read(high + j) * by_e - read(ratio + j) * by_blind; });
+    const bool same = sides() == 2 && label(i, 0) == label(i, 1);
+    for (int64_t side = 0; side < sides(); ++side) {
+      const OneClass& one = lanes.labels[side];
+      const double by_value = same ? row.by_value[0] + row.by_value[1] : row.by_value[side];
+      const double less = one.steep[k] * (row.by_blind * one.share[k] + by_value);
+      out[label(i, side)] = static_cast<Number>(static_cast<float>(high[label(i, side)] * row.by_e - less));
+    }
+    if (lanes.sure[k] >= 0) out[lanes.sure[k]] = static_cast<Number>(static_cast<float>(row.at_sure));
+  }
+
+  void write_values(int64_t side, const double* found) const {
+    float* values = side ? results.weights : results.values;
+    for (int64_t i = begin; i < end; ++i)
+      if (values) values[i] = labels.kept(i) ? static_cast<float>(found[i - begin]) : 0.0f;
+  }
+
+  bool run_all() const {
+    const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
+    EveryLanes lanes(sides());
+    for (int64_t i = begin; i < end; ++i)
+      if (labels.kept(i)) read_row(i, lanes);
+    lanes.complete(n);
+    if (lanes.any_sure) run_exactly(lanes.sure_margin, n, lanes.sure_value, lanes.sure_emphasis);
+    for (int64_t side = 0; side < sides(); ++side) {
+      OneClass& one = lanes.labels[side];
+      lanes.complete(one, n);
+      run_exactly(one.margin, n, one.value, one.emphasis);
+    }
+    loss.focus.gamma >= 0 ? add_focal(lanes) : add_program(lanes);
+    const double finite = lanes.finish(n, sides(), beside.prior ? &beside.beta : nullptr);
+    for (int64_t side = 0; side < sides(); ++side) write_values(side, lanes.labels[side].loss);
+    if (results.gradient)
+      for (int64_t i = begin; i < end; ++i) write_gradient(i, lanes);
+    return finite == 0;
+  }
+};
+
+} // namespace noiseproof

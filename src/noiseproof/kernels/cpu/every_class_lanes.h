@@ -1,0 +1,113 @@
+// Numbers per row of losses that look at every class, and the gradient of a row from them.
+//
+// With the share s_k of every class (1 or its prior), its value v_k, its emphasis m_k, and a_k = s_k m_k / (1-p_k),
+// the gradient of B = sum of s_k v_k is p_j sum(a) - a_j. A loss is a function of B and the value of the label. The
+// label and a class that has more than half of the row, the sure one, are left out of sums in float and added here.
+#pragma once
+
+#include <array>
+
+#include "program.h"
+
+namespace noiseproof {
+
+// One class of every row, in double.
+struct OneClass {
+  Register low, margin, value, emphasis, share; // low: z - peak
+  Register apart, counted; // 1 if it is not the sure class; 1 if it is to be added to the sums
+  Register steep, at_sure; // the emphasis over 1 - p where it is apart, the emphasis where it is not
+  Register loss, by_value, by_blind; // the loss under this label and its derivatives
+};
+
+struct alignas(64) EveryLanes {
+  static constexpr double LEAST = 1e-300; // of the shares of all others
+  Register tail, mass, per_mass, log_mass; // tail: the sum of exp(z - peak) but for the largest
+  Register values, ratios, blind; // sums over classes; blind: B
+  Register sure_margin, sure_value, sure_emphasis, sure_share, per_tail; // 0 where no class is sure
+  std::array<OneClass, 2> labels;
+  std::array<int64_t, BLOCK> sure; // or -1
+  bool any_sure = false;
+
+  explicit EveryLanes(int64_t sides) {
+    std::fill_n(tail, BLOCK, 1.0);
+    for (double* each : {values, ratios, sure_value, sure_emphasis, sure_share}) std::fill_n(each, BLOCK, 0.0);
+    for (int64_t side = 0; side < sides; ++side) {
+      for (double* each : {labels[side].low, labels[side].apart}) std::fill_n(each, BLOCK, 0.0);
+      for (double* each : {labels[side].share, labels[side].counted}) std::fill_n(each, BLOCK, 1.0);
+    }
+  }
+
+  void complete(int64_t n) {
+    for (int64_t k = 0; k < n; ++k) {
+      mass[k] = 1 + tail[k];
+      per_mass[k] = 1 / mass[k];
+      log_mass[k] = log1p(tail[k]);
+      sure_margin[k] = -log(tail[k] > LEAST ? tail[k] : LEAST);
+    }
+  }
+
+  void complete(OneClass& label, int64_t n) const {
+    for (int64_t k = 0; k < n; ++k) {
+      const double margin = label.low[k] - log(mass[k] - exp(label.low[k]));
+      label.margin[k] = label.apart[k] != 0 ? margin : sure_margin[k];
+    }
+  }
+
+  // After values and emphases are known; 0 times the sum of all losses, which is nan if one of them is not finite.
+  double finish(int64_t n, int64_t sides, const double* beta) {
+    double finite = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      per_tail[k] = 1 / (tail[k] > LEAST ? tail[k] : LEAST);
+      blind[k] = values[k] + sure_share[k] * sure_value[k];
+      sure_emphasis[k] *= sure_share[k];
+    }
+    for (int64_t side = 0; side < sides; ++side) add(labels[side], n);
+    for (int64_t side = 0; side < sides; ++side) finite += combine(labels[side], n, beta);
+    return finite;
+  }
+
+  void add(OneClass& label, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) {
+      const double low = exp(-std::fabs(label.margin[k])), rest = (label.margin[k] < 0 ? 1 : low) / (1 + low);
+      label.steep[k] = label.apart[k] * label.emphasis[k] / rest;
+      label.at_sure[k] = (1 - label.apart[k]) * label.emphasis[k];
+      blind[k] += label.counted[k] * label.share[k] * label.value[k];
+      ratios[k] += label.counted[k] * label.share[k] * label.steep[k];
+    }
+  }
+
+  // The value of the label less ``beta`` times B, or over B where there is none.
+  double combine(OneClass& label, int64_t n, const double* beta) const {
+    double finite = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      const double per_blind = 1 / blind[k], part = label.value[k] * per_blind;
+      label.loss[k] = beta ? label.value[k] - *beta * blind[k] : part;
+      label.by_value[k] = beta ? 1 : per_blind;
+      label.by_blind[k] = beta ? -*beta : -part * per_blind;
+      finite += label.loss[k] * 0.0;
+    }
+    return finite;
+  }
+};
+
+// A gradient row is e_j * by_e - a_j * by_blind, but for sure class and labels.
+struct EveryRow {
+  double by_e = 0, by_blind = 0, at_sure = 0;
+  std::array<double, 2> by_value{};
+
+  EveryRow(const EveryLanes& lanes, int64_t k, int64_t sides, const double* scales) {
+    for (int64_t side = 0; side < sides; ++side) {
+      by_value[side] = scales[side] * lanes.labels[side].by_value[k];
+      by_blind += scales[side] * lanes.labels[side].by_blind[k];
+    }
+    double pull = by_blind * lanes.ratios[k], sure = by_blind * lanes.sure_emphasis[k];
+    for (int64_t side = 0; side < sides; ++side) {
+      pull += by_value[side] * lanes.labels[side].steep[k];
+      sure += by_value[side] * lanes.labels[side].at_sure[k];
+    }
+    by_e = pull * lanes.per_mass[k] + sure * lanes.per_tail[k];
+    at_sure = pull * lanes.per_mass[k] - sure;
+  }
+};
+
+} // namespace noiseproof
