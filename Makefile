@@ -16,7 +16,7 @@ test: $(STAMP) $(BROWSER)
 	$(BIN)/python -m pytest
 
 test-slow: $(STAMP) $(BROWSER)
-	$(BIN)/python -m pytest -m "slow or not slow"
+	$(BIN)/python -m pytest -m "slow or not slow" --hypothesis-profile searching
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,7 +1,13 @@
-"""Where Triton is not installed its kernels cannot be imported, and pytest need not try."""
+"""Tests are the same every time, whatever the machine; kernels are not imported where Triton is missing."""
 
 import importlib.util
 import signal
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("searching", deadline=None)
+settings.load_profile("repeatable")
 
 KERNELS = ["src/noiseproof/kernels/triton_*.py", "src/noiseproof/kernels/launch*.py"]
 collect_ignore_glob = [] if importlib.util.find_spec("triton") else KERNELS
