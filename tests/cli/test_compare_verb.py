@@ -175,6 +175,13 @@ def test_only_columns_that_are_there_are_explained(shell, command):
     assert "memorised" not in out
 
 
+def test_a_comparison_without_test_data_says_what_is_lacking(shell, command):
+    code, out, err = shell(*command, "--test", "none", "--loss", "ce", "--seeds", 1)
+    assert code == 0, err
+    assert "no accuracy: there is no test data; name it with --test" in out
+    assert "no accuracy" not in shell(*command[:-1], f"{command[-1]}2", "--loss", "ce", "--seeds", 1)[1]
+
+
 def test_the_same_problem_is_told_once_at_the_end(shell, command):
     words = ["--model", "cnn8", "--loss", "ce", "--loss", "mae", "--quiet", "--seeds", 2]
     code, _, err = shell(*command, *words)

@@ -55,7 +55,7 @@ def test_a_run_without_noise_and_test_has_no_such_lines(shell, points, tmp_path)
     assert code == 0
     assert "memorised" not in out
     assert "selected" not in out
-    assert re.search(r"final test accuracy +│ - ", out)
+    assert re.search(r"│ test accuracy +│ not measured: there is no test data ", out)
 
 
 def test_a_finished_run_and_another_config_are_refused(shell, short, tmp_path):

@@ -21,6 +21,7 @@ from noiseproof.report.figures.confusion import corrected_labels, row_shares
 from noiseproof.report.figures.detection import average_precision, precision_recall
 from noiseproof.report.figures.hills import hill
 from noiseproof.report.figures.margin_ridges import chosen_epochs
+from noiseproof.report.figures.sample_sheet import sheet
 from noiseproof.report.figures.subset_accuracy import subset_curves
 from noiseproof.report.palette import FAINT, SUSPECTED, WRONG
 
@@ -280,6 +281,22 @@ def test_boxes_of_the_sheet_are_the_suspects(known):
         assert colours.count(FAINT.upper()) == int((suspected & right).sum())
         assert colours.count(WRONG) == int((~right).sum())
         assert sum(box.get_linestyle() == ":" for box in boxes) == int((~right & ~suspected).sum())
+
+
+def test_the_sheet_does_not_stretch_an_image():
+    wide = np.full((48, 64, 3), 200, np.uint8)
+    canvas = sheet([wide] * 4, columns=2)
+    opaque = canvas[: canvas.shape[0] // 2, : canvas.shape[1] // 2, 3] > 0
+    height, width = (np.flatnonzero(opaque.any(axis)) for axis in (1, 0))
+    assert len(width) * 48 == len(height) * 64
+    square = sheet([np.full((64, 64, 3), 200, np.uint8)] * 4, columns=2)
+    assert square.shape == canvas.shape
+    record = report.example_record(60)
+    data = LabelledData(torch.rand(60, 1, 12, 16), record.label)
+    axes = report.plot_sample_sheet(record, data=data)
+    axes.figure.draw_without_rendering()
+    drawn, pixels = axes.get_window_extent(), axes.images[0].get_array().shape
+    assert drawn.height / drawn.width == pytest.approx(pixels[0] / pixels[1], rel=1e-6)
 
 
 def test_the_sheet_shows_the_pixels_of_the_right_samples():

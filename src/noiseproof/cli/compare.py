@@ -27,6 +27,10 @@ CAPTIONS = {
     "memorised": "memorised: % of the wrong labels repeated",
 }
 """What a column means, by its heading."""
+NO_TEST = (
+    "no accuracy: there is no test data; name it with --test, or give a path with {split}, which becomes"
+    " train and test"
+)
 
 
 @with_settings("loss", "method", "seed", "out")
@@ -114,7 +118,10 @@ def print_comparison(found: Comparison, place: Path, heading: str) -> None:
     console = Console(emoji=False, highlight=False)
     console.print(f"[italic]{escape(heading)}[/italic]")
     console.print(table)
-    typer.echo("\n".join(words for name, words in CAPTIONS.items() if name in names))
+    captions = [words for name, words in CAPTIONS.items() if name in names]
+    if counts != {0} and "final %" not in names:
+        captions.append(NO_TEST)
+    typer.echo("\n".join(captions))
     typer.echo(f"table.md, table.csv, table.json and all runs are in {place}")
 
 

@@ -58,10 +58,10 @@ def summary(run: Run) -> dict[str, str]:
 
     result = run.result or {}
     selected, fitted = result["selected"], result["train"]
-    best = percent(result["best_test_accuracy"])
+    found = {"test accuracy": "not measured: there is no test data"}
     if result["best_epoch"] is not None:
-        best += f" (epoch {result['best_epoch']})"
-    found = {"final test accuracy": percent(result["final_test_accuracy"]), "best test accuracy": best}
+        best = f"{percent(result['best_test_accuracy'])} (epoch {result['best_epoch']})"
+        found = {"final test accuracy": percent(result["final_test_accuracy"]), "best test accuracy": best}
     if selected is not None:
         found["selected by validation"] = (
             f"epoch {selected['epoch']}: test {percent(selected['test_accuracy'])},"

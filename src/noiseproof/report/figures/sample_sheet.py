@@ -54,7 +54,9 @@ def plot_sample_sheet(
     images = [pixels(image) for image in inputs.read(record.index[rows].tolist())]
     lines = -(-len(images) // COLUMNS)
     axes = new_axes(ax, 8.0, 1.02 * lines + 0.5)
-    axes.imshow(sheet(images, COLUMNS), extent=(0, COLUMNS, lines, 0), interpolation="nearest", aspect="auto")
+    canvas = sheet(images, COLUMNS)
+    shape = (canvas.shape[0] / lines) / (canvas.shape[1] / COLUMNS)
+    axes.imshow(canvas, extent=(0, COLUMNS, lines, 0), interpolation="nearest", aspect=shape)
     suspected = torch.tensor(evidence.suspects["is_label_issue"].to_numpy(dtype=bool))
     flipped = record.flipped if evidence.has_wrong else None
     for place, row in enumerate(rows.tolist()):
@@ -68,16 +70,17 @@ def plot_sample_sheet(
 
 
 def sheet(images: list[NDArray[np.uint8]], columns: int) -> NDArray[np.uint8]:
-    """Images side by side with transparent room between and below: (H, W, 4)."""
+    """Images in the middle of squares, side by side with transparent room between and below: (H, W, 4)."""
     height, width = images[0].shape[:2]
     larger = max(1, -(-CELL // max(height, width)))
     height, width = height * larger, width * larger
-    side, foot = max(2, width // 16), max(6, height // 5)
+    edge = max(height, width)
+    side, foot = max(2, edge // 16), max(6, edge // 5)
     lines = -(-len(images) // columns)
-    canvas = np.zeros((lines * (height + 2 * side + foot), columns * (width + 2 * side), 4), np.uint8)
+    canvas = np.zeros((lines * (edge + 2 * side + foot), columns * (edge + 2 * side), 4), np.uint8)
     for place, image in enumerate(images):
-        y = place // columns * (height + 2 * side + foot) + side
-        x = place % columns * (width + 2 * side) + side
+        y = place // columns * (edge + 2 * side + foot) + side + (edge - height) // 2
+        x = place % columns * (edge + 2 * side) + side + (edge - width) // 2
         canvas[y : y + height, x : x + width, :3] = image.repeat(larger, 0).repeat(larger, 1)
         canvas[y : y + height, x : x + width, 3] = 255
     return canvas
