@@ -6,7 +6,7 @@ from torch.nn.functional import logsigmoid
 
 from noiseproof import losses
 from noiseproof.kernels.class_program import Known, recorded_classes
-from noiseproof.kernels.cpu_classes import instructions, quick, read_by
+from noiseproof.kernels.cpu_classes import instructions, quick
 from noiseproof.kernels.recorder import Operation
 from noiseproof.kernels.replay import replay
 
@@ -32,8 +32,15 @@ def test_the_same_numbers(spec):
     short = quick(program)
     assert steps(short.code) <= steps(program.code)
     slow, fast = replay(program.code, inputs), replay(short.code, inputs)
-    for here, there in zip(short.outputs, program.outputs[:2], strict=True):
-        torch.testing.assert_close(fast[here], slow[there], rtol=1e-12, atol=0)
+    for here, there, factor in zip(short.outputs, program.outputs[:2], short.factors, strict=True):
+        torch.testing.assert_close(factor * fast[here], slow[there], rtol=1e-12, atol=0)
+
+
+def test_sums_of_mae_need_no_step_at_all():
+    program = quick(recorded("mae"))
+    assert steps(program.code) == 0
+    assert program.outputs == (Known.REST, Known.P)
+    assert program.factors == (2.0, 2.0)
 
 
 def test_exp_and_expm1_of_a_number_are_taken_together():
@@ -45,6 +52,6 @@ def test_exp_and_expm1_of_a_number_are_taken_together():
 
 
 def test_who_needs_margins():
-    program, other = quick(recorded("gce")), quick(recorded("scale(mae)"))
-    assert Known.MARGIN not in read_by(instructions(program.code), program.outputs)
-    assert Known.MARGIN in read_by(instructions(other.code), other.outputs)
+    assert not quick(recorded("gce")).reads(Known.MARGIN, Known.LOG_REST)
+    assert quick(recorded("scale(mae)")).reads(Known.MARGIN)
+    assert quick(recorded("tce")).reads(Known.LOG_REST)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from .class_program import Known
 from .recorder import WIDTH, Operation, Program, Tape
 from .replay import OPERANDS
@@ -10,20 +13,49 @@ Instruction = tuple[float, ...]
 TWINS = {Operation.EXP: Operation.EXPM1, Operation.EXPM1: Operation.EXP}
 
 
-def quick(program: Program) -> Program:
-    """To value and ratio alone; no division by a constant is left, exp and expm1 of a number are one step."""
+class Quick(NamedTuple):
+    """A program to value and ratio, each still to be multiplied with its factor."""
+
+    code: tuple[float, ...]
+    outputs: tuple[int, ...]
+    factors: tuple[float, ...]
+
+    def reads(self, *registers: int) -> bool:
+        return not read_by(instructions(self.code), self.outputs).isdisjoint(registers)
+
+
+def quick(program: Program) -> Quick:
+    """Without divisions by constants and factors of sums; exp and expm1 of a number are one step."""
     code = instructions(program.code)
-    wanted = read_by(code, program.outputs[:2])
+    peeled = [_peeled(code, output) for output in program.outputs[:2]]
+    wanted = read_by(code, [output for output, _ in peeled])
     tape = Tape(len(Known))
     places = {number: number for number in range(len(Known))}
     for number, step in enumerate(code, len(Known)):
         if number in wanted:
             places[number] = _rewritten(tape, step, places)
-    found = tape.program()
-    twins = _with_twins(instructions(found.code))
-    return Program(
-        tuple(word for step in twins for word in step), tuple(places[n] for n in program.outputs[:2])
-    )
+    twins = _with_twins(instructions(tape.program().code))
+    outputs = tuple(places[output] for output, _ in peeled)
+    return Quick(tuple(word for step in twins for word in step), outputs, tuple(f for _, f in peeled))
+
+
+def _peeled(code: list[Instruction], output: int) -> tuple[int, float]:
+    """The register before signs and constant factors, and what they come to."""
+    factor = 1.0
+    while output >= len(Known):
+        operation, a, b, _ = code[output - len(Known)]
+        left, right = _constant(code, int(a)), _constant(code, int(b))
+        if operation == Operation.NEGATIVE:
+            output, factor = int(a), -factor
+        elif operation == Operation.MULTIPLY and right is not None:
+            output, factor = int(a), factor * right
+        elif operation == Operation.MULTIPLY and left is not None:
+            output, factor = int(b), factor * left
+        elif operation == Operation.DIVIDE and right:
+            output, factor = int(a), factor / right
+        else:
+            break
+    return output, factor
 
 
 def instructions(code: tuple[float, ...]) -> list[Instruction]:
@@ -37,7 +69,7 @@ def operands(step: Instruction) -> list[int]:
     return [int(number) for number in step[1 : 1 + count]]
 
 
-def read_by(code: list[Instruction], outputs: tuple[int, ...]) -> set[int]:
+def read_by(code: list[Instruction], outputs: Iterable[int]) -> set[int]:
     """All registers that results depend on."""
     found = set(outputs)
     for number in range(len(code) - 1, -1, -1):
@@ -52,7 +84,8 @@ def _rewritten(tape: Tape, step: Instruction, places: dict[int, int]) -> int:
     if operation is Operation.CONSTANT:
         return tape.constant(step[1]).number
     a, b, c = [*(places[number] for number in operands(step)), 0, 0, 0][:3]
-    left, right = _constant(tape, a), _constant(tape, b)
+    known = list(tape.known)
+    left, right = _constant(known, a), _constant(known, b)
     if operation is Operation.DIVIDE and right:
         return tape.write(Operation.MULTIPLY, a, tape.constant(1 / right).number).number
     if operation is Operation.MULTIPLY and 1.0 in (left, right):
@@ -60,10 +93,9 @@ def _rewritten(tape: Tape, step: Instruction, places: dict[int, int]) -> int:
     return tape.write(operation, a, b, c).number
 
 
-def _constant(tape: Tape, register: int) -> float | None:
+def _constant(code: list[Instruction], register: int) -> float | None:
     place = register - len(Known)
-    known = list(tape.known)[place] if place >= 0 else None
-    return known[1] if known is not None and known[0] == Operation.CONSTANT else None
+    return code[place][1] if place >= 0 and code[place][0] == Operation.CONSTANT else None
 
 
 def _with_twins(code: list[Instruction]) -> list[Instruction]:

@@ -16,7 +16,6 @@ from .fused import Recording
 from .recorder import Program
 from .reference import Wanted
 
-MARGINS = {int(Known.MARGIN), int(Known.LOG_REST)}
 _NOT_TRIED: Any = object()
 _loading = threading.Lock()
 _loss: Any = _NOT_TRIED
@@ -102,14 +101,15 @@ def define(recording: Recording, wanted: Wanted | None, by_mean: bool = False) -
 
 def define_classes(program: Program, gamma: float | None) -> int:
     """The same for a loss of every class; ``gamma`` where it is the focal loss, which is built in."""
-    fast = cpu_classes.quick(program) if gamma is None else Program((), ())
-    margins = bool(cpu_classes.read_by(cpu_classes.instructions(fast.code), fast.outputs) & MARGINS)
+    fast = cpu_classes.quick(program)
     number: int = torch.ops.noiseproof_cpu.define_classes(
         [float(word) for word in program.code],
         list(program.outputs),
         [float(word) for word in fast.code],
         list(fast.outputs),
-        margins,
+        list(fast.factors),
+        fast.reads(Known.P, Known.REST),
+        fast.reads(Known.MARGIN, Known.LOG_REST),
         -1.0 if gamma is None else gamma,
     )
     return number

@@ -78,17 +78,21 @@ struct ClassProgram {
   static constexpr int64_t LENGTH = 32; // vectors at once
   Program exact; // to value, ratio and emphasis, for the label and the likeliest class
   Program quick; // to value and ratio, for all others
-  bool margins = false; // whether ``quick`` reads log(1-p) or the margin
+  double by_value = 1, by_ratio = 1; // what its results are still to be multiplied with
+  bool shares = true, margins = true; // whether it reads p or 1 - p; log(1 - p) or the margin
 
   // Inputs of ``count`` vectors of a row, from place ``k`` on.
   void begin(Vector* const* r, int64_t k, int64_t count, const float* z, const float* e, const ClassScale& row) const {
-    for (int64_t i = 0; i < count; ++i, ++k) {
-      r[P][k] = read(e + i * WIDTH) * row.per_mass;
-      r[REST][k] = 1.0f - r[P][k];
-      r[LOG_P][k] = read(z + i * WIDTH) - row.log_mass;
-      if (!margins) continue;
-      r[LOG_REST][k] = log1p(-r[P][k]);
-      r[MARGIN][k] = r[LOG_P][k] - r[LOG_REST][k];
+    Vector *margin = r[MARGIN] + k, *p = r[P] + k, *rest = r[REST] + k, *log_p = r[LOG_P] + k;
+    Vector* log_rest = r[LOG_REST] + k;
+    for (int64_t i = 0; i < count; ++i) log_p[i] = read(z + i * WIDTH) - row.log_mass;
+    for (int64_t i = 0; (shares || margins) && i < count; ++i) {
+      p[i] = read(e + i * WIDTH) * row.per_mass;
+      rest[i] = 1.0f - p[i];
+    }
+    for (int64_t i = 0; margins && i < count; ++i) {
+      log_rest[i] = log1p(-p[i]);
+      margin[i] = log_p[i] - log_rest[i];
     }
   }
 };

@@ -58,8 +58,8 @@ struct EveryBlock {
   }
 
   void keep(EveryLanes& lanes, int64_t k, const ClassSums& found) const {
-    lanes.values[k] += found.values;
-    lanes.ratios[k] += found.ratios;
+    lanes.values[k] += loss.classes.by_value * found.values;
+    lanes.ratios[k] += loss.classes.by_ratio * found.ratios;
   }
 
   void add_focal(EveryLanes& lanes) const {
@@ -109,9 +109,10 @@ struct EveryBlock {
     const Peers* peers = beside.peers;
     const double scales[2] = {results.scale_of(i), peers ? -peers->alpha * results.scale_of(peers->origin[i]) : 0};
     const EveryRow row(lanes, k, sides(), scales);
-    const auto by_e = static_cast<float>(row.by_e), by_blind = static_cast<float>(row.by_blind);
+    const auto by_e = static_cast<float>(row.by_e);
+    const auto by_ratio = static_cast<float>(row.by_blind * loss.classes.by_ratio);
     const float *high = e(k), *ratio = z(k);
-    fill(out, logits.classes, [=](int64_t j) { return read(high + j) * by_e - read(ratio + j) * by_blind; });
+    fill(out, logits.classes, [=](int64_t j) { return read(high + j) * by_e - read(ratio + j) * by_ratio; });
     const bool same = sides() == 2 && label(i, 0) == label(i, 1);
     for (int64_t side = 0; side < sides(); ++side) {
       const OneClass& one = lanes.labels[side];

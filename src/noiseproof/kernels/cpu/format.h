@@ -20,7 +20,7 @@ struct Format<double> {
   static constexpr int64_t BIAS = 1023, CENTRE = 0x3fe6a09e667f3bcd, ROUNDER_BITS = 0x4338000000000000;
   static constexpr double ROUNDER = 6755399441055744.0; // 1.5 * 2^52: adding it rounds to a whole number
   static constexpr double LOG2_HIGH = 6.93145751953125e-1, LOG2_LOW = 1.42860682030941723212e-6;
-  static constexpr double SMALLEST = 2.3e-308, LEAST = -708, MOST = 709; // exp is 0 below, infinite beyond
+  static constexpr double SMALLEST = 2.3e-308, LEAST = -708, MOST = 709; // exp works from LEAST to MOST
   static constexpr double LAST_TERM = 1.0 / 39916800;
 };
 

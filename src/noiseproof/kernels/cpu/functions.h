@@ -28,23 +28,17 @@ INLINE Exponent<T> exponent_of(T x) {
 }
 
 template <class T>
-INLINE T bounded(T x) {
-  const T least = filled<T>(Format<T>::LEAST), most = filled<T>(Format<T>::MOST);
-  return x < least ? least : (x > most ? most : x);
-}
-
-template <class T>
 struct Exponentials {
   T whole, less_one;
 };
 
-// exp(x), and exp(x) - 1 without loss.
+// exp(x), and exp(x) - 1 without loss; beyond the range of T the last number that is in it.
 template <class T>
 INLINE Exponentials<T> exponentials(T x) {
-  const auto [scale, rest, series] = exponent_of(bounded(x));
-  const T whole = (series * rest + 1) * scale, less_one = series * rest * scale + (scale - 1);
-  const T high = x > Format<T>::MOST ? filled<T>(INFINITE) : whole;
-  return {x < Format<T>::LEAST ? T{} : high, x < Format<T>::LEAST ? filled<T>(-1) : (x > Format<T>::MOST ? high : less_one)};
+  const T least = filled<T>(Format<T>::LEAST), most = filled<T>(Format<T>::MOST);
+  const T from_below = least > x ? least : x;
+  const auto [scale, rest, series] = exponent_of(most < from_below ? most : from_below);
+  return {(series * rest + 1) * scale, series * rest * scale + (scale - 1)};
 }
 
 template <class T>

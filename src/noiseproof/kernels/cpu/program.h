@@ -42,11 +42,13 @@ using Register = double[BLOCK];
 
 template <class T, class Function>
 inline void each(int64_t n, T* result, const T* a, Function function) {
+#pragma GCC unroll 4
   for (int64_t i = 0; i < n; ++i) result[i] = function(a[i]);
 }
 
 template <class T, class Function>
 inline void each(int64_t n, T* result, const T* a, const T* b, Function function) {
+#pragma GCC unroll 4
   for (int64_t i = 0; i < n; ++i) result[i] = function(a[i], b[i]);
 }
 
