@@ -1,6 +1,7 @@
 """Folders that are not what a verb needs."""
 
 import json
+import os
 
 import pytest
 
@@ -57,3 +58,22 @@ def test_a_config_that_is_not_there(shell, made):
         code, out, err = shell("train", "--config", file)
         assert (code, out) == (2, "")
         assert err == f"noiseproof: --config {file} is no file: give a config.json as a run writes it\n"
+
+
+def test_a_folder_that_cannot_be_written_stops_a_comparison_once(shell, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    code, out, err = shell("compare", "--epochs", 1, "--loss", "ce", "--loss", "mae", "--out", tmp_path / "a")
+    assert (code, out) == (2, "")
+    assert err.startswith(
+        f"noiseproof: cannot write {tmp_path / 'a'}: Permission denied; make the folder writable"
+    )
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["compare", "--epochs", 1, "--out"], ["curve", "ce", "-o"]])
+def test_a_file_where_a_folder_belongs_is_explained(shell, tmp_path, words):
+    (tmp_path / "file").touch()
+    code, _, err = shell(*words, tmp_path / "file" / "a.svg")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"cannot write {tmp_path / 'file' / 'a.svg'}: " in err
+    assert "a part of the path is a file, choose another folder" in err

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .data_check import check_data
-from .places import check_no_run
+from .places import check_no_run, make_writable
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def run_all(configs: list[Config], place: Path, jobs: int | None, quiet: bool = 
     """Train with progress, and write the table beside the runs."""
     check_no_run(place)
     check_data(configs)
+    make_writable(place)
     from ..train import compare as compare_runs
     from .progress_of_many import watch_many
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..atomic import explained
+
 if TYPE_CHECKING:
     from ..losses import Curve
 
@@ -118,6 +120,7 @@ def _paper_figure(name: str, output: Path | None) -> None:
 
 
 def _save(figure: object, output: Path) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(output, dpi=150)  # type: ignore[attr-defined]
+    with explained(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(output, dpi=150)  # type: ignore[attr-defined]
     typer.echo(f"wrote {output}", err=True)

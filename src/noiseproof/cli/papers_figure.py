@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..atomic import explained
 from .papers_printing import print_grid
 
 KINDS = (".png", ".pdf", ".svg")
@@ -36,6 +37,7 @@ def figure(
         return
     path = Path(f"{name}.png") if out is None else out
     picture = draw(name, runs or (), out=home)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    picture.savefig(path, dpi=150)
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture.savefig(path, dpi=150)
     typer.echo(f"wrote {path}")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+
+from ..atomic import explained
 
 CONFIG, TABLE = "config.json", "table.json"
 """What makes a folder a run, and a comparison."""
@@ -32,3 +36,11 @@ def check_no_comparison(folder: Path) -> None:
         raise FileExistsError(
             f"{folder} is a comparison, a run needs a folder of its own: choose another --out"
         )
+
+
+def make_writable(folder: Path) -> None:
+    """The folder of many runs, made before the first of them, or one error in place of many."""
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
