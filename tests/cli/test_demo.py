@@ -4,8 +4,8 @@ import json
 import pandas
 import pytest
 
-from noiseproof import losses
-from noiseproof.cli.demo import LOSSES, SETTINGS
+from noiseproof import labels, losses
+from noiseproof.cli.demo import LOSSES, SETTINGS, show_suspects
 from noiseproof.dynamics import RunFolder
 
 
@@ -34,6 +34,15 @@ def test_it_ends_with_a_report_and_the_suspects(place):
     suspects = pandas.read_csv(place / "suspects.csv")
     assert {"index", "label_score", "given_label", "predicted_label"} <= set(suspects.columns)
     assert suspects["index"].is_unique
+
+
+def test_suspects_of_one_epoch_are_not_boasted_of(place, capsys):
+    [run] = place.glob("*-unit-max-mae-*")
+    assert labels.find(run).attrs["weak"]
+    show_suspects(run, place)
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first.endswith(" labels are suspected")
+    assert second.startswith("Weak evidence. This network fits ")
 
 
 def test_the_second_time_it_only_prints(shell, place):

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from noiseproof.cli.main import app
-from noiseproof.cli.settings import SETTINGS, read_config
+from noiseproof.cli.settings import GROUPS, SETTINGS, TRAINING, read_config
 from noiseproof.train import Config
 
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
@@ -34,6 +34,15 @@ def test_a_setting_has_type_and_default_of_its_field(name):
     allowed = set(typing.get_args(kinds)) - {type(None)} or {kinds}
     assert {SETTINGS[name].kind} == allowed
     assert SETTINGS[name].default == FIELDS[name].default
+
+
+def test_the_help_has_every_setting_under_one_heading(shell):
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert len(grouped) == len(set(grouped))
+    assert set(grouped) < set(SETTINGS)
+    shown = shell("train", "--help")[1]
+    headings = [shown.index(f"─ {heading} ─") for heading in (*GROUPS, TRAINING)]
+    assert all(place > shown.index("─ Options ─") for place in headings)
 
 
 @pytest.mark.parametrize("verb", ["train", "compare"])

@@ -66,11 +66,14 @@ def show_suspects(run: Path, out: Path) -> None:
     """suspects.csv and report.html, and how right they are: here the truth is known."""
     from .. import labels
     from ..dynamics import RunFolder
+    from ..labels.weakness import weakness
     from ..report import write_comparison
 
     found, record = labels.find(run), RunFolder(run).record
-    number = labels.write(found, out / "suspects.csv")
-    typer.echo(f"suspects.csv: {number} labels are probably wrong")
+    number, doubt = labels.write(found, out / "suspects.csv"), weakness(found.attrs)
+    typer.echo(f"suspects.csv: {number} labels are {'suspected' if doubt else 'probably wrong'}")
+    if doubt:
+        typer.echo(f"Weak evidence. {doubt}")
     if record.clean_label is not None:
         wrong = record.label.ne(record.clean_label).numpy()
         right = int(wrong[found.is_label_issue.to_numpy()].sum())

@@ -24,7 +24,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS: dict[str, Setting] = {
-    "data": Setting(str, "digits", "Training data: digits, cifar10, 'csv(path=\"a.csv\")', ..."),
+    "data": Setting(str, "digits", "Training data: digits, cifar10, 'csv(path=\"rows_{split}.csv\")', ..."),
     "test": Setting(str, None, "Test data, if not the test split of --data; 'none' for no test."),
     "noise": Setting(str, None, "Noise added to the labels: 'symmetric(0.4)', 'pair(0.2)', ..."),
     "noise_seed": Setting(int, None, "Seed of the noise, if not that of the run."),
@@ -57,6 +57,14 @@ SETTINGS: dict[str, Setting] = {
     "out": Setting(str, None, "Folder of the run; by default one under runs/ named after its settings."),
 }
 """Name to setting, in the order of the fields."""
+GROUPS = {
+    "Data and noise": ("data", "test", "noise", "noise_seed", "exact_noise", "augment"),
+    "Network and loss": ("model", "weights", "loss", "method", "dropout", "precision"),
+    "Validation": ("validation", "validation_labels", "patience", "evaluate_every"),
+    "Run": ("record", "seed", "device", "loop", "checkpoint_seconds", "out"),
+}
+"""Headings of the help; what is in none of them is about training."""
+TRAINING = "Training"
 FILE_HELP = "A config as a run writes it (config.json); options take precedence over it."
 
 
@@ -105,7 +113,8 @@ def _option(name: str, setting: Setting) -> inspect.Parameter:
     flag = f"--{name.replace('_', '-')}"
     flags = [f"{flag}/--no-{name.replace('_', '-')}"] if setting.kind is bool else [flag]
     shown = "" if setting.default is None else f" (default: {_shown(setting.default)})"
-    option = typer.Option(*flags, help=setting.help + shown, show_default=False)
+    group = next((heading for heading, names in GROUPS.items() if name in names), TRAINING)
+    option = typer.Option(*flags, help=setting.help + shown, show_default=False, rich_help_panel=group)
     return _parameter(name, Annotated[setting.kind | None, option])  # type: ignore[valid-type]
 
 
