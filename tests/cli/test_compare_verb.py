@@ -184,7 +184,8 @@ def test_a_comparison_without_test_data_says_what_is_lacking(shell, command):
 
 def test_the_same_problem_is_told_once_at_the_end(shell, command):
     words = ["--model", "cnn8", "--loss", "ce", "--loss", "mae", "--quiet", "--seeds", 2]
-    code, _, err = shell(*command, *words)
+    code, out, err = shell(*command, *words)
     assert code == 1
+    assert "no accuracy" not in out
     assert err.splitlines()[0].startswith("noiseproof: ce, seed 0 and 3 more failed: ValueError: ")
     assert len(err.splitlines()) == 2

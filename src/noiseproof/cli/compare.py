@@ -120,7 +120,7 @@ def print_comparison(found: Comparison, place: Path, heading: str) -> None:
     console.print(f"[italic]{escape(heading)}[/italic]")
     console.print(table)
     captions = [words for name, words in CAPTIONS.items() if name in names]
-    if counts != {0} and "final %" not in names:
+    if any(row.seeds for row in found.rows) and "final %" not in names:
         captions.append(NO_TEST)
     typer.echo("\n".join(captions))
     typer.echo(f"table.md, table.csv, table.json and all runs are in {place}")

@@ -61,12 +61,13 @@ def main() -> None:
         with polite_signals(), plain_warnings():
             code = app(standalone_mode=False)
     except Exception as problem:
-        written_wrong = is_usage(problem)
-        code = MISTAKE if written_wrong else exit_code(problem)
+        if is_usage(problem):
+            code, line = MISTAKE, usage_line(problem, typer.main.get_command(app), sys.argv[1:])
+        else:
+            code, line = exit_code(problem), one_line(problem)
         if code is None:
             raise
-        root, words = typer.main.get_command(app), sys.argv[1:]
-        if line := usage_line(problem, root, words) if written_wrong else one_line(problem):
+        if line:
             typer.echo(f"noiseproof: {line}", err=True)
     sys.exit(code)
 
