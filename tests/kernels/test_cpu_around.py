@@ -72,6 +72,13 @@ def test_peers_change_with_every_step_of_training(spec, operator):
     assert float(here(*many)) == pytest.approx(float(there(many[0].double(), many[1])), rel=1e-6)
 
 
+@pytest.mark.parametrize("spec", ["cr(mae)", "cr(ce)", "peer(mae)", "peer(mse)"])
+def test_a_masked_label_is_told_around_another(spec, operator):
+    """Also where the loss of it would be a number."""
+    with pytest.raises(ValueError, match="masked class cannot be the target"):
+        losses.get(spec)(torch.tensor([[0.0, -torch.inf, 0.0]]), torch.tensor([1]))
+
+
 @pytest.mark.parametrize("classes", [3, 15, 16, 17, 100, 1000, 33000])
 @pytest.mark.parametrize("spec", ["cr(gce)", "cr(scale(mae))", "peer(nce)", "peer(mse)", "peer(nfl)"])
 def test_any_number_of_classes_around_another(spec, classes, operator):

@@ -4,8 +4,8 @@
 // every class times its share.
 #pragma once
 
-#include "program.h"
 #include "rows.h"
+#include "run.h"
 
 namespace noiseproof {
 

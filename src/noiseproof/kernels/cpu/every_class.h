@@ -51,22 +51,12 @@ struct EveryBlock {
     std::copy_n(r[program.outputs[2]], n, emphasis);
   }
 
-  ClassScale scale_of(const EveryLanes& lanes, int64_t k) const {
-    const double largest = lanes.sure[k] < 0 ? lanes.per_mass[k] : lanes.tail[k] * lanes.per_mass[k];
-    return {static_cast<float>(lanes.log_mass[k]), static_cast<float>(lanes.per_mass[k]),
-            static_cast<float>(largest)};
-  }
-
-  void keep(EveryLanes& lanes, int64_t k, const ClassSums& found) const {
-    lanes.values[k] += loss.classes.by_value * found.values;
-    lanes.ratios[k] += loss.classes.by_ratio * found.ratios;
-  }
-
   void add_focal(EveryLanes& lanes) const {
     const auto sums = beside.prior ? focal_sums<true> : focal_sums<false>;
     for (int64_t i = begin; i < end; ++i)
       if (const int64_t k = i - begin; labels.kept(i))
-        keep(lanes, k, sums(loss.focus, z(k), e(k), beside.prior, padded(logits.classes), scale_of(lanes, k)));
+        lanes.take(
+            k, sums(loss.focus, z(k), e(k), beside.prior, padded(logits.classes), lanes.scale(k)), loss.classes);
   }
 
   // As many rows at once as the registers hold, or a part of one.
@@ -86,14 +76,14 @@ struct EveryBlock {
     int64_t used = 0;
     for (int64_t i = first; i < last; ++i)
       if (const int64_t k = i - begin; labels.kept(i)) {
-        program.begin(r, used, count, z(k) + place, e(k) + place, scale_of(lanes, k));
+        program.begin(r, used, count, z(k) + place, e(k) + place, lanes.scale(k));
         used += count;
       }
     run(program.quick, used, r);
     for (int64_t i = first; i < last; ++i)
       if (const int64_t k = i - begin; labels.kept(i)) {
         const auto terms = [=](int64_t j, Vector) { return ClassTerms{values[j / WIDTH], ratios[j / WIDTH]}; };
-        keep(lanes, k, add_classes<true>(z(k) + place, beside.prior + place, count * WIDTH, terms));
+        lanes.take(k, add_classes<true>(z(k) + place, beside.prior + place, count * WIDTH, terms), program);
         values += count;
         ratios += count;
       }

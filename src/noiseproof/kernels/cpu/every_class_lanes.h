@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "program.h"
+#include "classes.h"
 
 namespace noiseproof {
 
@@ -53,7 +53,17 @@ struct alignas(64) EveryLanes {
     }
   }
 
-  // After values and emphases are known; 0 times the sum of all losses, which is nan if one of them is not finite.
+  ClassScale scale(int64_t k) const {
+    const double largest = sure[k] < 0 ? per_mass[k] : tail[k] * per_mass[k];
+    return {static_cast<float>(log_mass[k]), static_cast<float>(per_mass[k]), static_cast<float>(largest)};
+  }
+
+  void take(int64_t k, const ClassSums& found, const ClassProgram& program) {
+    values[k] += program.by_value * found.values;
+    ratios[k] += program.by_ratio * found.ratios;
+  }
+
+  // After values and emphases are known; 0 times the sum of losses and margins, nan if one is not finite.
   double finish(int64_t n, int64_t sides, const double* beta) {
     double finite = 0;
     for (int64_t k = 0; k < n; ++k) {
@@ -84,7 +94,7 @@ struct alignas(64) EveryLanes {
       label.loss[k] = beta ? label.value[k] - *beta * blind[k] : part;
       label.by_value[k] = beta ? 1 : per_blind;
       label.by_blind[k] = beta ? -*beta : -part * per_blind;
-      finite += label.loss[k] * 0.0;
+      finite += (label.loss[k] + label.margin[k]) * 0.0;
     }
     return finite;
   }

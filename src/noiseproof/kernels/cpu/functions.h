@@ -38,7 +38,8 @@ INLINE Exponentials<T> exponentials(T x) {
   const T least = filled<T>(Format<T>::LEAST), most = filled<T>(Format<T>::MOST);
   const T from_below = least > x ? least : x;
   const auto [scale, rest, series] = exponent_of(most < from_below ? most : from_below);
-  return {(series * rest + 1) * scale, series * rest * scale + (scale - 1)};
+  const T above_one = series * rest;
+  return {above_one * scale + scale, above_one * scale + (scale - 1)};
 }
 
 template <class T>

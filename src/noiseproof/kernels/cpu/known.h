@@ -90,19 +90,19 @@ inline int64_t define(
 // ``margins`` as in ClassProgram, ``gamma`` >= 0 where it is the focal loss.
 inline int64_t define_classes(
     std::vector<double> code, std::vector<int64_t> outputs, const std::vector<double>& quick_code,
-    std::vector<int64_t> quick_outputs, const std::vector<double>& factors, bool shares,
-    bool margins, double gamma) {
+    std::vector<int64_t> quick_outputs, const std::vector<double>& factors, bool shares, bool margins,
+    double gamma) {
   auto loss = std::make_shared<Loss>();
   RowProgram& rows = loss->rows;
   rows.every_class = true;
   rows.classes.exact = {instructions(code), outputs, {}, CLASS_INPUTS};
-  rows.classes.quick = {instructions(quick_code), std::move(quick_outputs), {}, CLASS_INPUTS};
-  rows.classes.shares = shares;
-  rows.classes.margins = margins;
-  if (gamma >= 0)
+  if (gamma >= 0) {
     rows.focus = Focus(gamma);
-  else
+  } else {
+    rows.classes.quick = {instructions(quick_code), std::move(quick_outputs), {}, CLASS_INPUTS};
     rows.classes.by_value = factors[0], rows.classes.by_ratio = factors[1];
+    rows.classes.shares = shares, rows.classes.margins = margins;
+  }
   loss->code = std::move(code), loss->outputs = std::move(outputs);
   return numbered(std::move(loss));
 }

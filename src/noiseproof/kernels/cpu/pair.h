@@ -66,7 +66,7 @@ struct PairBlock {
     descend(z(k), shifted(k), c, logits.classes, out);
     if (const int64_t top = lanes.top[k]; top >= 0)
       put(top, c.others + c.square + (shifted(k) ? c.product * shifted(k)[top] : 0) + c.shift);
-    if (c.shift != 0) clear_masked(logits, i, out);
+    if (c.shift != 0 && lanes.classes[k] + (label == other ? 1 : 2) < logits.classes) clear_masked(logits, i, out);
     put(label, c.at_label + (label == other ? slope : -slope * there.at_other[k]));
     if (label == other) return;
     const double share = here.at_other[k], apart = here.other[k] - here.own[k];
