@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .places import one_run
+from .quotes import check_quotes
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -40,6 +41,7 @@ def predict(
     from ..data.spec import source_of_path
     from ..train import Run
 
+    check_quotes(data)
     if (meant := source_of_path(data)) is not None:
         raise ValueError(f"{data!r} is a path, not a source: write {meant}")
     trained = Run(one_run(run))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
+from .quotes import check_quotes
+
 if TYPE_CHECKING:
     from ..train import Config
 
@@ -94,6 +96,8 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     from ..train import Config
 
     given = {name: value for name, value in settings.items() if value is not None and name != "config_file"}
+    for name in ("data", "test"):
+        check_quotes(given.get(name) or "")
     for name in ("noise", "weights", "method", "augment"):
         if given.get(name) == "none":  # what a config file has can be taken away
             given[name] = None
