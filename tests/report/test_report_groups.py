@@ -11,6 +11,7 @@ from noiseproof.report.evidence import Evidence
 from noiseproof.report.facts import facts_of, mean_of
 from noiseproof.report.groups import groups_of
 from noiseproof.report.tables import comparison_table
+from noiseproof.report.wording import NONE
 
 RECORD = report.example_record(60, 6)
 
@@ -127,3 +128,18 @@ def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(tmp_path):
     corners = band.get_paths()[0].vertices
     last = sorted(set(corners[corners[:, 0] == 6][:, 1].tolist()))
     assert last == pytest.approx([0.6, 0.8])
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_table_calls_nothing_wrong_that_is_only_suspected(known):
+    facts = [
+        [facts_of(Evidence(report.example_record(known=known, seed=seed), loss="ce"))] for seed in (0, 1)
+    ]
+    table = comparison_table(["a", "b"], facts)
+    told = " | ".join(table.columns)
+    assert ("wrong memorised" in told) == known
+    assert ("suspected memorised" in told) == (not known)
+    assert ("suspects, precision" in told) == known
+    assert "test, final" not in told
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    assert NONE not in {cell for row in table.rows for cell in row}

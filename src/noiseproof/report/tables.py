@@ -30,13 +30,14 @@ EPOCH_COLUMNS = {
 COMPARED = {
     "final_test": "test, final",
     "best_test": "test, best",
-    "fitted": "right fitted",
-    "memorised": "wrong memorised",
+    "fitted": "{other} fitted",
+    "memorised": "{doubted} memorised",
     "recovered": "truth recovered",
-    "gradient_share": "gradient on wrong",
+    "gradient_share": "gradient on {doubted}",
     "precision": "suspects, precision",
     "recall": "suspects, recall",
 }
+"""Headings; what the truth makes right and wrong is only suspected, or not, where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,21 @@ def settings_table(evidence: Evidence, title: str = "Settings") -> Table:
 
 
 def comparison_table(names: Sequence[str], facts: Sequence[Sequence[Facts]]) -> Table:
-    """One row per experiment, best final test accuracy first: the mean of its seeds, and their deviation."""
+    """One row per experiment, best final test accuracy first: the mean of its seeds, and their deviation.
+
+    Columns in which nobody has a number are left out.
+    """
     order = sorted(zip(names, facts, strict=True), key=lambda pair: -(mean_of(pair[1]).final_test or 0.0))
+    every = [fact for seeds in facts for fact in seeds]
+    kept = [column for column in COMPARED if any(getattr(fact, column) is not None for fact in every)]
     rows = []
     for name, seeds in order:
-        shares = [_share([getattr(fact, column) for fact in seeds]) for column in COMPARED]
+        shares = [_share([getattr(fact, column) for fact in seeds]) for column in kept]
         rows.append((name, *shares, count(mean_of(seeds).suspects), count(len(seeds))))
     several = any(len(seeds) > 1 for seeds in facts)
-    columns = ("run", *COMPARED.values(), "suspects", "seeds")
+    known = all(fact.is_known for fact in every)
+    words = {"other": "right", "doubted": "wrong"} if known else {"other": "others", "doubted": "suspected"}
+    columns = ("run", *(COMPARED[column].format(**words) for column in kept), "suspects", "seeds")
     note = "in %, mean ± standard deviation over the seeds" if several else ""
     return Table("Runs", columns, tuple(rows), note)
 
