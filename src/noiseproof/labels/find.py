@@ -52,8 +52,8 @@ def find(
         ``given_label``, ``predicted_label`` (-1 if never seen) and the statistics. ``frame.attrs`` holds
         ``noise_rate``, ``class_noise_rate``, ``transition`` (see ``Estimate``), ``window`` and
         ``class_names``; of a record also ``window_begin`` (epochs after it, up to ``window``, were heard),
-        ``agreement`` and ``sureness`` at their end (see ``Progress``) and ``weak`` (see ``is_weak``; few are
-        marked then). Clean labels, where the record has them, are not looked at.
+        ``agreement`` and ``sureness`` at their end (see ``Progress``) and ``weak`` (see ``is_weak``; only
+        labels that never won are marked then). Clean labels, where the record has them, are not looked at.
 
     Example:
         >>> likely = [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.95, 0.05], [0.1, 0.9]]
