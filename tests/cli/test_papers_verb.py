@@ -102,6 +102,16 @@ def test_run_and_compare_in_four_forms(run, tmp_path):
     assert again[2].splitlines()[0] == "2 of 2 runs are finished already"
 
 
+def test_cells_not_run_are_counted_below_the_others(run):
+    _, nothing, _ = run("compare")
+    assert nothing.count("not run") == 2
+    run("run", "--rows", "*SL", "--seeds", 1, "--epochs", 1, "--jobs", 1)
+    code, out, _ = run("compare")
+    assert code == 0
+    assert "and 1 cell not run ('noiseproof papers show sl.table1' prints all)" in out
+    assert out.count("not run") == 1
+
+
 def test_a_failed_run_ends_with_code_1_and_its_reason(run, monkeypatch):
     from dataclasses import replace
 

@@ -7,7 +7,7 @@ import pytest
 
 from noiseproof.papers.comparing import Comparison, Entry
 from noiseproof.papers.filling import BEST, Quoted, Runs
-from noiseproof.papers.outcome import HEADINGS, lines, narrow_lines, to_dict, to_markdown
+from noiseproof.papers.outcome import HEADINGS, counted, lines, narrow_lines, to_dict, to_markdown
 from noiseproof.papers.outcome_page import page
 from noiseproof.papers.table import Cell, Table
 
@@ -89,7 +89,7 @@ def test_the_page_escapes_names_notes_and_problems():
     tags = Tags()
     tags.feed(page(compared(HOSTILE, HOSTILE, problem=HOSTILE)))
     assert "script" not in tags.tags
-    assert tags.tags.count("tr") == 3
+    assert tags.tags.count("tr") == 4
     assert tags.tags.count("td") == 2 * len(HEADINGS)
     assert tags.tags.count("li") == 2
     assert not {"img", "link", "iframe"} & set(tags.tags)
@@ -108,3 +108,14 @@ def test_json_has_plain_values():
     assert (first["ours"], first["problems"], first["state"]) == (None, ["it broke"], "1 failed")
     assert (second["printed"], second["state"], second["difference"]) == (70.25, "quoted", None)
     assert told["notes"] == ["A note."]
+
+
+def test_cells_without_a_number_of_ours_are_counted_and_folded_away():
+    busy, idle = compared().parts()
+    assert [entry.state for entry in busy.entries] == ["finished"]
+    assert counted(idle) == "1 cell quoted"
+    assert "<details><summary>1 cell quoted</summary>" in page(compared())
+    nothing = compared(ours=None, finished=0, wanted=0)
+    assert "<details open><summary>1 cell not run, 1 quoted</summary>" in page(nothing)
+    failed, _ = compared(problem="no memory").parts()
+    assert [entry.state for entry in failed.entries] == ["1 failed"]

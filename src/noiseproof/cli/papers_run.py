@@ -118,5 +118,8 @@ def finish(found: Comparison, md: Path | None, html: Path | None, as_json: bool)
         typer.echo(json.dumps(outcome.to_dict(found), indent=2, ensure_ascii=False))
         return
     typer.echo(outcome.heading(found))
-    print_grid(outcome.NARROW, outcome.narrow_lines(found), range(1, 6))
+    busy, idle = found.parts()
+    print_grid(outcome.NARROW, outcome.narrow_lines(busy if busy.entries else found), range(1, 6))
+    if busy.entries and idle.entries:
+        typer.echo(f"and {outcome.counted(idle)} ('noiseproof papers show {found.table.name}' prints all)")
     typer.echo(outcome.EXPLAINED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,11 @@ class Entry:
             return "finished" if self.wanted else "not run"
         return f"{self.finished} of {self.wanted}"
 
+    @property
+    def is_idle(self) -> bool:
+        """Nothing has been run for it, or could be."""
+        return self.ours is None and not self.finished and not self.problems
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -68,6 +73,12 @@ class Comparison:
     @property
     def problems(self) -> list[str]:
         return sorted({problem for entry in self.entries for problem in entry.problems})
+
+    def parts(self) -> tuple[Comparison, Comparison]:
+        """Cells for which something was run or computed, and the others."""
+        busy = tuple(entry for entry in self.entries if not entry.is_idle)
+        idle = tuple(entry for entry in self.entries if entry.is_idle)
+        return replace(self, entries=busy), replace(self, entries=idle)
 
 
 def compare(table: str | Table, *, out: str | Path) -> Comparison:

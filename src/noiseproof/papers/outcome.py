@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,16 @@ def narrow_lines(comparison: Comparison) -> list[list[str]]:
         [f"{row}\n{column}", shown, state if ours == NOTHING else ours, seeds, *numbers]
         for row, column, shown, ours, seeds, *numbers, state in lines(comparison)
     ]
+
+
+def counted(comparison: Comparison) -> str:
+    """How many cells there are, by their state: "8 cells not run, 4 quoted"."""
+    (first, number), *others = Counter(entry.state for entry in comparison.entries).most_common()
+    words = [
+        f"{number} cell{'s' if number > 1 else ''} {first}",
+        *(f"{many} {state}" for state, many in others),
+    ]
+    return ", ".join(words)
 
 
 def _line(entry: Entry, digits: int, all_digits: Any) -> list[str]:

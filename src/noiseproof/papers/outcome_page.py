@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from .comparing import Comparison, Entry
-from .outcome import EXPLAINED, HEADINGS, heading, lines
+from .outcome import EXPLAINED, HEADINGS, counted, heading, lines
 
 NUMBERS = {"printed", "ours", "seeds", "diff", "in std"}
 FAR, VERY_FAR = 2.0, 4.0
@@ -19,10 +19,11 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .75rem; text-align: left; border-bottom: 1px solid #ddd; }
 th { border-bottom: 2px solid #888; position: sticky; top: 0; background: #fff; }
 .number { text-align: right; white-space: nowrap; }
-.far { background: #fdf0d5; } .veryfar { background: #f9d5c8; } .idle td { color: #999; }
+.far { background: #fdf0d5; } .veryfar { background: #f9d5c8; } .idle td { color: #6b6b6b; }
+summary { cursor: pointer; margin: 1rem 0; }
 @media (prefers-color-scheme: dark) {
   body, th { background: #1b1b1b; color: #ddd; } p, li { color: #aaa; } th, td { border-color: #444; }
-  .far { background: #5c4a1e; } .veryfar { background: #6b3021; } .idle td { color: #777; }
+  .far { background: #5c4a1e; } .veryfar { background: #6b3021; } .idle td { color: #9a9a9a; }
 }
 """
 
@@ -30,18 +31,33 @@ th { border-bottom: 2px solid #888; position: sticky; top: 0; background: #fff; 
 def page(comparison: Comparison) -> str:
     """The HTML."""
     title = escape(heading(comparison))
-    rows = zip(comparison.entries, lines(comparison), strict=True)
-    head = "".join(f"<th{_class(name, '')}>{escape(name)}</th>" for name in HEADINGS)
-    body = "\n".join(_row(entry, line) for entry, line in rows)
+    busy, idle = comparison.parts()
     notes = [*comparison.table.notes, *(f"failed: {problem}" for problem in comparison.problems)]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n"
-        f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>\n"
+        f"{_table(busy)}"
         f"<p>{escape(EXPLAINED)}. Coloured: from {FAR:g}, and from {VERY_FAR:g} deviations.</p>\n"
-        f"{_listed(notes)}</body></html>\n"
+        f"{_listed(notes)}{_folded(idle, not busy.entries)}</body></html>\n"
     )
+
+
+def _table(comparison: Comparison) -> str:
+    if not comparison.entries:
+        return ""
+    rows = zip(comparison.entries, lines(comparison), strict=True)
+    head = "".join(f"<th{_class(name, '')}>{escape(name)}</th>" for name in HEADINGS)
+    body = "\n".join(_row(entry, line) for entry, line in rows)
+    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>\n"
+
+
+def _folded(idle: Comparison, is_open: bool) -> str:
+    """Cells without a number of ours, out of the way where there are others."""
+    if not idle.entries:
+        return ""
+    state = " open" if is_open else ""
+    return f"<details{state}><summary>{escape(counted(idle))}</summary>\n{_table(idle)}</details>\n"
 
 
 def _row(entry: Entry, line: list[str]) -> str:
