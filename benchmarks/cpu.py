@@ -24,7 +24,10 @@ from torch import Tensor
 from noiseproof import losses
 from noiseproof.kernels import cpu_operator, path
 
-AROUND = 'gr(normalize="batch"),imae(normalize="batch"),cr(ce),peer(ce),peer(gce)'
+AROUND = (
+    'gr(normalize="batch"),imae(normalize="batch"),cr(ce),cr(mae),cr(sl),cr(gce),cr(focal),peer(ce),peer(gce),'
+    "peer(nce),peer(nfl),peer(mse),peer(gls)"
+)
 """Losses that look at more than a row and its label."""
 SHAPES = "128x10,128x100,4096x1000,1024x32000"
 SECONDS_PER_MEASUREMENT = 0.03

@@ -36,7 +36,7 @@ def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, redu
         if way is not None:
             return way(loss, logits, target, ignore_index, reduction)
         number = number_of(loss, logits.shape[1])
-        if number is None or (number in _of_whole_batches and has_company()):
+        if number is None or (is_of_whole_batch(number) and has_company()):
             return None
         return cpu_operator.run(logits, target, number, ignore_index, reduction)
     except (ValueError, IndexError):
@@ -109,6 +109,10 @@ def _of_rows(loss: Loss, classes: int) -> int | None:
     if by_mean:
         _of_whole_batches.add(_numbers[key])
     return _numbers[key]
+
+
+def is_of_whole_batch(number: int) -> bool:
+    return number in _of_whole_batches
 
 
 def is_divided_by_mean(loss: Loss) -> bool:

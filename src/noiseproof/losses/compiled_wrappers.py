@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..kernels import cpu_operator
 from .base import Loss
-from .compiled import is_divided_by_mean, number_of
+from .compiled import is_of_whole_batch, number_of
 from .cr import CR
 from .peer import Peer
 
@@ -18,10 +18,10 @@ def peer(loss: Peer, logits: Tensor, target: Tensor, ignore_index: int, reductio
     """The loss without weights; None if its base is no program, ValueError if something is wrong."""
     base, step = loss._modules["base"], loss._buffers["step"]
     assert isinstance(base, Loss)
-    if type(base) in WRAPPERS or is_divided_by_mean(base) or step is None or not step.is_cpu:
+    if type(base) in WRAPPERS or step is None or not step.is_cpu:
         return None
     number = number_of(base, logits.shape[1])
-    if number is None:
+    if number is None or is_of_whole_batch(number):
         return None
     peering = cpu_operator.Peering(loss.alpha, loss.seed, step, loss.training)
     return cpu_operator.run_peer(logits, target, number, peering, ignore_index, reduction)

@@ -63,7 +63,7 @@ template <class T>
 INLINE T log_of_sum(T x, T missing) {
   using F = Format<T>;
   using Bits = typename F::Bits;
-  constexpr auto BIASED = F::BIAS << F::MANTISSA, PART = (F::BIAS / F::BIAS << F::MANTISSA) - 1;
+  constexpr auto BIASED = F::BIAS << F::MANTISSA, PART = (decltype(F::BIAS){1} << F::MANTISSA) - 1;
   const Bits bits = same_bits<Bits>(x) - F::CENTRE + BIASED, power = bits >> F::MANTISSA;
   const T exponent = same_bits<T>(power + F::ROUNDER_BITS) - F::ROUNDER - static_cast<NumberOf<T>>(F::BIAS);
   const T mantissa = same_bits<T>((bits & PART) + F::CENTRE);
