@@ -9,7 +9,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("searching", deadline=None)
 settings.load_profile("repeatable")
 
-KERNELS = ["src/noiseproof/kernels/triton_*.py", "src/noiseproof/kernels/launch*.py"]
+KERNELS = ["src/noiseproof/kernels/triton/*.py"]
 collect_ignore_glob = [] if importlib.util.find_spec("triton") else KERNELS
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # jobs in the background of a shell; tests send ctrl-C

@@ -22,7 +22,8 @@ from losses import SPECS, split_specs
 from torch import Tensor
 
 from noiseproof import losses
-from noiseproof.kernels import cpu_operator, path
+from noiseproof.kernels import path
+from noiseproof.kernels.cpu import operator as cpu_operator
 
 AROUND = (
     'gr(normalize="batch"),imae(normalize="batch"),cr(ce),cr(mae),cr(sl),cr(gce),cr(focal),peer(ce),peer(gce),'

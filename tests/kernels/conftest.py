@@ -11,8 +11,10 @@ import sys
 import pytest
 import torch
 
-from noiseproof import kernels
-from noiseproof.kernels import cpu_build, cpu_operator, path
+from noiseproof.kernels import path
+from noiseproof.kernels import triton as room
+from noiseproof.kernels.cpu import build as cpu_build
+from noiseproof.kernels.cpu import operator as cpu_operator
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 
@@ -21,9 +23,8 @@ if HAS_TRITON and not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
     import triton.experimental.gluon  # noqa: F401 -- the interpreter imports it at its first launch
 
-    for module in pkgutil.iter_modules(kernels.__path__):
-        if module.name.startswith(("triton_", "launch")):
-            importlib.import_module(f"noiseproof.kernels.{module.name}")
+    for module in pkgutil.iter_modules(room.__path__):
+        importlib.import_module(f"noiseproof.kernels.triton.{module.name}")
 
     if before is None:
         del os.environ["TRITON_INTERPRET"]

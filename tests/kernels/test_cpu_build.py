@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from noiseproof import losses
 from noiseproof.cli.main import app
-from noiseproof.kernels import cpu_build, cpu_operator
+from noiseproof.kernels.cpu import build as cpu_build
+from noiseproof.kernels.cpu import operator as cpu_operator
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="torch expressions are used on Windows")
 

@@ -5,10 +5,10 @@ import torch
 from torch.nn.functional import logsigmoid
 
 from noiseproof import losses
-from noiseproof.kernels.class_program import Known, recorded_classes
-from noiseproof.kernels.cpu_classes import instructions, quick
-from noiseproof.kernels.recorder import Operation
-from noiseproof.kernels.replay import replay
+from noiseproof.kernels.cpu.classes import instructions, quick
+from noiseproof.kernels.programs.class_program import Known, recorded_classes
+from noiseproof.kernels.programs.recorder import Operation
+from noiseproof.kernels.programs.replay import replay
 
 SPECS = ["ce", "mae", "sl", "gce", "agce", "ael", "nal_fixed", "scale(mae)", "ce + mae"]
 

@@ -9,7 +9,8 @@ from row_batches import TOLERANCE, batch, step
 from torch.autograd import forward_ad
 
 from noiseproof import losses
-from noiseproof.kernels import Partials, Wanted, cpu_operator, path
+from noiseproof.kernels import Partials, Wanted, path
+from noiseproof.kernels.cpu import operator as cpu_operator
 from noiseproof.losses import MarginLoss, compiled
 from noiseproof.losses.statistics_loss import StatisticsLoss
 

@@ -7,9 +7,9 @@ import torch
 
 from noiseproof import losses
 from noiseproof.kernels import record_classes
-from noiseproof.kernels.class_program import needs_series
-from noiseproof.kernels.recorder import WIDTH, Operation, Recorded, Tape, UnrecordableError
-from noiseproof.kernels.replay import replay
+from noiseproof.kernels.programs.class_program import needs_series
+from noiseproof.kernels.programs.recorder import WIDTH, Operation, Recorded, Tape, UnrecordableError
+from noiseproof.kernels.programs.replay import replay
 
 
 def play(program, *inputs):

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from noiseproof import losses
-from noiseproof.kernels.linear_shard_rows import Question, answer, become_gradient
-from noiseproof.kernels.linear_shard_sums import sums_of_slice
+from noiseproof.kernels.linear.shard_rows import Question, answer, become_gradient
+from noiseproof.kernels.linear.shard_sums import sums_of_slice
 from noiseproof.kernels.reference import Wanted
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")

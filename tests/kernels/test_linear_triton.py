@@ -73,7 +73,7 @@ def test_margins(chunk, dtype, tolerance, device):
 
 @pytest.mark.parametrize("spec", IN_PLACE + COPIED)
 def test_the_gradient_takes_the_place_of_the_logits_where_nothing_else_needs_them(spec, device, monkeypatch):
-    from noiseproof.kernels import launch
+    from noiseproof.kernels.triton import launch
 
     formed, real = [], launch.gradient
 
@@ -91,7 +91,7 @@ def test_the_gradient_takes_the_place_of_the_logits_where_nothing_else_needs_the
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_scaling_rounds_once(dtype, device):
-    from noiseproof.kernels.triton_scale import scale
+    from noiseproof.kernels.triton.scale import scale
 
     generator = torch.Generator().manual_seed(0)
     before = torch.randn(3, 5000, generator=generator).to(device, dtype)

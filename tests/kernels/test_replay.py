@@ -5,8 +5,8 @@ import torch
 
 from noiseproof import losses
 from noiseproof.kernels import recorded
-from noiseproof.kernels.recorder import Operation
-from noiseproof.kernels.replay import FUNCTIONS, replay
+from noiseproof.kernels.programs.recorder import Operation
+from noiseproof.kernels.programs.replay import FUNCTIONS, replay
 
 SPECS = ["ce", "focal", "gce", "truncated_gce", "tce", "aul", "agce", "sl", "imae", "scale(mae)", "ce + mae"]
 

@@ -8,7 +8,7 @@ from row_batches import TOLERANCE, batch, row_error, step
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from noiseproof import kernels, losses
-from noiseproof.kernels.start import start
+from noiseproof.kernels.triton.start import start
 from noiseproof.losses import MarginLoss, blind, peer, two_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
@@ -127,7 +127,7 @@ def launches(spec, logits, target, monkeypatch):
             start(kernel, *arguments, **options)
 
     for name in LAUNCHING:
-        monkeypatch.setattr(importlib.import_module(f"noiseproof.kernels.{name}"), "start", started)
+        monkeypatch.setattr(importlib.import_module(f"noiseproof.kernels.triton.{name}"), "start", started)
     loss(leaf, target)
     names.clear()
     with Count():
@@ -198,7 +198,7 @@ def test_both_labels_share_one_gradient_pass(spec, device, monkeypatch):
 
 @pytest.mark.parametrize("rows", [6, 300])
 def test_kernels_draw_the_same_permutations(rows, device):
-    from noiseproof.kernels import launch, launch_peer
+    from noiseproof.kernels.triton import launch, launch_peer
 
     logits, target = (t.to(device) for t in batch(rows, 5))
     loss = losses.get("peer(ce, seed=11)").to(device).train()

@@ -11,8 +11,9 @@ from row_batches import batch, row_error, step
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from noiseproof import losses
-from noiseproof.kernels import fused, tables
-from noiseproof.kernels.recorder import Operation, Recorded, Tape
+from noiseproof.kernels import fused
+from noiseproof.kernels.programs import tables
+from noiseproof.kernels.programs.recorder import Operation, Recorded, Tape
 from noiseproof.losses import MarginLoss
 from noiseproof.losses import fused as short_way
 
@@ -97,7 +98,7 @@ def test_weights_of_the_batch_alone_and_inside_another_loss(order, device):
 @pytest.mark.parametrize("spec", ["gr", *BY_WEIGHT])
 def test_batches_beyond_one_program(spec, setting, device, monkeypatch):
     """Rows on other processes, or too many of them: torch divides by their weights, as it adds up a mean."""
-    from noiseproof.kernels import launch_mean
+    from noiseproof.kernels.triton import launch_mean
 
     logits, target = batch(6, 5)
     wanted, slope = step(losses.get(spec), logits.double(), target)
@@ -214,7 +215,7 @@ class Operations(TorchDispatchMode):
 
 @pytest.mark.parametrize("spec", ["ce", "gr", "imae", *MADE_OF_TABLES, *BY_WEIGHT])
 def test_a_step_is_three_kernels_and_nothing_of_torch(spec, device, monkeypatch):
-    from noiseproof.kernels import launch, launch_mean
+    from noiseproof.kernels.triton import launch, launch_mean
 
     logits, target = (t.to(device) for t in batch(8, 5))
     leaf, loss = logits.requires_grad_(), losses.get(spec)

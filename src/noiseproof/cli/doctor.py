@@ -66,7 +66,8 @@ def examine() -> dict[str, dict[str, str]]:
 def _kernels() -> dict[str, str]:
     import torch
 
-    from ..kernels import cpu_operator, path
+    from ..kernels import path
+    from ..kernels.cpu import operator as cpu_operator
 
     captured = torch.cuda.is_available()
     return {

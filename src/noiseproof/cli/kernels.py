@@ -17,7 +17,8 @@ def _root() -> None:
 @app.command()
 def build() -> None:
     """Compile the CPU operator into your cache folder; needs a C++ compiler and about half a minute."""
-    from ..kernels import cpu_build, cpu_operator
+    from ..kernels.cpu import build as cpu_build
+    from ..kernels.cpu import operator as cpu_operator
 
     started = time.perf_counter()
     place = cpu_build.build()

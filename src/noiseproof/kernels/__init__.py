@@ -1,9 +1,8 @@
 """How row statistics run fast: one operator, the margin and its companions, serves every loss."""
 
-from . import cpu_operator
 from .blind import Blind, blind_rows
 from .blockwise import blockwise_rows
-from .class_program import record_classes, recorded_classes
+from .cpu import operator as cpu_operator
 from .differentiable import accumulation_dtype, attach, class_margins, present_classes
 from .every_class import OwnAndBlind, WithoutBlindCE
 from .fused import Call, Recording, fused_loss, record, recorded
@@ -13,7 +12,8 @@ from .pair import Pair, pair_rows
 from .path import uses_kernels
 from .peer_plan import PeerPlan
 from .plan import Plan, Planned, planned_loss
-from .recorder import Program
+from .programs.class_program import record_classes, recorded_classes
+from .programs.recorder import Program
 from .reference import Statistics, Wanted
 from .row_function import Partials, RowFunction, of_margin, weighted_sum
 from .statistics_rows import statistics_loss_rows, statistics_rows

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import differentiable, operators_blind, tracing
-from .recorder import Program
+from .programs.recorder import Program
 
 
 class Blind(NamedTuple):
@@ -37,7 +37,7 @@ class _Blind(torch.autograd.Function):
     def forward(  # type: ignore[override]
         ctx: Any, logits: Tensor, target: Tensor, keep: Tensor, blind: Blind
     ) -> tuple[Tensor, Tensor]:
-        from . import launch, launch_blind
+        from .triton import launch, launch_blind
 
         state = launch_blind.blind(launch.Batch(logits, target, keep, None), blind.prior, blind.program)
         ctx.blind = blind
@@ -46,7 +46,7 @@ class _Blind(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
-        from . import launch, launch_blind
+        from .triton import launch, launch_blind
 
         logits, target, keep, state = ctx.saved_tensors
         if torch.is_grad_enabled():

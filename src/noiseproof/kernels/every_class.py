@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch import Tensor
 
 from .plan import Saved
-from .recorder import Program
+from .programs.recorder import Program
 
 if TYPE_CHECKING:
-    from .launch import Batch
+    from .triton.launch import Batch
 
 
 class WithoutBlindCE(NamedTuple):
@@ -21,14 +21,14 @@ class WithoutBlindCE(NamedTuple):
     beta: float
 
     def first(self, batch: Batch) -> tuple[Tensor, Saved]:
-        from . import launch_prior
+        from .triton import launch_prior
 
         prior = launch_prior.counted(batch) if self.prior is None else self.prior
         values, state = launch_prior.prior_values(batch, prior, self.beta)
         return values, (prior, state)
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
-        from . import launch_prior
+        from .triton import launch_prior
 
         prior, state = saved
         return launch_prior.prior_gradient(batch, prior, self.beta, state, upstream, count)
@@ -47,7 +47,7 @@ class OwnAndBlind(NamedTuple):
     """None divides by the blind loss."""
 
     def first(self, batch: Batch) -> tuple[Tensor, Saved]:
-        from . import launch, launch_blind, launch_prior
+        from .triton import launch, launch_blind, launch_prior
 
         prior = launch_prior.counted(batch) if self.prior is None and self.beta is not None else self.prior
         first = launch.statistics(batch, None, self.own)
@@ -57,7 +57,7 @@ class OwnAndBlind(NamedTuple):
         return first.values, (*found, slopes, *([] if prior is None else [prior]))
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
-        from . import launch_blind
+        from .triton import launch_blind
 
         state, found, slopes, *rest = saved
         prior = rest[0] if rest else None

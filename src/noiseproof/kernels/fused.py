@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from . import inplace, tables, tracing
-from .recorder import WIDTH, Program, Recorded, Tape
+from . import inplace, tracing
+from .programs import tables
+from .programs.recorder import WIDTH, Program, Recorded, Tape
 from .reference import Statistics, Wanted
 from .row_function import RowFunction
 
@@ -89,7 +90,7 @@ def fused_statistics(logits: Tensor, target: Tensor) -> Statistics:
 class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, call: Call, in_place: bool) -> Tensor:  # type: ignore[override]
-        from . import launch, launch_mean
+        from .triton import launch, launch_mean
 
         batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
         first, ctx.slots = first_pass(logits, call)
@@ -104,7 +105,7 @@ class _Fused(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
-        from . import launch
+        from .triton import launch
 
         logits, target, keep, state, partials, count = ctx.saved_tensors
         if torch.is_grad_enabled():
@@ -121,7 +122,7 @@ class _Fused(torch.autograd.Function):
 
 def first_pass(logits: Tensor, call: Call) -> tuple[Any, tuple[int, ...]]:
     """Statistics, values and partial derivatives, and which statistics these belong to."""
-    from . import launch
+    from .triton import launch
 
     batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
     if call.recording is None:
@@ -133,7 +134,7 @@ def first_pass(logits: Tensor, call: Call) -> tuple[Any, tuple[int, ...]]:
 
 
 def _evaluate_with_torch(batch: Any, function: RowFunction) -> tuple[Any, tuple[int, ...]]:
-    from . import launch
+    from .triton import launch
 
     first = launch.statistics(batch, function.wanted)
     value, partials = function.evaluate(*launch.statistics_of(first.state))
@@ -146,7 +147,7 @@ def _evaluate_with_torch(batch: Any, function: RowFunction) -> tuple[Any, tuple[
 class _FusedStatistics(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, target: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
-        from . import launch
+        from .triton import launch
 
         batch = launch.Batch(logits, target, torch.ones_like(target, dtype=torch.bool), None)
         state = launch.statistics(batch, Wanted(True, True, True), centred=False).state
@@ -155,7 +156,8 @@ class _FusedStatistics(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        from . import differentiable, launch
+        from . import differentiable
+        from .triton import launch
 
         logits, target, keep, state = ctx.saved_tensors
         if torch.is_grad_enabled():

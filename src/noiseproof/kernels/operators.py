@@ -47,7 +47,7 @@ def statistics_loss(logits: Tensor, target: Tensor, function: RowFunction, keep:
 def _statistics(
     logits: Tensor, target: Tensor, keep: Tensor, extra: bool, sum_z: bool, squares: bool, products: bool
 ) -> Tensor:
-    from . import launch
+    from .triton import launch
 
     batch = launch.Batch(logits, target, keep, None)
     return launch.statistics(batch, Wanted(sum_z, squares, products) if extra else None).state
@@ -64,7 +64,7 @@ def _(
 def _gradient(
     logits: Tensor, target: Tensor, keep: Tensor, state: Tensor, partials: Tensor, slots: Sequence[int]
 ) -> Tensor:
-    from . import launch
+    from .triton import launch
 
     batch = launch.Batch(logits, target, keep, None)
     return launch.gradient(batch, state, partials.contiguous(), tuple(slots))

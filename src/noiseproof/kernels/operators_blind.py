@@ -8,7 +8,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from .recorder import WIDTH, Operation, Program
+from .programs.recorder import WIDTH, Operation, Program
 
 MARGIN, BLIND, STATE_ROWS = 0, 3, 7
 """As in ``launch_blind``, which needs Triton."""
@@ -42,7 +42,7 @@ def _statistics(
     code: Sequence[float],
     outputs: Sequence[int],
 ) -> Tensor:
-    from . import launch, launch_blind
+    from .triton import launch, launch_blind
 
     return launch_blind.blind(launch.Batch(logits, target, keep, None), prior, _program(code, outputs))
 
@@ -70,7 +70,7 @@ def _gradient(
     code: Sequence[float],
     outputs: Sequence[int],
 ) -> Tensor:
-    from . import launch, launch_blind
+    from .triton import launch, launch_blind
 
     batch = launch.Batch(logits, target, keep, None)
     found = launch_blind.parts(state)

@@ -37,7 +37,7 @@ class _Pair(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        from . import launch, launch_pair
+        from .triton import launch, launch_pair
 
         logits, keep, *sides = ctx.saved_tensors
         if torch.is_grad_enabled():

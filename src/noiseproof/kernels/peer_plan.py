@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch import Tensor
 
 from .plan import Saved
-from .recorder import Program
+from .programs.recorder import Program
 
 if TYPE_CHECKING:
-    from .launch import Batch
+    from .triton.launch import Batch
 
 OF_THE_MARGIN = (0, -1, -1, -1, -1)
 """Where the derivatives lie: there is one."""
@@ -30,13 +30,13 @@ class PeerPlan(NamedTuple):
     alpha: float
 
     def first(self, batch: Batch) -> tuple[Tensor, Saved]:
-        from . import launch_peer
+        from .triton import launch_peer
 
         drawn = launch_peer.permutation(batch, self.step, self.begins)
         return launch_peer.pair_values(batch, *drawn, self.alpha, self.program)
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
-        from . import launch_pair
+        from .triton import launch_pair
 
         partner, state, partials = saved
         first = launch_pair.Side(batch.target, state[:3], partials[:1])

@@ -11,7 +11,7 @@ from torch import Tensor
 from . import tracing
 
 if TYPE_CHECKING:
-    from .launch import Batch
+    from .triton.launch import Batch
 
 Saved = tuple[Tensor, ...]
 
@@ -48,7 +48,7 @@ def planned_loss(logits: Tensor, planned: Planned) -> Tensor:
 class _Planned(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, planned: Planned) -> Tensor:  # type: ignore[override]
-        from . import launch, launch_mean
+        from .triton import launch, launch_mean
 
         batch = launch.Batch(logits, planned.target, None, planned.ignore_index)
         value, saved = planned.plan.first(batch)
@@ -61,7 +61,7 @@ class _Planned(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        from . import launch
+        from .triton import launch
 
         logits, target, count, *saved = ctx.saved_tensors
         if torch.is_grad_enabled():

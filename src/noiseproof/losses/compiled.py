@@ -11,7 +11,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ..kernels import RowFunction, cpu_operator, is_plain_eager, of_margin, recorded
+from ..kernels import RowFunction, is_plain_eager, of_margin, recorded
+from ..kernels.cpu import operator as cpu_operator
 from .fingerprint import fingerprint, remember, remembered
 from .rows import Rows
 

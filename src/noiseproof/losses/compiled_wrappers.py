@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..kernels import cpu_operator
+from ..kernels.cpu import operator as cpu_operator
 from .base import Loss
 from .compiled import is_of_whole_batch, number_of
 from .cr import CR

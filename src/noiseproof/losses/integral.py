@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..kernels.recorder import Recorded
+from ..kernels.programs.recorder import Recorded
 
 CELL_WIDTH = 1 / 64
 MOST_CELLS = 1 << 16

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ..kernels import accumulation_dtype
-from ..kernels.linear import linear_total, outside_graphs
-from ..kernels.linear_sharded import sharded_total
+from ..kernels.linear.sharded import sharded_total
+from ..kernels.linear.total import linear_total, outside_graphs
 from ..kernels.tracing import in_transform
 from .base import Loss
 from .linear_batch import Given, LinearBatch, linear_batch

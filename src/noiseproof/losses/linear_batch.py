@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from ..kernels.linear import project
-from ..kernels.linear_shards import Shards
-from ..kernels.linear_sweep import Projection
+from ..kernels.linear.shards import Shards
+from ..kernels.linear.sweep import Projection
+from ..kernels.linear.total import project
 from .rows import Rows, as_rows
 
 Given: TypeAlias = tuple[Tensor, Tensor, Tensor, "Tensor | None", "int | None"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from ..kernels.linear import outside_graphs
+from ..kernels.linear.total import outside_graphs
 from ..kernels.tracing import in_transform
 from .linear_batch import Given, LinearBatch, linear_batch
 from .linear_rows import margins_of

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from ..kernels import attach
-from ..kernels.linear import linear_rows
-from ..kernels.linear_margin import linear_margin_rows, sharded_margin_rows
-from ..kernels.linear_sharded import sharded_rows
-from ..kernels.linear_sweep import BlockFunction, Projection
+from ..kernels.linear.margin import linear_margin_rows, sharded_margin_rows
+from ..kernels.linear.sharded import sharded_rows
+from ..kernels.linear.sweep import BlockFunction, Projection
+from ..kernels.linear.total import linear_rows
 from .algebra import Sum
 from .base import Loss
 from .cr import CR

@@ -10,11 +10,11 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ..kernels import of_margin, values_can_be_checked
-from ..kernels.linear_chunks import rows_per_chunk
-from ..kernels.linear_shard_rows import Question
-from ..kernels.linear_shard_sums import number_of_sums
-from ..kernels.linear_shards import DTYPES, Part, meet
-from ..kernels.linear_sweep import Projection
+from ..kernels.linear.chunks import rows_per_chunk
+from ..kernels.linear.shard_rows import Question
+from ..kernels.linear.shard_sums import number_of_sums
+from ..kernels.linear.shards import DTYPES, Part, meet
+from ..kernels.linear.sweep import Projection
 from ..kernels.tracing import in_transform
 from .algebra import Sum
 from .base import REDUCTIONS, Loss

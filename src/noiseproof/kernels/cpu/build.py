@@ -1,0 +1,117 @@
+"""Compiling the operator for CPUs, only when asked to, into the user's cache folder.
+
+The library depends on its sources, on torch's binary interface and on the processor, and is kept under a name
+that says all three: after an upgrade of any of them it counts as not built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+SOURCES = Path(__file__).parent / "source"
+MAIN = "operator.cpp"
+COMMAND = "noiseproof kernels build"
+FLAGS = ("-std=c++20", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w")
+TUNED = {"x86_64": ("-march=native", "-mprefer-vector-width=512"), "aarch64": ("-mcpu=native",)}
+SECONDS = 600
+
+
+class BuildError(OSError):
+    """The operator could not be compiled; everything works without it, only slower."""
+
+
+def library() -> Path:
+    """Where the compiled operator for this torch and processor is, or would be."""
+    return cache_folder() / f"cpu-{_identity()}.so"
+
+
+def cache_folder() -> Path:
+    """``noiseproof/kernels`` in the platform's cache folder."""
+    if sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "noiseproof" / "kernels"
+
+
+def compiler() -> str | None:
+    """``$CXX``, or the first of g++, clang++ and c++ that is there."""
+    chosen = os.environ.get("CXX")
+    names = [chosen] if chosen else ["g++", "clang++", "c++"]
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def build() -> Path:
+    """Compile and keep the operator; BuildError says in one line what is missing."""
+    if sys.platform == "win32":
+        raise BuildError("the CPU operator is not built on Windows: torch expressions are used there")
+    found = compiler()
+    if found is None:
+        wanted = os.environ.get("CXX", "g++, clang++ or c++")
+        raise BuildError(f"no C++ compiler ({wanted}) was found: install one, or set CXX to its path")
+    target = library()
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    problem = unsafe(target.parent)
+    if problem:
+        raise BuildError(problem)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        made = Path(folder) / target.name
+        _compile(found, made)
+        made.chmod(0o700)
+        made.replace(target)
+    return target
+
+
+def unsafe(path: Path) -> str | None:
+    """Why code must not be loaded from here: someone else could have written it. None if nobody could."""
+    for place in (path, *path.parents):
+        status = place.stat()
+        others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+        if others_write or status.st_uid not in (0, os.getuid()):
+            return f"{place} can be written by others: no compiled code is kept or loaded below it"
+    return None
+
+
+def _compile(command: str, made: Path) -> None:
+    root = Path(torch.__path__[0])
+    interface = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
+    includes = [root / "include", root / "include" / "torch" / "csrc" / "api" / "include"]
+    words = [command, *FLAGS, *TUNED.get(platform.machine(), ()), *_threads(), interface]
+    words += [word for include in includes for word in ("-isystem", str(include))]
+    words += [str(SOURCES / MAIN), "-o", str(made), f"-L{root / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"{command} did not finish within {SECONDS} seconds") from None
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if "error" in line] or [done.stderr.strip()]
+        raise BuildError(f"{command} failed: {errors[0][:300]}")
+
+
+def _threads() -> tuple[str, ...]:
+    return () if sys.platform == "darwin" else ("-fopenmp",)
+
+
+def _identity() -> str:
+    parts = [path.read_bytes() for path in sorted(SOURCES.iterdir()) if path.suffix in (".h", ".cpp")]
+    words = (*FLAGS, torch.__version__, torch.version.git_version, platform.machine(), _processor())
+    return hashlib.sha256(b"\0".join([*parts, *(str(word).encode() for word in words)])).hexdigest()[:20]
+
+
+def _processor() -> str:
+    """What the processor can do, in the words of the operating system."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line for line in lines if line.lower().startswith(("flags", "features"))), "")

@@ -1,0 +1,1 @@
+"""Losses of a linear layer's outputs that are never stored."""

@@ -1,0 +1,65 @@
+"""Margins of a linear layer whose logits are never stored, as a node of the graph."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .finish import finished, lifted, refuse_second_derivative
+from .shard_rows import Question
+from .sharded import sharded_margin_state
+from .slabs import Check, margin_gradients, margin_state
+from .sweep import Projection
+
+
+def linear_margin_rows(projection: Projection, target: Tensor, keep: Tensor | None, check: Check) -> Tensor:
+    """(N,) margins, 0 where ``keep`` is False; ``check`` sees every block of them."""
+
+    def state(again: Projection) -> Tensor:
+        return margin_state(again, target, keep, check)
+
+    margins: Tensor = _LinearMargin.apply(*projection[:3], target, keep, state, projection[3:])  # type: ignore[no-untyped-call]
+    return margins
+
+
+def sharded_margin_rows(projection: Projection, question: Question) -> Tensor:
+    """The same where the classes are shared out; the function in question does not matter."""
+
+    def state(again: Projection) -> Tensor:
+        return sharded_margin_state(again, question)
+
+    label = question.label(slice(None))
+    margins: Tensor = _LinearMargin.apply(*projection[:3], label, question.keep, state, projection[3:])  # type: ignore[no-untyped-call]
+    return margins
+
+
+class _LinearMargin(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        target: Tensor,
+        keep: Tensor | None,
+        find: Callable[[Projection], Tensor],
+        settings: tuple[Any, ...],
+    ) -> Tensor:
+        state = find(Projection(hidden, weight, bias, *settings))
+        ctx.settings = settings
+        ctx.save_for_backward(hidden, weight, bias, target, keep, state)
+        return state[0].clone()
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        refuse_second_derivative()
+        hidden, weight, bias, target, keep, state = ctx.saved_tensors
+        projection = Projection(hidden, weight, bias, *ctx.settings)
+        step, factor = lifted(upstream, projection.dtype)
+        needed = ctx.needs_input_grad[:3]
+        gradients = margin_gradients(projection, target, keep, state, step, needed)
+        if projection.shards is not None:
+            whole = projection.shards.add_up(gradients.hidden, hidden.dtype)
+            gradients = gradients._replace(hidden=whole)
+        return *finished(gradients, projection, factor), None, None, None, None

@@ -1,0 +1,1 @@
+"""The kernels for CUDA devices, and what launches them; importing a module of it needs triton."""

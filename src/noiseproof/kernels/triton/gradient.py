@@ -1,0 +1,154 @@
+# mypy: ignore-errors
+r"""Triton: the second pass, which writes the gradient of every logit from a few numbers per row.
+
+With d the softmax over the other classes and m the likeliest of them a row is
+:math:`d_j(others + square\,(d_j - d_m) + product\,z_j) + shift`, and ``at_label`` at the label: the chain
+rule of margin, logsumexp, sum of z, of p squared and of p z.
+"""
+
+import triton
+import triton.language as tl
+
+from .program import fast_exp, fast_expm1, sigmoid
+from .rows import columns_from, rows_of_program
+from .statistics import LOWEST
+
+MARGIN = tl.constexpr(0)
+LOGSUMEXP = tl.constexpr(1)
+SUM_Z = tl.constexpr(2)
+SUM_P2 = tl.constexpr(3)
+SUM_PZ = tl.constexpr(4)
+
+
+@triton.jit
+def partial(partials, row, mask, rows, SLOTS: tl.constexpr, WHICH: tl.constexpr):
+    """The loss's derivative with respect to one statistic."""
+    if SLOTS[WHICH] < 0:
+        return tl.where(mask, 0.0, 0.0)
+    else:
+        return tl.load(partials + SLOTS[WHICH] * rows + row, mask=mask, other=0.0)
+
+
+@triton.jit
+def coefficients(state, partials, by_p2, row, mask, scale, rows, SLOTS: tl.constexpr):
+    """at_label, others, square, product, shift. Scaled last, so that what cancels does so exactly.
+
+    ``by_p2`` is the partial derivative with respect to the sum of p squared.
+    """
+    margin = tl.load(state + row, mask=mask, other=0.0)
+    at_label = partial(partials, row, mask, rows, SLOTS, MARGIN)
+    others = -at_label
+    square, product, shift = margin * 0.0, margin * 0.0, margin * 0.0
+    p, rest = sigmoid(margin), sigmoid(-margin)
+    if SLOTS[SUM_P2] >= 0:
+        mass = tl.load(state + 2 * rows + row, mask=mask, other=1.0)
+        gap = tl.load(state + 8 * rows + row, mask=mask, other=0.0)
+        squares = tl.where(mass == 0.0, 0.0, 1.0 / mass) - gap
+        slope = 2 * by_p2 * rest
+        square = slope * rest
+        lead = slope * p
+        at_label = (at_label + lead) - lead * rest * (1 + squares)
+        others = (others - lead) + square * (p * (1 + squares) + gap)
+    if SLOTS[LOGSUMEXP] >= 0:
+        by_logsumexp = partial(partials, row, mask, rows, SLOTS, LOGSUMEXP)
+        at_label, others = at_label + p * by_logsumexp, others + rest * by_logsumexp
+    if SLOTS[SUM_Z] >= 0:
+        shift = partial(partials, row, mask, rows, SLOTS, SUM_Z)
+        at_label = at_label + shift
+    if SLOTS[SUM_PZ] >= 0:
+        sum_pz = tl.load(state + 6 * rows + row, mask=mask, other=0.0)
+        own = tl.load(state + 9 * rows + row, mask=mask, other=0.0)
+        by_pz = partial(partials, row, mask, rows, SLOTS, SUM_PZ)
+        product = by_pz * rest
+        at_label = at_label + by_pz * p * (1 + own - sum_pz)
+        others = others + product * (1 - sum_pz)
+    return at_label * scale, others * scale, square * scale, product * scale, shift * scale
+
+
+@triton.jit
+def scale_of(upstream, count, row, mask, upstream_stride, UPSTREAM: tl.constexpr, MEAN: tl.constexpr):
+    """What comes from above, divided by the number of rows that count where the loss is their mean."""
+    scale = tl.where(mask, 1.0, 0.0)
+    if UPSTREAM:
+        scale = tl.load(upstream + row * upstream_stride, mask=mask, other=0.0).to(tl.float32)
+    if MEAN:
+        scale = scale / tl.maximum(tl.load(count), 1.0)
+    return scale
+
+
+@triton.jit
+def gradient_kernel(
+    logits,
+    target,
+    keep,
+    state,
+    partials,
+    upstream,
+    count,
+    out,
+    rows,
+    classes,
+    row_stride,
+    column_stride,
+    out_row_stride,
+    out_column_stride,
+    ignore_index,
+    upstream_stride,
+    UPSTREAM: tl.constexpr,
+    MEAN: tl.constexpr,
+    SLOTS: tl.constexpr,
+    HAS_KEEP: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    BLOCKS: tl.constexpr,
+):
+    """Program (i, k) writes blocks k * BLOCKS onward of its rows; ignored rows become 0."""
+    row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
+    scale = scale_of(upstream, count, row, kept, upstream_stride, UPSTREAM, MEAN)
+    by_p2 = partial(partials, row, kept, rows, SLOTS, SUM_P2)
+    chosen = coefficients(state, partials, by_p2, row, kept, scale, rows, SLOTS)
+    peak = tl.load(state + rows + row, mask=kept, other=0.0)
+    mass = tl.load(state + 2 * rows + row, mask=kept, other=1.0)
+    peak = tl.where(peak == LOWEST, 0.0, peak)
+    per_mass = tl.where(mass == 0.0, 0.0, 1.0 / mass)
+    for block in range(BLOCKS):
+        start = (tl.program_id(1) * BLOCKS + block) * BLOCK
+        _, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
+        inside = tl.arange(0, BLOCK)
+        here = kept[:, None] & (inside < classes - start)[None, :]
+        place = (logits + row * row_stride)[:, None] + offset[None, :]
+        z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
+        gradient = row_of_gradient(z, peak, per_mass, chosen, SLOTS)
+        is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
+        gradient = tl.where(is_label, chosen[0][:, None], gradient)
+        _, offset = columns_from(start, out_column_stride, CONTIGUOUS, BLOCK)
+        there = (row < rows)[:, None] & (inside < classes - start)[None, :]
+        place = (out + row * out_row_stride)[:, None] + offset[None, :]
+        tl.store(place, tl.where(here, gradient, 0.0).to(out.dtype.element_ty), mask=there)
+
+
+@triton.jit
+def row_of_gradient(z, peak, per_mass, chosen, SLOTS: tl.constexpr):
+    """The gradient at the classes other than the label; 0 where a class is masked."""
+    others, square, product, shift = chosen[1], chosen[2], chosen[3], chosen[4]
+    below, per_mass = z - peak[:, None], per_mass[:, None]
+    return gradient_at(
+        z, below, per_mass, others[:, None], square[:, None], product[:, None], shift[:, None], SLOTS
+    )
+
+
+@triton.jit
+def gradient_at(z, below, per_mass, others, square, product, shift, SLOTS: tl.constexpr):
+    """``below`` is z less the largest of the other logits."""
+    raised = fast_exp(below)
+    direction = raised * per_mass
+    slope = others
+    if SLOTS[SUM_P2] >= 0:
+        slope = slope + square * (fast_expm1(below, raised) * per_mass)
+    if SLOTS[SUM_PZ] >= 0:
+        slope = slope + product * tl.where(z == LOWEST, 0.0, z)
+    gradient = direction * slope
+    if SLOTS[SUM_Z] >= 0:
+        gradient = tl.where(z == LOWEST, 0.0, gradient + shift)
+    return gradient

@@ -1,0 +1,94 @@
+"""Launching cross entropy less its blind part."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .launch import BYTES_PER_LOAD, Batch, ignored_label, steps_of
+from .launch_blind import blind_tile
+from .prior import count_kernel, prior_kernel
+from .prior_gradient import prior_gradient_kernel
+from .start import start
+
+STATE_ROWS = 3
+COUNT_BLOCK = 256
+
+
+def counted(batch: Batch) -> Tensor:
+    """How many rows every class has, and last how many there are: (C + 1,) in float32."""
+    rows, classes = batch.logits.shape
+    counts = batch.logits.new_zeros(classes + 1, dtype=torch.float32)
+    sizes = (rows, classes, ignored_label(batch), COUNT_BLOCK)
+    start(count_kernel, (steps_of(rows, COUNT_BLOCK), 1, 1), 4, (batch.target.contiguous(), counts, *sizes))
+    return counts
+
+
+def prior_values(batch: Batch, prior: Tensor, beta: float) -> tuple[Tensor, Tensor]:
+    """(N,) values, and the (3, N) numbers the gradient needs. ``prior`` is (C,) or from ``counted``."""
+    logits, target = batch.logits, batch.target.contiguous()
+    rows, classes = logits.shape
+    values, state = (logits.new_empty(size, dtype=torch.float32) for size in (rows, (STATE_ROWS, rows)))
+    tile, width = blind_tile(classes, True), BYTES_PER_LOAD // logits.element_size()
+    start(
+        prior_kernel,
+        (steps_of(rows, tile.rows), 1, 1),
+        tile.warps,
+        (
+            logits,
+            target,
+            prior,
+            values,
+            state,
+            rows,
+            classes,
+            *logits.stride(),
+            ignored_label(batch),
+            beta,
+            len(prior) > classes,
+            logits.stride(1) == 1,
+            tile.rows,
+            tile.block // width,
+            width,
+        ),
+        contract=True,
+    )
+    return values, state
+
+
+def prior_gradient(
+    batch: Batch, prior: Tensor, beta: float, state: Tensor, upstream: Tensor, count: Tensor | None
+) -> Tensor:
+    """The gradient of the logits; ``upstream`` is (N,) or one number, over ``count`` if that is given."""
+    logits, target = batch.logits, batch.target.contiguous()
+    rows, classes = logits.shape
+    out = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    tile = blind_tile(classes, True)
+    start(
+        prior_gradient_kernel,
+        (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
+        tile.warps,
+        (
+            logits,
+            target,
+            prior,
+            state,
+            upstream,
+            state if count is None else count,
+            out,
+            rows,
+            classes,
+            *logits.stride(),
+            ignored_label(batch),
+            upstream.stride(0) if upstream.dim() else 0,
+            beta,
+            count is not None,
+            len(prior) > classes,
+            logits.stride(1) == 1,
+            tile.rows,
+            tile.block,
+            tile.blocks,
+        ),
+        contract=True,
+    )
+    return out

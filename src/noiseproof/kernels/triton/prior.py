@@ -1,0 +1,158 @@
+# mypy: ignore-errors
+r"""Triton: cross entropy less what it costs under labels drawn blindly, in one pass.
+
+With s the label's logit, :math:`\Pi=\sum_k\pi_k` and :math:`S=\sum_k\pi_k(z_k-s)` over the classes that are
+not masked the loss is :math:`(1-\beta\Pi)(\log\sum_k e^{z_k}-s)+\beta S`. Its gradient is
+:math:`(1-\beta\Pi)p_j+\beta\pi_j`, less 1 at the label.
+"""
+
+import triton
+import triton.language as tl
+
+from .blind import one_lies_in, part_of_prior, share_of
+from .program import fast_exp, logsigmoid, sigmoid
+from .rows import rows_of_program
+from .statistics import LOWEST, block_of, without_label
+
+FAR = tl.constexpr(-1e30)
+"""Stands for a masked logit where nothing times it is to be 0."""
+
+
+@triton.jit
+def count_kernel(target, counts, rows, classes, ignore_index, BLOCK: tl.constexpr):
+    """Rows of every class, and after those of all; ``counts`` (C + 1,) begins as 0. Whole numbers: exact."""
+    row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    label = tl.load(target + row, mask=row < rows, other=0)
+    kept = (row < rows) & (label != ignore_index)
+    one = tl.full([BLOCK], 1.0, tl.float32)
+    tl.atomic_add(counts + label, one, mask=kept & (label >= 0) & (label < classes), sem="relaxed")
+    tl.atomic_add(counts + classes, tl.sum(kept.to(tl.float32), 0), sem="relaxed")
+
+
+@triton.jit
+def prior_kernel(
+    logits,
+    target,
+    prior,
+    values,
+    state,
+    rows,
+    classes,
+    row_stride,
+    column_stride,
+    ignore_index,
+    beta,
+    COUNTED: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    ROWS: tl.constexpr,
+    LANES: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """``state`` gets the peak of the others, the factor of exp(z - peak), and the gradient at the label."""
+    row, label, kept = rows_of_program(target, target, rows, ignore_index, False, ROWS)
+    begin = logits + tl.minimum(row, rows - 1) * row_stride
+    in_range = kept & (label >= 0) & (label < classes)
+    own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
+    zero = tl.zeros([ROWS, LANES], tl.float32)
+    sums = (zero + LOWEST, zero, zero + part_of_all(prior, classes, COUNTED, LANES), zero)
+    stop = classes * tl.max(kept.to(tl.int32), 0)
+    whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
+    for start in range(0, whole, LANES * WIDTH):
+        z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
+        share = share_of(prior, start, classes, True, True, LANES, WIDTH)
+        other = z
+        if one_lies_in(label, start, LANES * WIDTH):
+            other = without_label(z, start, label, LANES, WIDTH)
+        sums = advance(sums, z, other, share, own, True, COUNTED)
+    sums = recounted(
+        sums, begin, whole, own, kept, prior, classes, column_stride, COUNTED, CONTIGUOUS, LANES, WIDTH
+    )
+    for start in range(whole, stop, LANES * WIDTH):
+        z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
+        share = share_of(prior, start, classes, True, False, LANES, WIDTH)
+        sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), share, own, False, COUNTED)
+    label_share = tl.load(prior + label, mask=in_range, other=0.0)
+    factor = part_of_prior(prior, classes, beta, COUNTED)
+    results = finish(sums, own, label_share, factor)
+    tl.store(values + row, tl.where(kept, results[0], 0.0), mask=row < rows)
+    for k in tl.static_range(3):
+        tl.store(state + k * rows + row, results[k + 1], mask=row < rows)
+
+
+@triton.jit
+def part_of_all(prior, classes, COUNTED: tl.constexpr, LANES: tl.constexpr):
+    """All shares together divided among the lanes, exactly; 0 where they are still to be added up."""
+    return tl.load(prior + classes) * (1.0 / LANES) if COUNTED else 0.0
+
+
+@triton.jit
+def advance(sums, z, other, share, own, HOPEFUL: tl.constexpr, COUNTED: tl.constexpr):
+    """Peak and mass of the other classes, then the sums of ``pulled``."""
+    peak, mass, present, pull = sums
+    higher = tl.maximum(peak, tl.max(other, 2))
+    level = tl.where(higher == LOWEST, 0.0, higher)
+    mass = mass * fast_exp(peak - level) + tl.sum(fast_exp(other - level[:, :, None]), 2)
+    present, pull = pulled(present, pull, z, share, own, HOPEFUL, COUNTED)
+    return higher, mass, present, pull
+
+
+@triton.jit
+def pulled(present, pull, z, share, own, HOPEFUL: tl.constexpr, COUNTED: tl.constexpr):
+    """Sums of the shares of present classes, and of share times z - own.
+
+    ``HOPEFUL`` takes no class for masked, which makes ``pull`` infinite or nan if one is: see ``recounted``.
+    """
+    from_own = z - own[:, None, None]
+    weight = share[None, :, :]
+    if HOPEFUL:
+        present = present if COUNTED else present + tl.sum(weight, 2)
+        return present, pull + tl.sum(weight * from_own, 2)
+    else:
+        there = tl.where(z == LOWEST, 0.0, weight)
+        missing = tl.sum(there - weight, 2) if COUNTED else tl.sum(there, 2)
+        return present + missing, pull + tl.sum(there * tl.maximum(from_own, FAR), 2)
+
+
+@triton.jit
+def recounted(
+    sums,
+    begin,
+    whole,
+    own,
+    kept,
+    prior,
+    classes,
+    column_stride,
+    COUNTED: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    LANES: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """The last two sums of rows with masked classes, which are read once more for them."""
+    peak, mass, present, pull = sums
+    wrong = kept[:, None] & ((pull != pull) | (tl.abs(pull) == float("inf")))
+    if tl.max(tl.max(wrong.to(tl.int32), 1), 0) > 0:
+        pull = tl.zeros_like(mass)
+        present = tl.zeros_like(mass) + part_of_all(prior, classes, COUNTED, LANES)
+        for start in range(0, whole, LANES * WIDTH):
+            z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
+            share = share_of(prior, start, classes, True, True, LANES, WIDTH)
+            present, pull = pulled(present, pull, z, share, own, False, COUNTED)
+    return peak, mass, present, pull
+
+
+@triton.jit
+def finish(sums, own, label_share, factor):
+    """The value and the rows of ``state`` from the sums of all lanes."""
+    peak = tl.max(sums[0], 1)
+    level = tl.where(peak == LOWEST, 0.0, peak)
+    mass = tl.sum(sums[1] * fast_exp(sums[0] - level[:, None]), 1)
+    margin = own - peak - tl.log(mass)
+    present = tl.sum(sums[2], 1)
+    whole = factor * present
+    others = factor * (present - label_share)
+    lead = 1.0 - whole
+    value = factor * tl.sum(sums[3], 1) - lead * logsigmoid(margin)
+    rest = sigmoid(-margin)
+    direction = tl.where(mass == 0.0, 0.0, lead * rest / mass)
+    return value, level, direction, -(lead * rest) - others
