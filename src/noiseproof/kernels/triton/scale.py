@@ -1,10 +1,11 @@
 # mypy: ignore-errors
 """Triton: multiply in place by a number that only the device knows, at no cost where it is 1."""
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from .start import start
 
 BLOCK_ENTRIES = 8192
 
@@ -21,5 +22,4 @@ def scale_kernel(tensor, factor, count, BLOCK: tl.constexpr):
 def scale(tensor: Tensor, factor: Tensor) -> None:
     """``tensor`` contiguous, ``factor`` one float32 number on the same device."""
     count = tensor.numel()
-    with torch.cuda.device_of(tensor):
-        scale_kernel[(triton.cdiv(count, BLOCK_ENTRIES),)](tensor, factor, count, BLOCK_ENTRIES, num_warps=8)
+    start(scale_kernel, (triton.cdiv(count, BLOCK_ENTRIES), 1, 1), 8, (tensor, factor, count, BLOCK_ENTRIES))

@@ -1,0 +1,81 @@
+"""Run as a script without a GPU: what losses launch is compiled for one, never run; prints JSON.
+
+python compiling_for_a_gpu.py SPEC [SPEC ...]
+"""
+
+import json
+import pkgutil
+import sys
+from importlib import import_module
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.compiler import compile as compiled_for
+
+from noiseproof import losses
+from noiseproof.kernels import path
+from noiseproof.kernels import triton as room
+from noiseproof.kernels.cpu import operator
+
+HOPPER = GPUTarget("cuda", 90, 32)
+POINTERS = {
+    torch.float32: "*fp32",
+    torch.float16: "*fp16",
+    torch.bfloat16: "*bf16",
+    torch.int64: "*i64",
+    torch.int32: "*i32",
+    torch.bool: "*i1",
+}
+SHAPES = (4, 10), (3, 5000)
+compiled = {}
+
+
+def kind_of(parameter, value):
+    """What Triton calls the type of an argument; numbers of 1 and divisible by 16 are not told apart."""
+    if parameter.is_constexpr:
+        return "constexpr"
+    if isinstance(value, torch.Tensor):
+        return POINTERS[value.dtype]
+    if isinstance(value, bool):
+        return "i1"
+    return "fp32" if isinstance(value, float) else "i32" if abs(value) < 1 << 31 else "i64"
+
+
+def compile_instead(kernel, grid, warps, arguments, contract=False):
+    kinds = {p.name: kind_of(p, value) for p, value in zip(kernel.params, arguments, strict=True)}
+    constants = {
+        (place,): value
+        for place, (kind, value) in enumerate(zip(kinds.values(), arguments, strict=True))
+        if kind == "constexpr"
+    }
+    key = kernel.fn.__name__, tuple(kinds.items()), tuple(constants.items()), warps, contract
+    if key not in compiled:
+        source = ASTSource(fn=kernel, signature=kinds, constexprs=constants)
+        made = compiled_for(source, target=HOPPER, options={"num_warps": warps, "enable_fp_fusion": contract})
+        compiled[key] = len(made.asm["cubin"])
+
+
+def main(specs):
+    path.interpreted = True
+    operator.takes = lambda logits: False
+    for module in pkgutil.iter_modules(room.__path__):
+        found = import_module(f"noiseproof.kernels.triton.{module.name}")
+        if hasattr(found, "start"):
+            found.start = compile_instead
+    for spec in specs:
+        for dtype, shape in ((torch.float32, SHAPES[0]), (torch.bfloat16, SHAPES[1])):
+            logits = torch.randn(shape).to(dtype).requires_grad_()
+            losses.get(spec)(logits, torch.zeros(len(logits), dtype=torch.int64)).backward()
+    hidden, weight = (
+        torch.randn(size, dtype=torch.bfloat16, requires_grad=True) for size in ((4, 8), (50, 8))
+    )
+    losses.get("gce").linear(hidden, weight, torch.zeros(4, dtype=torch.int64)).mul(2).backward()
+    names = sorted({key[0] for key in compiled})
+    sys.stdout.write(
+        json.dumps({"kernels": names, "cubins": len(compiled), "smallest": min(compiled.values())})
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
