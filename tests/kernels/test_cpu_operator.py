@@ -253,3 +253,25 @@ def test_the_operator_keeps_the_rules_of_torch(operator):
     torch.library.opcheck(
         operator, arguments, test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
     )
+
+
+class Naive(losses.MarginLoss):
+    """Written without care for what underflows and overflows."""
+
+    name = "naive"
+
+    def value(self, margin):
+        return -torch.sigmoid(margin).log() + margin.exp()
+
+    def emphasis(self, margin):
+        return 1 - torch.sigmoid(margin) - margin.exp()
+
+
+@pytest.mark.parametrize("margin", [-1e4, 1e4])
+def test_numbers_leave_the_range_as_they_do_in_torch(operator, margin):
+    """What is infinite must not pass for a large number."""
+    logits, target = torch.tensor([[margin, 0.0], [1.0, 0.0]]), torch.tensor([0, 0])
+    assert went_through(Naive(), logits, target)
+    found = Naive(reduction="none")(logits, target)
+    torch.testing.assert_close(found[1], -torch.sigmoid(torch.tensor(1.0)).log() + torch.e, rtol=1e-5, atol=0)
+    assert found[0] == torch.inf

@@ -31,8 +31,8 @@ class CR(RowLoss):
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
     Example:
         >>> from noiseproof import losses
-        >>> round(float(CR(losses.CE(), beta=1.0)(torch.zeros(2, 4), torch.tensor([0, 1]))), 6)
-        0.0
+        >>> round(float(CR(losses.CE(), beta=0.5)(torch.zeros(2, 4), torch.tensor([0, 1]))), 6)
+        0.693147
 
     Reference:
         Cheng et al., Learning with Instance-Dependent Label Noise: A Sample Sieve Approach, ICLR 2021

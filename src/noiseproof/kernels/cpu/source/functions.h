@@ -32,14 +32,15 @@ struct Exponentials {
   T whole, less_one;
 };
 
-// exp(x), and exp(x) - 1 without loss; beyond the range of T the last number that is in it.
+// exp(x), and exp(x) - 1 without loss; 0 and infinity beyond the range of T.
 template <class T>
 INLINE Exponentials<T> exponentials(T x) {
   const T least = filled<T>(Format<T>::LEAST), most = filled<T>(Format<T>::MOST);
   const T from_below = least > x ? least : x;
   const auto [scale, rest, series] = exponent_of(most < from_below ? most : from_below);
-  const T above_one = series * rest;
-  return {above_one * scale + scale, above_one * scale + (scale - 1)};
+  const T above_one = series * rest, infinite = filled<T>(INFINITE);
+  const T whole = least > x ? T{} : above_one * scale + scale;
+  return {most < x ? infinite : whole, most < x ? infinite : above_one * scale + (scale - 1)};
 }
 
 template <class T>
