@@ -6,6 +6,7 @@ from row_batches import TOLERANCE, batch, row_error, step
 
 from noiseproof import losses
 from noiseproof.kernels import Partials, Wanted, fused, path
+from noiseproof.kernels.programs import limit
 from noiseproof.losses import MarginLoss
 from noiseproof.losses.statistics_loss import StatisticsLoss
 
@@ -164,9 +165,9 @@ def test_a_table_follows_what_it_was_made_of(name, number, device):
 
 
 def test_constants_that_change_all_the_time_do_not_compile_for_ever(monkeypatch):
-    monkeypatch.setattr(fused, "_constants_seen", {})
+    monkeypatch.setattr(limit, "_constants_seen", {})
     found = [fused.record(losses.get(f"gce(q={q / 100})").row_function(10, 1.0)) for q in range(1, 41)]
-    assert sum(f is not None for f in found) == fused.PROGRAMS_PER_SHAPE
+    assert sum(f is not None for f in found) == limit.PROGRAMS_PER_SHAPE
 
 
 def test_margin_and_statistics(device):

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from noiseproof import losses
 from noiseproof.kernels import fused
-from noiseproof.kernels.programs import tables
+from noiseproof.kernels.programs import limit, tables
 from noiseproof.kernels.programs.recorder import Operation, Recorded, Tape
 from noiseproof.losses import MarginLoss
 from noiseproof.losses import fused as short_way
@@ -37,7 +37,7 @@ BY_WEIGHT = [f'{name}, normalize="batch")' for name in ("gr(beta=8.0", "imae(T=8
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     """Of one shape only so many programs become kernels, which other tests may have used up."""
-    monkeypatch.setattr(fused, "_constants_seen", {})
+    monkeypatch.setattr(limit, "_constants_seen", {})
     monkeypatch.setattr(short_way, "_recordings", {})
 
 

@@ -27,9 +27,9 @@ def check_data(configs: Iterable[Config]) -> None:
                 warnings.simplefilter("ignore")  # the runs give them
                 make_task(config)
         except DataMissingError as problem:
-            missing[one_line(problem)] = None
+            missing[problem.brief or one_line(problem)] = None
     if missing:
-        raise FileNotFoundError("; ".join(told.removesuffix(ELSEWHERE) for told in missing) + ELSEWHERE)
+        raise FileNotFoundError("; ".join(missing) + ELSEWHERE)
 
 
 def _one_per_source(configs: Iterable[Config]) -> list[Config]:

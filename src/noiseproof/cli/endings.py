@@ -44,20 +44,9 @@ def one_line(problem: BaseException) -> str:
     >>> one_line(ValueError("no file.\\n  - a\\n  - b"))
     'no file. - a - b'
     """
-    text = str(problem)
-    if type(problem).__name__ == "DataMissingError":
-        text = _without_choices(text)
+    brief = getattr(problem, "brief", "")
+    text = f"{brief}{ELSEWHERE}" if brief else str(problem)
     return " ".join(text.split()) or type(problem).__name__
-
-
-def _without_choices(text: str) -> str:
-    what, listed, _ = text.partition(". Expected")
-    if not listed:
-        return text
-    begun = [line.partition("(present: ")[2] for line in text.splitlines() if "(present: " in line]
-    there = f" ({begun[0].partition('; ')[2]}" if begun else ""
-    name = what.partition(" ")[0]
-    return f"{what}{there}: noiseproof data get {name}{ELSEWHERE}"
 
 
 @contextmanager

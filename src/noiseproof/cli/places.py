@@ -9,7 +9,7 @@ from pathlib import Path
 from ..atomic import explained
 
 CONFIG, TABLE = "config.json", "table.json"
-"""What makes a folder a run, and a comparison."""
+"""What makes a folder a run, and a comparison; written out, as the modules that write them load torch."""
 
 
 def one_run(folder: Path) -> Path:

@@ -25,6 +25,9 @@ def data_root() -> Path:
 class DataMissingError(FileNotFoundError):
     """A dataset is not where it is looked for; the message says what is expected and how to get it."""
 
+    brief = ""
+    """The same in one line, without all it may consist of."""
+
 
 def find_files(
     name: str, root: Path, choices: Sequence[Sequence[str]], folders: Sequence[str] = ()
@@ -40,7 +43,9 @@ def find_files(
             found = [place / file for file in choice]
             if all(path.is_file() for path in found):
                 return found
-    raise DataMissingError(_missing(name, root, choices, places))
+    problem = DataMissingError(_missing(name, root, choices, places))
+    problem.brief = _brief(name, root, choices, places)
+    raise problem
 
 
 def _missing(name: str, root: Path, choices: Sequence[Sequence[str]], places: Sequence[Path]) -> str:
@@ -48,10 +53,21 @@ def _missing(name: str, root: Path, choices: Sequence[Sequence[str]], places: Se
     subfolders = [place.relative_to(root).as_posix() for place in places[1:]]
     lines.append(f"({', '.join(subfolders)}), one of:")
     for choice in choices:
-        present = [file for file in choice if any((place / file).is_file() for place in places)]
-        absent = [file for file in choice if file not in present]
+        present, absent = _parted(choice, places)
         note = f"  (present: {', '.join(present)}; missing: {', '.join(absent)})" if present else ""
         lines.append(f"  - {', '.join(choice)}{note}")
     lines.append(f"Get them with: noiseproof data get {name}")
     lines.append("or point root=... or the environment variable NOISEPROOF_DATA to a folder that has them.")
     return "\n".join(lines)
+
+
+def _brief(name: str, root: Path, choices: Sequence[Sequence[str]], places: Sequence[Path]) -> str:
+    begun = [absent for present, absent in (_parted(choice, places) for choice in choices) if present]
+    missing = f" (missing: {', '.join(begun[0])})" if begun else ""
+    return f"{name} is not complete under {root}{missing}: noiseproof data get {name}"
+
+
+def _parted(choice: Sequence[str], places: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """Files that are in one of the places, and the others."""
+    present = [file for file in choice if any((place / file).is_file() for place in places)]
+    return present, [file for file in choice if file not in present]

@@ -10,13 +10,10 @@ from torch import Tensor
 
 from . import inplace, tracing
 from .programs import tables
-from .programs.recorder import WIDTH, Program, Recorded, Tape
+from .programs.limit import is_worth_a_kernel
+from .programs.recorder import Program, Recorded, Tape
 from .reference import Statistics, Wanted
 from .row_function import RowFunction
-
-PROGRAMS_PER_SHAPE = 16
-"""A loss whose constants change at every call would compile a kernel each time: later ones run as torch."""
-_constants_seen: dict[tuple[object, ...], set[Program]] = {}
 
 
 class Recording(NamedTuple):
@@ -64,14 +61,6 @@ def recorded(function: RowFunction) -> Recording | None:
     except Exception:
         return None
     return Recording(program, partials.slots(), tuple(tape.tables))
-
-
-def is_worth_a_kernel(program: Program) -> bool:
-    seen = _constants_seen.setdefault((program.code[::WIDTH], program.outputs), set())
-    if program not in seen and len(seen) >= PROGRAMS_PER_SHAPE:
-        return False
-    seen.add(program)
-    return True
 
 
 def fused_loss(logits: Tensor, call: Call) -> Tensor:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
-from ..fused import is_worth_a_kernel
+from .limit import is_worth_a_kernel
 from .recorder import WIDTH, Operation, Program, Recorded, Tape
 from .replay import OPERANDS
 
