@@ -115,6 +115,17 @@ def test_failures_are_told_and_the_rest_goes_on(base, tmp_path, jobs):
     assert sum(len(row.seeds) for row in found.rows) == 2
 
 
+def test_the_traceback_of_a_failure_stays_until_the_run_is_finished(base, tmp_path):
+    run = base.replace(lr=1e38, out=str(tmp_path / "run"))
+    assert "NonFiniteError" in compare([run]).failed[0].problem
+    failure = tmp_path / "run" / "failure.txt"
+    assert "in check_now" in failure.read_text()
+    (tmp_path / "sound").mkdir()
+    moved = failure.rename(tmp_path / "sound" / "failure.txt")
+    assert not compare([base.replace(out=str(tmp_path / "sound"))]).failed
+    assert not moved.exists()
+
+
 def test_a_signal_stops_between_runs_and_the_same_call_goes_on(base, tmp_path):
     runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
     with pytest.raises(ComparisonStopped, match="SIGTERM with 1 of 3 runs finished") as stopped:

@@ -1,10 +1,13 @@
 """Evaluation leaves the network as it was."""
 
+import threading
+
 import torch
 from torch import nn
 
 from noiseproof.data import LabelledData
 from noiseproof.train import evaluate
+from noiseproof.train.capture import alone
 
 
 def test_batches_mode_and_random_state(monkeypatch):
@@ -27,3 +30,21 @@ def test_scores():
     data = LabelledData(torch.rand(4, 2), [0, 1, 1, 2]).subset(range(3))
     found = evaluate.score(torch.tensor([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]]), data, "test")
     assert found == {"test_accuracy": 2 / 3, "test_class_accuracy": [1.0, 0.5, None]}
+
+
+def test_networks_are_not_run_while_a_graph_is_captured():
+    class Network(nn.Linear):
+        def forward(self, x):
+            begun.set()
+            return super().forward(x)
+
+    begun, data = threading.Event(), LabelledData(torch.rand(4, 2), [0, 1, 1, 0])
+    where = {"device": torch.device("cpu")}
+    work = threading.Thread(
+        target=lambda: evaluate.predict_logits(Network(2, 2), data, lambda x: x, **where), daemon=True
+    )
+    with alone:
+        work.start()
+        assert not begun.wait(0.3)
+    assert begun.wait(60)
+    work.join()

@@ -70,7 +70,7 @@ def test_resumed_it_ends_with_the_same_bits(config, blobs, tmp_path, way):
 
 def test_poison_in_a_captured_step_is_named_at_the_end_of_the_epoch(config, blobs):
     data = blobs(shape=(1, 2, 2))
-    data.inputs[37] = 3e38
+    data.inputs[37] = float("nan")
     place = (epoch_order(data.index, seed=0, epoch=1) == 37).nonzero().item() // 16 + 1
     with pytest.raises(NonFiniteError, match=rf"epoch 1, step {place}, with samples .*37"):
         fit(config(device="cuda", batch_size=16, loop="graph"), data=data)

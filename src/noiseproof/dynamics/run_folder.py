@@ -14,7 +14,7 @@ from .record import Record, read_tensors
 
 CONFIG, MANIFEST, METRICS, RESULT = "config.json", "manifest.json", "metrics.jsonl", "result.json"
 RECORD, CHECKPOINTS, MODEL, BEST = "record", "checkpoints", "model.safetensors", "best.safetensors"
-OUTPUTS = "outputs.safetensors"
+OUTPUTS, FAILURE = "outputs.safetensors", "failure.txt"
 
 
 class RunFolder:
@@ -29,6 +29,7 @@ class RunFolder:
     model.safetensors   weights after the last step; best.safetensors those chosen by validation
     outputs.safetensors what the final network says, in evaluation mode (``outputs``)
     checkpoints/        the two newest, gone when the run is finished
+    failure.txt         where it broke, if a run of a comparison did; gone when it is finished
     ==================  ====================================================================================
     """
 

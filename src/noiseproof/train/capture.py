@@ -15,7 +15,11 @@ WARM_UP = 2
 """Steps that are run before: libraries choose their kernels, the optimiser makes its buffers."""
 TRIES = 2
 alone = threading.RLock()
-"""Held while a graph is captured, and by what a capture elsewhere in the process would disturb."""
+"""Held while a graph is captured, and by what a capture elsewhere in the process would disturb.
+
+That is every forward pass outside graphs, too: while one is captured cuDNN is told, for the whole process, to
+try its kernels, and to try them it waits for the device, which fails while a stream is captured.
+"""
 
 
 class CaptureError(RuntimeError):

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,9 +18,12 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from ..atomic import write_text
+from ..dynamics.run_folder import FAILURE
 from .config import Config
 from .interrupt import Interrupted, Interruption
 from .loop import fit, train
+from .out import run_folder
 from .watcher import Watcher
 
 Tell = Callable[[int, str, Any], None]
@@ -63,9 +67,19 @@ def train_one(
     except Interrupted:
         raise
     except Exception as problem:
+        _keep_traceback(config, problem)
         tell("failed", f"{type(problem).__name__}: {problem}")
     else:
+        (run_folder(config) / FAILURE).unlink(missing_ok=True)
         tell("finished", None)
+
+
+def _keep_traceback(config: Config, problem: Exception) -> None:
+    """In the folder of the run, unless the message says it all or the folder may be that of another run."""
+    folder = run_folder(config)
+    if folder.is_dir() and not isinstance(problem, (ValueError, OSError)):
+        with suppress(OSError):
+            write_text(folder / FAILURE, "".join(traceback.format_exception(problem)))
 
 
 def work(pipe: Connection, threads: int) -> None:

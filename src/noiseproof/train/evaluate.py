@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ..data import LabelledData
 from ..dynamics import accuracy, class_accuracy
 from ..models import forward_with_features
+from .capture import alone
 
 Prepare = Callable[[Tensor], Tensor]
 ROWS = 1024
@@ -55,7 +56,7 @@ def _evaluated(
         with torch.inference_mode():
             for start in range(0, len(data), ROWS):
                 batch = data.batch(slice(start, start + ROWS), device=device)
-                with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
+                with alone, torch.autocast(device.type, torch.bfloat16, enabled=autocast):
                     inputs = prepare(batch.input)
                     logits, seen = forward_with_features(model, inputs) if features else (model(inputs), None)
                 yield logits.float().cpu(), None if seen is None else seen.float().cpu()

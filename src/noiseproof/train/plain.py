@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .batches import batches
+from .capture import alone
 from .order import epoch_order
 from .session import Session
 from .step import train_step
@@ -24,6 +25,7 @@ class PlainSteps:
         for batch in batches(session.train, parts, session.device):
             lr = session.learning_rate()
             session.set_learning_rate(lr)
-            train_step(session, batch, session.views.train(batch, session.epoch), lr, session.batch)
+            with alone:
+                train_step(session, batch, session.views.train(batch, session.epoch), lr, session.batch)
             session.count_step()
             yield
