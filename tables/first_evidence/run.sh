@@ -10,8 +10,8 @@ run() { noiseproof papers run "$@" --precision bf16; }
 for seeds in 1 2 3 4 5; do
   run curriculum.table5 --columns clean --columns 'symmetric 0.4' --columns 'human 0.4' --seeds "$seeds" \
     --out "$out/a" "$@"
-  [ "$seeds" -eq 1 ] && run questions.readings --columns 'symmetric 0.4' --columns 'human 0.4' --seeds 1 \
-    --out "$out/a" "$@"
+  [ "$seeds" -eq 1 ] && run questions.readings --columns clean --columns 'symmetric 0.4' --columns 'human 0.4' \
+    --seeds 1 --out "$out/a" "$@"
   [ "$seeds" -gt 3 ] && continue
   run questions.saturation --columns 'symmetric 0.4' --seeds "$seeds" --out "$out/b" "$@"
   run questions.saturation --seeds "$seeds" --out "$out/b" "$@"
