@@ -3,7 +3,8 @@
     python tables/first_evidence/collect.py runs/papers tables/first_evidence/results/NAME COMMIT
 
 One line per run: what it is, where it ran, what came out, with the cells it fills; one line per run and epoch
-for the curves. Runs that were planned and never begun have a line too.
+for the curves. Runs that were planned and never begun have a line too. Test accuracy class by class is that of
+the last epoch there is, in per cent.
 """
 
 from __future__ import annotations
@@ -36,15 +37,17 @@ def read(path: Path) -> dict[str, Any]:
 def run_line(key: str, run: dict[str, Any], folder: Path, commit: str) -> dict[str, Any]:
     config, result = run["config"], read(folder / "result.json")
     place = read(folder / "manifest.json").get("environment", {})
-    begun = (folder / "metrics.jsonl").is_file()
+    epochs = metrics(folder)
     length = {"planned_epochs": config["epochs"], "planned_iterations": config["iterations"]}
     return {
         "run": key,
         **{name: config[name] for name in SHORT},
         **length,
-        "state": run.get("problem") or ("finished" if result else "unfinished" if begun else "not begun"),
+        "state": run.get("problem") or ("finished" if result else "unfinished" if epochs else "not begun"),
         **{name: result.get(name) for name in OUTCOMES},
         **{f"train_{name}": value for name, value in result.get("train", {}).items()},
+        "last_epoch": len(epochs),
+        "test_class_accuracy": " ".join(f"{100 * value:.1f}" for value in last_classes(epochs)),
         "device": place.get("device"),
         "torch": place.get("torch"),
         "commit": commit,
@@ -52,10 +55,17 @@ def run_line(key: str, run: dict[str, Any], folder: Path, commit: str) -> dict[s
     }
 
 
-def epoch_lines(key: str, folder: Path) -> list[dict[str, Any]]:
+def metrics(folder: Path) -> list[dict[str, Any]]:
     file = folder / "metrics.jsonl"
-    lines = [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
-    return [{"run": key, **{name: line.get(name) for name in CURVES}} for line in lines]
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+
+
+def last_classes(epochs: list[dict[str, Any]]) -> list[float]:
+    return (epochs[-1].get("test_class_accuracy") or []) if epochs else []
+
+
+def epoch_lines(key: str, folder: Path) -> list[dict[str, Any]]:
+    return [{"run": key, **{name: line.get(name) for name in CURVES}} for line in metrics(folder)]
 
 
 def write(path: Path, lines: list[dict[str, Any]]) -> None:
