@@ -3,8 +3,8 @@
     python tables/first_evidence/collect.py runs/papers tables/first_evidence/results/NAME COMMIT
 
 One line per run: what it is, where it ran, what came out, with the cells it fills; one line per run and epoch
-for the curves. Runs that were planned and never begun have a line too. Test accuracy class by class is that of
-the last epoch there is, in per cent.
+for the curves. Runs that were planned and never begun have a line too. Accuracies of the classes are those
+of the last epoch there is, in per cent.
 """
 
 from __future__ import annotations
