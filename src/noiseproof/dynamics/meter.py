@@ -45,15 +45,14 @@ class EmphasisMeter:
         self.epoch = torch.zeros(len(EPOCH), dtype=torch.float64, device=index.device)
 
     def add(self, index: Tensor, *, emphasis: Tensor, loss: Tensor, lr: float | Tensor) -> None:
-        """One step: the emphasis (B,) of its samples, the mean loss, the learning rate."""
+        """One step: the emphasis (B,) of its samples, the mean loss, the learning rate; in few kernels."""
         pull = 2 * emphasis.detach().double()
         groups = self.groups[self.rows.of(index)]
-        both = torch.stack([pull, torch.ones_like(pull)], 1)
-        self.total.view(-1, 2).add_(lr * (groups.T @ both))
-        self.epoch[0] += len(pull) * loss.detach()
-        self.epoch[1] += len(pull)
-        self.epoch[2] += pull.var(correction=0)
-        self.epoch[3] += 1
+        everyone = groups[:, 0]
+        self.total.view(-1, 2).add_(lr * (groups.T @ torch.stack([pull, everyone], 1)))
+        self.epoch[0].add_(loss.detach(), alpha=len(pull))
+        self.epoch[2].add_(pull.var(correction=0))
+        torch._foreach_add_([self.epoch[1], self.epoch[3]], [len(pull), 1])
 
     def read(self) -> dict[str, float | None]:
         """The numbers so far; None where there is nothing to divide by."""

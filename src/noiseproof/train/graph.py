@@ -18,6 +18,7 @@ from torch import Tensor
 from ..data import Batch
 from .capture import CaptureError
 from .fused_network import is_worthwhile, with_fused_network
+from .lean_network import lean_network
 from .order import epoch_order
 from .session import Session
 from .snapshot import Snapshot
@@ -44,13 +45,10 @@ class GraphSteps:
         self._last = session.views.layout is torch.channels_last and probe.dim() == 4
         batch_bytes = largest * probe.numel() * probe.element_size()
         self._batches = min(max(1, BLOCK_BYTES // batch_bytes), len(session.bounds))
-        rows = self._batches * largest
-        self.views = torch.zeros(rows, probe.numel(), dtype=probe.dtype, device=device)
-        self.label = torch.zeros(rows, dtype=torch.int64, device=device)
-        self.index = torch.zeros_like(self.label)
+        self.views = torch.zeros(self._batches * largest * probe.numel(), dtype=probe.dtype, device=device)
+        self.numbers = torch.zeros(self._batches * _width(largest), dtype=torch.int64, device=device)
         self.rates = torch.zeros(self._batches, device=device)
         self.rate = torch.zeros((), device=device)
-        self.first = torch.zeros((), dtype=torch.int64, device=device)
         self.place = torch.zeros(1, dtype=torch.int64, device=device)
 
     def epoch(self) -> Iterator[None]:
@@ -76,16 +74,20 @@ class GraphSteps:
         return block
 
     def _fill(self, order: Tensor, block: list[tuple[int, int]]) -> None:
-        session, count = self.session, block[-1][1] - block[0][0]
-        batch = session.train.batch(order[block[0][0] : block[-1][1]])
+        session, (first, last) = self.session, (block[0][0], block[-1][1])
+        batch = session.train.batch(order[first:last])
         views = session.views.train(batch, session.epoch)
-        self.views[:count] = (views.permute(0, 2, 3, 1) if self._last else views).reshape(count, -1)
-        self.label[:count], self.index[:count] = batch.label, batch.index
+        views = views.permute(0, 2, 3, 1) if self._last else views
+        self.views[: views.numel()].view(views.shape).copy_(views)
+        size = block[0][1] - first
+        numbers = self.numbers[: len(block) * _width(size)].view(len(block), -1)
+        numbers[:, :size] = batch.label.view(-1, size)
+        numbers[:, size:-1] = batch.index.view(-1, size)
+        numbers[:, -1] = session.batch + torch.arange(len(block), device=session.device)
         rates = torch.tensor([session.learning_rate(ahead) for ahead in range(len(block))])
         if self.rates.is_cuda:
             rates = rates.pin_memory()  # else the copy would wait for the device
         self.rates[: len(block)].copy_(rates, non_blocking=True)
-        self.first.fill_(session.batch)
         self.place.zero_()
 
     def _replay(self, size: int) -> Replay:
@@ -120,17 +122,24 @@ class GraphSteps:
             self.place.zero_()
 
     def _step(self, size: int) -> None:
-        self.rate.copy_(self.rates.index_select(0, self.place)[0])
-        views = self._rows(self.views, size)
+        torch.index_select(self.rates, 0, self.place, out=self.rate.view(1))
+        views = self._turn(self.views, size * self._shape.numel())
         if self._last:
             channels, *space = self._shape
             views = views.view(size, *space, channels).permute(0, 3, 1, 2)
         views = views.view(size, *self._shape)
-        batch = Batch(views, self._rows(self.label, size), self._rows(self.index, size))
-        train_step(self.session, batch, views, self.rate, self.first + self.place[0])
+        numbers = self._turn(self.numbers, _width(size))
+        batch = Batch(views, label=numbers[:size], index=numbers[size:-1])
+        with lean_network(self.session):
+            train_step(self.session, batch, views, self.rate, numbers[-1])
         self.place.add_(1)
 
-    def _rows(self, block: Tensor, size: int) -> Tensor:
-        """The rows of the batch whose turn it is."""
-        count = len(block) // size
-        return block[: count * size].view(count, size, *block.shape[1:]).index_select(0, self.place)[0]
+    def _turn(self, block: Tensor, width: int) -> Tensor:
+        """What the batch has whose turn it is."""
+        count = len(block) // width
+        return block[: count * width].view(count, width).index_select(0, self.place)[0]
+
+
+def _width(size: int) -> int:
+    """Whole numbers of a batch: its labels, its samples, and its own in the epoch."""
+    return 2 * size + 1

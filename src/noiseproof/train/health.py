@@ -31,8 +31,8 @@ def note_health(session: Session, logits: Tensor, loss: Tensor, number: int | Te
     A sum is finite where all its terms are, or they are so large that training is lost as well.
     """
     total = logits.detach().sum() + loss.detach()
-    bad = torch.where(total - total == 0, NEVER, number)
-    torch.minimum(session.first_bad, bad, out=session.first_bad)
+    first = torch.where(total - total == 0, session.first_bad, number)
+    torch.minimum(session.first_bad, first, out=session.first_bad)
 
 
 def check_health(session: Session) -> None:
