@@ -11,9 +11,9 @@ import sys
 import pytest
 import torch
 
+from noiseproof.kernels import build as cpu_build
 from noiseproof.kernels import path
 from noiseproof.kernels import triton as room
-from noiseproof.kernels.cpu import build as cpu_build
 from noiseproof.kernels.cpu import operator as cpu_operator
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None

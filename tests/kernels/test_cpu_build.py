@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from noiseproof import losses
 from noiseproof.cli.main import app
-from noiseproof.kernels.cpu import build as cpu_build
+from noiseproof.kernels import build as cpu_build
 from noiseproof.kernels.cpu import operator as cpu_operator
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="torch expressions are used on Windows")
@@ -63,13 +63,14 @@ def test_another_torch_or_processor_is_another_library(change, cache, monkeypatc
 
 def test_other_sources_are_another_library(cache, monkeypatch, tmp_path):
     before = cpu_build.library()
-    copy = tmp_path / "sources"
-    copy.mkdir()
-    for path in cpu_build.SOURCES.glob("*.[hc]*"):
-        (copy / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(cpu_build, "SOURCES", copy)
+    copy = tmp_path / "kernels"
+    for path in cpu_build.ROOM.glob("*/source/*.[hc]*"):
+        place = copy / path.relative_to(cpu_build.ROOM)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(path.read_bytes())
+    monkeypatch.setattr(cpu_build, "ROOM", copy)
     assert cpu_build.library() == before
-    (copy / "rows.h").write_text("changed")
+    (copy / "cpu" / "source" / "rows.h").write_text("changed")
     assert cpu_build.library() != before
 
 

@@ -135,9 +135,9 @@ def launches(spec, logits, target, monkeypatch):
     return [name for name in names if name not in FREE]
 
 
-LAUNCHING = ("launch", "launch_blind", "launch_mean", "launch_pair", "launch_peer", "launch_prior")
+LAUNCHING = ("launch", "launch_blind", "launch_mean", "launch_pair", "launch_peer", "launch_prior", "zero")
 BLIND = ["statistics_kernel", "blind_kernel", "mean_kernel", "ones", "blind_gradient_kernel"]
-COUNTED = ["new_zeros", "count_kernel"]
+COUNTED = ["zero_kernel", "count_kernel"]
 PEER = ["permutation_kernel", "pair_statistics_kernel", "mean_kernel", "add_", "ones", "pair_gradient_kernel"]
 
 

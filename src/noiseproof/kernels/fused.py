@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from . import inplace, tracing
+from .launcher.lesson import lesson_of
 from .programs import tables
 from .programs.limit import is_worth_a_kernel
 from .programs.recorder import Program, Recorded, Tape
@@ -38,6 +39,8 @@ class Call(NamedTuple):
     mean: bool = False
     by_weight: bool = False
     """Divide by the mean weight of the batch, see ``launch_mean``: without ``keep`` and with a recording."""
+    number: int | None = None
+    """By which the launcher is to know this loss of such logits from now on."""
 
 
 def record(function: RowFunction) -> Recording | None:
@@ -80,14 +83,17 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, call: Call, in_place: bool) -> Tensor:  # type: ignore[override]
         from .triton import launch, launch_mean
+        from .triton.start import listening
 
         batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
-        first, ctx.slots = first_pass(logits, call)
-        value: Tensor = first.values
-        count = None
-        if call.mean or call.by_weight:
-            mean, number = launch_mean.mean(first, batch, call.by_weight)
-            value, count = (mean, number) if call.mean else (value, None)
+        with listening(call.number is not None) as heard:
+            first, ctx.slots = first_pass(logits, call)
+            value: Tensor = first.values
+            count = None
+            if call.mean or call.by_weight:
+                mean, number = launch_mean.mean(first, batch, call.by_weight)
+                value, count = (mean, number) if call.mean else (value, None)
+        ctx.lesson = lesson_of(call.number, logits, call.target, heard, value, _table(logits, call))
         ctx.call, ctx.in_place = call, in_place
         ctx.save_for_backward(logits, call.target, call.keep, first.state, first.partials, count)
         return value
@@ -95,6 +101,7 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
         from .triton import launch
+        from .triton.start import listening
 
         logits, target, keep, state, partials, count = ctx.saved_tensors
         if torch.is_grad_enabled():
@@ -103,7 +110,11 @@ class _Fused(torch.autograd.Function):
             (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
             return grad, None, None
         batch = launch.Batch(logits, target, keep, ctx.call.ignore_index)
-        grad = launch.gradient(batch, state, partials, ctx.slots, upstream, count, ctx.in_place)
+        with listening(ctx.lesson is not None) as heard:
+            grad = launch.gradient(batch, state, partials, ctx.slots, upstream, count, ctx.in_place)
+        if ctx.lesson is not None:
+            ctx.lesson.backward(heard, upstream, grad)
+            ctx.lesson = None
         if ctx.in_place:
             torch.autograd.graph.increment_version(logits)
         return grad, None, None
@@ -117,9 +128,14 @@ def first_pass(logits: Tensor, call: Call) -> tuple[Any, tuple[int, ...]]:
     if call.recording is None:
         return _evaluate_with_torch(batch, call.function)
     found = call.recording
-    together = tables.on_device(found.tables, logits.device) if found.tables else None
-    first = launch.statistics(batch, call.function.wanted, found.program, tables=together)
+    first = launch.statistics(batch, call.function.wanted, found.program, tables=_table(logits, call))
     return first, found.slots
+
+
+def _table(logits: Tensor, call: Call) -> Tensor | None:
+    """All tables of the program together, where the logits are."""
+    known = () if call.recording is None else call.recording.tables
+    return tables.on_device(known, logits.device) if known else None
 
 
 def _evaluate_with_torch(batch: Any, function: RowFunction) -> tuple[Any, tuple[int, ...]]:

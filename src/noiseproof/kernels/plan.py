@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from . import tracing
+from .launcher.lesson import lesson_of
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
@@ -37,6 +38,8 @@ class Planned(NamedTuple):
     mean: bool
     again: Callable[[Tensor, Saved], Tensor]
     """The same loss as a plain differentiable expression, for double backward."""
+    number: int | None = None
+    """By which the launcher is to know this loss of such logits from now on."""
 
 
 def planned_loss(logits: Tensor, planned: Planned) -> Tensor:
@@ -49,12 +52,15 @@ class _Planned(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, planned: Planned) -> Tensor:  # type: ignore[override]
         from .triton import launch, launch_mean
+        from .triton.start import listening
 
         batch = launch.Batch(logits, planned.target, None, planned.ignore_index)
-        value, saved = planned.plan.first(batch)
-        count = None
-        if planned.mean:
-            value, count = launch_mean.mean(launch.First(value, value, value), batch)
+        with listening(planned.number is not None) as heard:
+            value, saved = planned.plan.first(batch)
+            count = None
+            if planned.mean:
+                value, count = launch_mean.mean(launch.First(value, value, value), batch)
+        ctx.lesson = lesson_of(planned.number, logits, planned.target, heard, value)
         ctx.planned = planned
         ctx.save_for_backward(logits, planned.target, count, *saved)
         return value
@@ -62,6 +68,7 @@ class _Planned(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
         from .triton import launch
+        from .triton.start import listening
 
         logits, target, count, *saved = ctx.saved_tensors
         if torch.is_grad_enabled():
@@ -70,4 +77,9 @@ class _Planned(torch.autograd.Function):
             (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
             return grad, None
         batch = launch.Batch(logits, target, None, ctx.planned.ignore_index)
-        return ctx.planned.plan.second(batch, tuple(saved), upstream, count), None
+        with listening(ctx.lesson is not None) as heard:
+            grad = ctx.planned.plan.second(batch, tuple(saved), upstream, count)
+        if ctx.lesson is not None:
+            ctx.lesson.backward(heard, upstream, grad)
+            ctx.lesson = None
+        return grad, None

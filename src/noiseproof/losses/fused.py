@@ -17,8 +17,10 @@ from ..kernels import (
     record,
     uses_kernels,
 )
+from ..kernels.launcher import library as launcher
 from .compiled import compiled, function_of, has_company, is_divided_by_mean
 from .fingerprint import fingerprint
+from .launched import launched, lesson_for
 
 if TYPE_CHECKING:
     from .base import Loss
@@ -42,6 +44,10 @@ def can_be_fused(logits: Tensor, target: Tensor) -> bool:
 
 def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     """The reduced loss without weights; None if it is no recordable function of row statistics here."""
+    if launcher.takes(logits):
+        found = launched(loss, logits, target)
+        if found is not None:
+            return found
     if cpu_operator.takes(logits):
         there = target.dtype == torch.int64 and is_plain_eager()
         return compiled(loss, logits, target, loss.ignore_index, loss.reduction) if there else None
@@ -59,9 +65,10 @@ def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     one_program = mean and is_small
 
     def again(other: Tensor) -> Tensor:
-        return _plain(loss, other, target, one_program)
+        return plain(loss, other, target, one_program)
 
-    call = Call(target, function, again, recording, None, ignored, one_program, by_weight)
+    number = lesson_for(loss, logits) if one_program else None
+    call = Call(target, function, again, recording, None, ignored, one_program, by_weight, number)
     return reduced(loss, fused_loss(logits, call), target, one_program)
 
 
@@ -96,7 +103,7 @@ def _forget_recordings() -> None:
         del _recordings[key]
 
 
-def _plain(loss: Loss, logits: Tensor, target: Tensor, mean: bool) -> Tensor:
+def plain(loss: Loss, logits: Tensor, target: Tensor, mean: bool) -> Tensor:
     """The same numbers as expressions torch differentiates again."""
     from .rows import as_rows
 

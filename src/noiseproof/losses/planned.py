@@ -9,6 +9,7 @@ from torch import Tensor
 from ..kernels import Plan, Planned, planned_loss
 from .base import Loss
 from .fused import MOST_ROWS_OF_ONE_MEAN, reduced
+from .launched import lesson_for
 from .rows import Rows, as_rows
 
 
@@ -30,5 +31,6 @@ def planned(
         values = loss.hard_rows(rows) if plain is None else plain(rows, saved)
         return loss._reduce(values, rows, None, None) if one_program else values
 
-    call = Planned(plan, target, loss.ignore_index, one_program, again)
+    number = lesson_for(loss, logits) if one_program else None
+    call = Planned(plan, target, loss.ignore_index, one_program, again, number)
     return reduced(loss, planned_loss(logits, call), target, one_program)

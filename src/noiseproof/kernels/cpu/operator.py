@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .. import path
+from .. import build, path
 from ..fused import Recording
 from ..programs.class_program import Known
 from ..programs.recorder import Program
 from ..reference import Wanted
-from . import build, classes
+from . import classes
 from .again import REDUCTIONS, again, again_classes
 
 _NOT_TRIED: Any = object()
@@ -125,7 +125,7 @@ def load() -> Any:
     global _loss
     with _loading:
         if _loss is _NOT_TRIED or _loss is None:
-            _loss = _opened() if sys.platform != "win32" and _problem() is None else None
+            _loss = _opened() if sys.platform != "win32" and build.problem() is None else None
         return _loss
 
 
@@ -144,20 +144,10 @@ def state() -> str:
     """One sentence for people: does this machine run the operator, and if not, what to do."""
     if not path.enabled:
         return f"off: {path.SWITCH}=reference asks for torch expressions"
-    problem = _problem()
+    problem = build.problem()
     if problem is None:
         return "on for float32, float16 and bfloat16 logits on the CPU; float64 uses torch expressions"
-    return f"off: {problem}"
-
-
-def _problem() -> str | None:
-    try:
-        place = build.library()
-        if not place.is_file():
-            return f"not built, torch expressions are used; a C++ compiler and '{build.COMMAND}' build it"
-        return build.unsafe(place)
-    except OSError as problem:
-        return f"the cache folder cannot be read: {problem}"
+    return f"off, torch expressions are used: {problem}"
 
 
 def _shape_of_loss(logits: Tensor, target: Tensor, number: int, ignore_index: int, reduction: int) -> Tensor:

@@ -10,6 +10,7 @@ from .launch_blind import blind_tile
 from .prior import count_kernel, prior_kernel
 from .prior_gradient import prior_gradient_kernel
 from .start import start
+from .zero import zeros
 
 STATE_ROWS = 3
 COUNT_BLOCK = 256
@@ -18,7 +19,7 @@ COUNT_BLOCK = 256
 def counted(batch: Batch) -> Tensor:
     """How many rows every class has, and last how many there are: (C + 1,) in float32."""
     rows, classes = batch.logits.shape
-    counts = batch.logits.new_zeros(classes + 1, dtype=torch.float32)
+    counts = zeros(classes + 1, like=batch.logits)
     sizes = (rows, classes, ignored_label(batch), COUNT_BLOCK)
     start(count_kernel, (steps_of(rows, COUNT_BLOCK), 1, 1), 4, (batch.target.contiguous(), counts, *sizes))
     return counts

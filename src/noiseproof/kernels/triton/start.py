@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,6 +16,32 @@ MOST_KNOWN = 4096
 CONSTANTS = frozenset((int, float, bool, tuple))
 """Types of arguments that are no tensor; several times faster to ask for than ``isinstance(a, Tensor)``."""
 _compiled: dict[tuple[object, ...], Any] = {}
+
+
+class Heard(NamedTuple):
+    """A launch, for those who listen."""
+
+    compiled: Any
+    grid: tuple[int, int, int]
+    arguments: tuple[Any, ...]
+
+
+class _Ear(threading.local):
+    launches: list[Heard] | None = None
+
+
+_ear = _Ear()
+
+
+@contextlib.contextmanager
+def listening(wanted: bool) -> Iterator[list[Heard]]:
+    """The launches of this thread while it is open; none where they are not wanted."""
+    before, launches = _ear.launches, list[Heard]()
+    _ear.launches = launches if wanted else None
+    try:
+        yield launches
+    finally:
+        _ear.launches = before
 
 
 def start(
@@ -27,7 +55,8 @@ def start(
     """
     first: Tensor = arguments[0]
     if not first.is_cuda:
-        kernel[grid](*arguments, num_warps=warps, enable_fp_fusion=contract)
+        known = kernel[grid](*arguments, num_warps=warps, enable_fp_fusion=contract)
+        _hear(kernel if known is None else known, grid, arguments)
         return
     marks = [a if type(a) in CONSTANTS else (a.dtype, a.data_ptr() % ALIGNMENT) for a in arguments]
     key = (kernel, first.device.index, warps, *marks)
@@ -41,6 +70,12 @@ def start(
                 _compiled[key] = known
         else:
             known[grid](*arguments)
+    _hear(known, grid, arguments)
+
+
+def _hear(compiled: Any, grid: tuple[int, int, int], arguments: tuple[Any, ...]) -> None:
+    if _ear.launches is not None:
+        _ear.launches.append(Heard(compiled, grid, arguments))
 
 
 def _device_of(tensor: Tensor) -> contextlib.AbstractContextManager[object]:

@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "make_node.h"
 #include "task.h"
 
 namespace noiseproof {
@@ -80,17 +81,6 @@ struct LossFunction : torch::autograd::Node {
   }
 };
 
-// As torch keeps nodes, which depends on its version.
-using NodePointer = decltype(torch::autograd::Edge::function);
-
-template <class Pointer>
-auto make_node() {
-  if constexpr (std::is_same_v<Pointer, std::shared_ptr<torch::autograd::Node>>)
-    return std::make_shared<LossFunction>();
-  else
-    return c10::make_intrusive<LossFunction>();
-}
-
 inline Tensor differentiable(Task task, const Tensor& logits, const Tensor& target) {
   TORCH_CHECK_VALUE(!torch::autograd::isFwGradDefined(logits), "noiseproof_cpu has no forward derivative");
   const bool in_graph = at::GradMode::is_enabled() && logits.requires_grad();
@@ -100,7 +90,7 @@ inline Tensor differentiable(Task task, const Tensor& logits, const Tensor& targ
     return evaluate(task, logits, target, now);
   }();
   if (!in_graph) return value;
-  auto node = make_node<NodePointer>();
+  auto node = make_node<LossFunction>();
   node->set_next_edges(torch::autograd::collect_next_edges(logits));
   node->task = std::move(task);
   node->logits = torch::autograd::SavedVariable(logits, false);

@@ -1,6 +1,6 @@
-"""Compiling the operator for CPUs, only when asked to, into the user's cache folder.
+"""Compiling what is written in C++, only when asked to, into the user's cache folder.
 
-The library depends on its sources, on torch's binary interface and on the processor, and is kept under a name
+A library depends on the sources, on torch's binary interface and on the processor, and is kept under a name
 that says all three: after an upgrade of any of them it counts as not built.
 """
 
@@ -15,24 +15,49 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
-SOURCES = Path(__file__).parent / "source"
-MAIN = "operator.cpp"
+ROOM = Path(__file__).parent
 COMMAND = "noiseproof kernels build"
 FLAGS = ("-std=c++20", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w")
 TUNED = {"x86_64": ("-march=native", "-mprefer-vector-width=512"), "aarch64": ("-mcpu=native",)}
 SECONDS = 600
 
 
+class Part(NamedTuple):
+    """A library of its own."""
+
+    name: str
+    main: str
+    """The file to compile, seen from here."""
+    title: str
+    """What people call it."""
+
+
+CPU = Part("cpu", "cpu/source/operator.cpp", "cpu-operator")
+LAUNCHER = Part("launcher", "launcher/source/launcher.cpp", "launcher")
+
+
 class BuildError(OSError):
-    """The operator could not be compiled; everything works without it, only slower."""
+    """A part could not be compiled; everything works without it, only slower."""
 
 
-def library() -> Path:
-    """Where the compiled operator for this torch and processor is, or would be."""
-    return cache_folder() / f"cpu-{_identity()}.so"
+def library(part: Part = CPU) -> Path:
+    """Where the part compiled for this torch and processor is, or would be."""
+    return cache_folder() / f"{part.name}-{_identity()}.so"
+
+
+def problem(part: Part = CPU) -> str | None:
+    """Why the part cannot be loaded; None if it can."""
+    try:
+        place = library(part)
+        if not place.is_file():
+            return f"not built; a C++ compiler and '{COMMAND}' build it"
+        return unsafe(place)
+    except OSError as trouble:
+        return f"the cache folder cannot be read: {trouble}"
 
 
 def cache_folder() -> Path:
@@ -51,22 +76,22 @@ def compiler() -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
-def build() -> Path:
-    """Compile and keep the operator; BuildError says in one line what is missing."""
+def build(part: Part = CPU) -> Path:
+    """Compile and keep it; BuildError says in one line what is missing."""
     if sys.platform == "win32":
-        raise BuildError("the CPU operator is not built on Windows: torch expressions are used there")
+        raise BuildError("nothing is compiled on Windows: torch expressions are used there")
     found = compiler()
     if found is None:
         wanted = os.environ.get("CXX", "g++, clang++ or c++")
         raise BuildError(f"no C++ compiler ({wanted}) was found: install one, or set CXX to its path")
-    target = library()
+    target = library(part)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    problem = unsafe(target.parent)
-    if problem:
-        raise BuildError(problem)
+    danger = unsafe(target.parent)
+    if danger:
+        raise BuildError(danger)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         made = Path(folder) / target.name
-        _compile(found, made)
+        _compile(found, ROOM / part.main, made)
         made.chmod(0o700)
         made.replace(target)
     return target
@@ -82,13 +107,13 @@ def unsafe(path: Path) -> str | None:
     return None
 
 
-def _compile(command: str, made: Path) -> None:
+def _compile(command: str, source: Path, made: Path) -> None:
     root = Path(torch.__path__[0])
     interface = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
     includes = [root / "include", root / "include" / "torch" / "csrc" / "api" / "include"]
     words = [command, *FLAGS, *TUNED.get(platform.machine(), ()), *_threads(), interface]
     words += [word for include in includes for word in ("-isystem", str(include))]
-    words += [str(SOURCES / MAIN), "-o", str(made), f"-L{root / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10"]
+    words += [str(source), "-o", str(made), f"-L{root / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10"]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)  # noqa: S603
     except subprocess.TimeoutExpired:
@@ -103,7 +128,8 @@ def _threads() -> tuple[str, ...]:
 
 
 def _identity() -> str:
-    parts = [path.read_bytes() for path in sorted(SOURCES.iterdir()) if path.suffix in (".h", ".cpp")]
+    files = sorted(path for path in ROOM.glob("*/source/*") if path.suffix in (".h", ".cpp"))
+    parts = [path.read_bytes() for path in files]
     words = (*FLAGS, torch.__version__, torch.version.git_version, platform.machine(), _processor())
     return hashlib.sha256(b"\0".join([*parts, *(str(word).encode() for word in words)])).hexdigest()[:20]
 

@@ -1,0 +1,118 @@
+"""Watching a loss once, to do the same without Python from then on.
+
+A loss on a GPU is a few launches whose arguments are its inputs, what it returns, memory in between and
+numbers. For logits of the same shape all but the addresses stays the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from .signature import UnfitError, passed
+
+if TYPE_CHECKING:
+    from ..triton.start import Heard
+
+ALIGNMENT = 256
+_kept: dict[int, list[Any]] = {}
+"""What the plans of a loss point to: compiled kernels and tables."""
+
+
+class Source(IntEnum):
+    """Where an argument comes from, as in plan.h."""
+
+    LOGITS = 0
+    TARGET = 1
+    VALUE = 2
+    UPSTREAM = 3
+    GRADIENT = 4
+    SCRATCH = 5
+    CONSTANT = 6
+
+
+Place = tuple[Source, int]
+
+
+class Lesson:
+    """How loss ``number`` treats these logits: first the forward pass is shown, then the backward pass."""
+
+    def __init__(self, number: int, logits: Tensor, target: Tensor) -> None:
+        self.number, self.logits = number, logits
+        self._places: dict[int, Place] = {
+            logits.data_ptr(): (Source.LOGITS, 0),
+            target.data_ptr(): (Source.TARGET, 0),
+        }
+        self._scratch, self._kept = 0, list[Any]()
+        self._forward: list[int] | None = None
+
+    def forward(self, heard: Sequence[Heard], value: Tensor, tables: Tensor | None) -> None:
+        """What is neither given nor returned is memory in between."""
+        self._places[value.data_ptr()] = Source.VALUE, 0
+        if tables is not None:
+            self._places[tables.data_ptr()] = Source.CONSTANT, tables.data_ptr()
+            self._kept.append(tables)
+        for tensor in _tensors(heard):
+            if tensor.data_ptr() not in self._places:
+                self._places[tensor.data_ptr()] = Source.SCRATCH, self._scratch
+                self._scratch += -(-tensor.nbytes // ALIGNMENT) * ALIGNMENT
+        self._forward = self._words(heard)
+
+    def backward(self, heard: Sequence[Heard], upstream: Tensor, gradient: Tensor) -> None:
+        """With this the lesson is over; one that cannot be followed is forgotten."""
+        if self._forward is None or upstream.dim() or upstream.dtype != torch.float32:
+            return
+        self._places[upstream.data_ptr()] = Source.UPSTREAM, 0
+        self._places[gradient.data_ptr()] = Source.GRADIENT, 0
+        words = self._words(heard)
+        if words is not None:
+            _kept.setdefault(self.number, []).extend(self._kept)
+            define = torch.ops.noiseproof_launcher.define
+            define(self.number, self.logits.detach(), self._scratch, self._forward, words)
+
+    def _words(self, heard: Sequence[Heard]) -> list[int] | None:
+        """As kernels_from in launcher.cpp reads them; None where a kernel needs more than arguments."""
+        words: list[int] = []
+        try:
+            for launch in heard:
+                head, arguments = passed(launch)
+                words += (*head, len(arguments))
+                words += [word for one in arguments for word in self._place(one)]
+        except (UnfitError, KeyError):
+            return None
+        self._kept += [launch.compiled for launch in heard]
+        return words
+
+    def _place(self, argument: Tensor | int) -> Place:
+        if isinstance(argument, Tensor):
+            return self._places[argument.data_ptr()]
+        return Source.CONSTANT, argument
+
+
+def lesson_of(
+    number: int | None,
+    logits: Tensor,
+    target: Tensor,
+    heard: Sequence[Heard],
+    value: Tensor,
+    tables: Tensor | None = None,
+) -> Lesson | None:
+    """A lesson with its forward pass, None without a number."""
+    if number is None:
+        return None
+    lesson = Lesson(number, logits, target)
+    lesson.forward(heard, value, tables)
+    return lesson
+
+
+def forget(number: int) -> None:
+    torch.ops.noiseproof_launcher.forget(number)
+    _kept.pop(number, None)
+
+
+def _tensors(heard: Iterable[Heard]) -> Iterable[Tensor]:
+    return (one for launch in heard for one in launch.arguments if isinstance(one, Tensor))

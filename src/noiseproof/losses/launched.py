@@ -1,0 +1,82 @@
+"""The shortest way of a batch on a GPU: launched from C++, if that was built and the loss seen before."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ..kernels.launcher import library
+from ..kernels.launcher.lesson import forget
+from .compiled import has_company, is_divided_by_mean
+from .fingerprint import fingerprint, remember, remembered
+
+if TYPE_CHECKING:
+    from .base import Loss
+
+MOST_KNOWN = 256
+MOST_SHAPES = 64
+MOST_LESSONS = 3
+"""After these it is clear that there is nothing to learn from such logits."""
+MEMO = -1
+_counter = itertools.count()
+_numbers: dict[Hashable, int] = {}
+_lessons: dict[int, dict[Hashable, int]] = {}
+_of_whole_batches: set[int] = set()
+"""Divided by a mean over the batch, which on several processes is theirs together."""
+
+
+def launched(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
+    """The mean loss without weights, or None: another way has to be gone, and may be watched."""
+    memo = remembered(loss, MEMO)
+    number = _number(loss) if memo is None else memo[2]
+    if number is None or (number in _of_whole_batches and has_company()):
+        return None
+    return library.run(logits, target, number)
+
+
+def lesson_for(loss: Loss, logits: Tensor) -> int | None:
+    """The number under which the launcher may learn from this batch; None where there is nothing to learn."""
+    if not (library.takes(logits) and logits.requires_grad and torch.is_grad_enabled()):
+        return None
+    number = _number(loss)
+    if number is None:
+        return None
+    key, shapes = (logits.shape, logits.stride(), logits.dtype, logits.device), _lessons[number]
+    shapes[key] = shapes.get(key, 0) + 1
+    return number if len(shapes) <= MOST_SHAPES and shapes[key] <= MOST_LESSONS else None
+
+
+def _number(loss: Loss) -> int | None:
+    """The same for losses that are alike; None for one that holds tensors or functions of the user."""
+    holds_tensors = any(True for _ in itertools.chain(loss.buffers(), loss.parameters()))
+    marks = None if holds_tensors or loss.reduction != "mean" else fingerprint(loss)
+    if marks is not None and marks not in _numbers:
+        _define(loss, marks)
+    number = None if marks is None else _numbers[marks]
+    remember(loss, MEMO, number)
+    return number
+
+
+def _define(loss: Loss, marks: Hashable) -> None:
+    if len(_numbers) >= MOST_KNOWN:
+        for old in _numbers.values():
+            forget(old)
+            del library.expressions[old], _lessons[old]
+        _numbers.clear()
+    number = next(_counter)
+    same = copy.deepcopy(loss)
+
+    def again(logits: Tensor, target: Tensor) -> Tensor:
+        from .fused import plain
+
+        return plain(same, logits, target, True)
+
+    _numbers[marks], _lessons[number] = number, {}
+    library.expressions[number] = again
+    if is_divided_by_mean(loss):
+        _of_whole_batches.add(number)

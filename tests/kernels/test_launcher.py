@@ -1,0 +1,257 @@
+"""Losses launched from C++, against the way they were learned from and against torch."""
+
+import sys
+
+import pytest
+import torch
+from stand_in_driver import StandInDriver
+from torch.nn.functional import cross_entropy
+
+from noiseproof import losses
+from noiseproof.kernels import build, path, tracing
+from noiseproof.kernels.inplace import allowed
+from noiseproof.kernels.launcher import lesson, library
+from noiseproof.losses import launched
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+NODE = "LaunchedLoss"
+SPECS = [
+    "ce",
+    "gce(q=0.4)",
+    "imae",
+    'gr(normalize="batch")',
+    "nce",
+    "mse",
+    "10*nce + 0.1*agce(a=1.8, q=3)",
+    "unit_max(gce)",
+    "nfl",
+    "cr(ce)",
+    "cr(gce)",
+]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    if sys.platform == "win32" or build.compiler() is None:
+        pytest.skip("NO C++ COMPILER: the launcher cannot be built, so nothing of it is tested")
+    if torch.cuda.is_available():
+        pytest.skip("the stand-in is for machines without a GPU; test_launcher_cuda.py has the real thing")
+    with pytest.MonkeyPatch.context() as patch:
+        if build.problem(build.LAUNCHER) is not None:
+            patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+            build.build(build.LAUNCHER)
+        return library.opened(0)
+
+
+@pytest.fixture
+def driver(built, device, monkeypatch):
+    found = StandInDriver()
+    torch.ops.noiseproof_launcher.use(found.address)
+    monkeypatch.setattr(library, "_loss", built)
+    monkeypatch.setattr(library, "stream_of", lambda logits: 7)
+    monkeypatch.setattr(
+        library,
+        "takes",
+        lambda logits: path.interpreted and tracing.is_plain_eager() and not allowed(),
+    )
+    monkeypatch.setattr(lesson, "passed", found.passed)
+    monkeypatch.setattr(launched, "_numbers", {})
+    return found
+
+
+def batch(rows=6, classes=5, dtype=torch.float32, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    logits = (3 * torch.randn(rows, classes, generator=generator)).to(dtype).requires_grad_()
+    return logits, torch.randint(0, classes, (rows,), generator=generator)
+
+
+def step(loss, logits, target, factor=1.0):
+    value = loss(logits, target)
+    (gradient,) = torch.autograd.grad(factor * value, logits)
+    return value, gradient
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_was_seen_once_is_launched_from_then_on(driver, spec, dtype):
+    loss = losses.get(spec, ignore_index=2)
+    shown, gradient = step(loss, *batch(dtype=dtype))
+    assert NODE not in shown.grad_fn.name()
+    value, again = step(loss, *batch(dtype=dtype))
+    assert NODE in value.grad_fn.name()
+    assert torch.equal(value, shown)
+    assert torch.equal(again, gradient)
+    other = batch(dtype=dtype, seed=1)
+    value, again = step(losses.get(spec, ignore_index=2), *other, factor=-3.0)
+    assert NODE in value.grad_fn.name(), "the same loss made anew is known"
+    with tracing.plainly():
+        expected = step(loss, *other, factor=-3.0)
+    tolerance = {"rtol": 2e-2, "atol": 1e-3} if dtype == torch.bfloat16 else {"rtol": 1e-5, "atol": 1e-6}
+    torch.testing.assert_close(value, expected[0].float(), **tolerance)
+    torch.testing.assert_close(again, expected[1], **tolerance)
+    assert driver.streams == [7] * driver.launched
+
+
+def learned(spec="ce", **shape):
+    loss = losses.get(spec)
+    step(loss, *batch(**shape))
+    return loss
+
+
+def test_three_launches_and_no_others(driver):
+    loss = learned()
+    step(loss, *batch())
+    assert driver.launched == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda logits, target: (logits[:5], target[:5]),
+        lambda logits, target: (logits[:, :4], target.clamp(max=3)),
+        lambda logits, target: (logits.half(), target),
+        lambda logits, target: (logits.t().contiguous().t(), target),
+        lambda logits, target: (logits, target.repeat_interleave(2)[::2]),
+        lambda logits, target: (torch.cat([logits.flatten()[:1], logits.flatten()])[1:].view(6, 5), target),
+    ],
+    ids=["rows", "classes", "dtype", "strides", "target", "alignment"],
+)
+def test_other_logits_go_their_old_way(driver, change):
+    loss = learned()
+    logits, target = change(*batch())
+    value = loss(logits, target)
+    assert NODE not in value.grad_fn.name()
+    torch.testing.assert_close(value, cross_entropy(logits.float(), target), rtol=1e-3, atol=1e-3)
+
+
+def test_several_shapes_are_known_side_by_side(driver):
+    loss = learned()
+    step(loss, *batch(rows=9))
+    for rows in (6, 9):
+        logits, target = batch(rows=rows, seed=3)
+        value, _ = step(loss, logits, target)
+        assert NODE in value.grad_fn.name()
+        torch.testing.assert_close(value, cross_entropy(logits, target))
+
+
+def test_a_loss_that_is_changed_is_another_loss(driver):
+    loss = learned("gce(q=0.4)")
+    loss.q = 0.9
+    logits, target = batch()
+    torch.testing.assert_close(loss(logits, target), losses.get("gce(q=0.9)")(logits, target))
+
+
+@pytest.mark.parametrize("spec", ["gce", "nfl", "cr(mae)"])
+def test_gradients_of_gradients(driver, spec):
+    logits, target = batch(rows=3, classes=4)
+    loss = learned(spec, rows=3, classes=4)
+    value = loss(logits, target)
+    assert NODE in value.grad_fn.name()
+    (first,) = torch.autograd.grad(value, logits, create_graph=True)
+    (second,) = torch.autograd.grad(first.square().sum(), logits)
+    with tracing.plainly():
+        (plain,) = torch.autograd.grad(loss(logits, target), logits, create_graph=True)
+    (expected,) = torch.autograd.grad(plain.square().sum(), logits)
+    torch.testing.assert_close(second, expected)
+
+
+def test_backward_twice_and_upstream_of_any_kind(driver):
+    loss = learned()
+    logits, target = batch()
+    value = loss(logits, target)
+    (first,) = torch.autograd.grad(value, logits, retain_graph=True)
+    odd = torch.tensor([0.0, 2.0, 0.0])[1]
+    (second,) = torch.autograd.grad(value, logits, odd, retain_graph=True)
+    torch.testing.assert_close(second, 2 * first)
+    value.backward()
+    torch.testing.assert_close(logits.grad, first)
+    with pytest.raises(RuntimeError, match="second time"):
+        value.backward()
+
+
+def test_logits_changed_before_the_backward_pass_are_noticed(driver):
+    loss = learned()
+    leaf, target = batch()
+    logits = leaf * 1
+    value = loss(logits, target)
+    assert NODE in value.grad_fn.name()
+    with torch.no_grad():
+        logits.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        value.backward()
+
+
+def test_saved_tensors_may_be_kept_elsewhere(driver):
+    loss = learned()
+    leaf, target = batch()
+    _, expected = step(loss, leaf, target)
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x.t().clone(), lambda x: x.t()):
+        value = loss(leaf, target)
+    assert NODE in value.grad_fn.name()
+    (found,) = torch.autograd.grad(value, leaf)
+    torch.testing.assert_close(found, expected)
+
+
+def test_without_gradients(driver):
+    loss = learned()
+    logits, target = batch()
+    with torch.no_grad():
+        value = loss(logits, target)
+    assert value.grad_fn is None
+    assert driver.launched == 2
+    torch.testing.assert_close(value, cross_entropy(logits, target).detach())
+
+
+def test_a_launch_that_fails_leaves_the_old_way(driver):
+    loss = learned()
+    driver.error = 201
+    logits, target = batch()
+    value, _ = step(loss, logits, target)
+    assert NODE not in value.grad_fn.name()
+    torch.testing.assert_close(value, cross_entropy(logits, target))
+    driver.error = 0
+    value = loss(logits, target)
+    driver.error = 700
+    with pytest.raises(RuntimeError, match="error 700 of the CUDA driver"):
+        value.backward()
+
+
+def test_losses_that_hold_tensors_are_not_launched(driver):
+    for loss in (losses.get("peer(ce)"), losses.CR("ce", prior=torch.full((5,), 0.2))):
+        for _ in range(2):
+            value, _ = step(loss, *batch())
+            assert NODE not in value.grad_fn.name()
+
+
+@pytest.mark.parametrize("option", [{"reduction": "sum"}, {"reduction": "none"}, {"weight": torch.ones(5)}])
+def test_other_reductions_and_weights_are_not_launched(driver, option):
+    loss = losses.get("ce", **option)
+    for _ in range(2):
+        value = loss(*batch())
+        value.sum().backward()
+        assert NODE not in value.grad_fn.name()
+
+
+def test_who_cannot_be_followed_is_not_watched_for_ever(driver, monkeypatch):
+    def refuse(heard):
+        calls.append(heard)
+        raise lesson.UnfitError
+
+    calls, loss = [], losses.get("ce")
+    monkeypatch.setattr(lesson, "passed", refuse)
+    for _ in range(2 * launched.MOST_LESSONS):
+        value, _ = step(loss, *batch())
+        assert NODE not in value.grad_fn.name()
+    assert len(calls) == launched.MOST_LESSONS
+
+
+def test_many_losses_are_forgotten_in_the_end(driver, monkeypatch):
+    monkeypatch.setattr(launched, "MOST_KNOWN", 2)
+    first = learned("gce(q=0.4)")
+    for spec in ("ce", "mae"):
+        learned(spec)
+    assert set(launched._numbers.values()) <= library.expressions.keys()
+    value, _ = step(first, *batch())
+    assert NODE not in value.grad_fn.name(), "it was forgotten"
+    value, _ = step(first, *batch())
+    assert NODE in value.grad_fn.name(), "and learned again"

@@ -1,0 +1,106 @@
+"""On a GPU: losses launched from C++ are those launched from Python, capturable and without waiting."""
+
+import pytest
+import torch
+
+from noiseproof import losses
+from noiseproof.kernels import build, path
+from noiseproof.kernels.launcher import library
+
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.skipif(build.compiler() is None, reason="NO C++ COMPILER: the launcher cannot be built"),
+]
+NODE = "LaunchedLoss"
+SPECS = [
+    *("ce", "gce", "sl", "mae", "tce", "aul", "imae", "nal_fixed", "nce", "mse", "gls", "nfl", "cr(ce)"),
+    *("cr(gce)", 'gr(normalize="batch")', "10*nce + 0.1*agce(a=1.8, q=3)", "unit_max(gce)"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def launcher():
+    if build.problem(build.LAUNCHER) is not None:
+        build.build(build.LAUNCHER)
+    assert library.load() is not None
+
+
+def batch(rows=64, classes=10, dtype=torch.float32, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    logits = (3 * torch.randn(rows, classes, generator=generator)).to(dtype)
+    target = torch.randint(classes, (rows,), generator=generator)
+    target[5] = -100
+    return logits.cuda().requires_grad_(), target.cuda()
+
+
+def step(loss, logits, target):
+    value = loss(logits, target)
+    (gradient,) = torch.autograd.grad(value, logits)
+    return value, gradient
+
+
+@pytest.mark.parametrize("shape", [(64, 10), (33, 1000), (5, 40_000)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_same_numbers(spec, dtype, shape):
+    loss = losses.get(spec)
+    step(loss, *batch(*shape, dtype))
+    logits, target = batch(*shape, dtype, seed=1)
+    value, gradient = step(loss, logits, target)
+    assert NODE in value.grad_fn.name()
+    before, path.enabled = path.enabled, False
+    try:
+        expected = step(loss, logits.detach().double().requires_grad_(), target)
+    finally:
+        path.enabled = before
+    tolerance = 2e-2 if dtype == torch.bfloat16 else 1e-5
+    torch.testing.assert_close(value.double(), expected[0], rtol=tolerance, atol=tolerance)
+    error = (gradient.double() - expected[1]).abs().max() / expected[1].abs().max()
+    assert float(error) < tolerance
+
+
+@pytest.mark.parametrize("spec", ["gce", "nfl", "cr(gce)"])
+def test_on_another_stream_and_in_a_graph(spec):
+    loss = losses.get(spec)
+    logits, target = batch()
+    step(loss, logits, target)
+    expected, slope = step(loss, logits, target)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        value, gradient = step(loss, logits, target)
+    stream.synchronize()
+    assert NODE in value.grad_fn.name()
+    assert torch.equal(gradient, slope)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value, gradient = step(loss, logits, target)
+    value.detach().zero_(), gradient.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    torch.testing.assert_close(value, expected)
+    assert torch.equal(gradient, slope)
+
+
+def test_no_host_synchronisation():
+    loss = losses.get("gce")
+    logits, target = batch()
+    step(loss, logits, target)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        value, _ = step(loss, logits, target)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert NODE in value.grad_fn.name()
+
+
+def test_from_a_fresh_thread():
+    import threading
+
+    loss, found = losses.get("gce"), []
+    logits, target = batch()
+    _, expected = step(loss, logits, target)
+    thread = threading.Thread(target=lambda: found.append(step(loss, logits, target)[1]))
+    thread.start()
+    thread.join()
+    torch.testing.assert_close(found[0], expected)
