@@ -29,6 +29,7 @@ from torch import Tensor
 
 from noiseproof import losses
 from noiseproof.kernels import path
+from noiseproof.kernels.launcher import library as launcher
 
 SHAPES = (
     "8192x32000:bfloat16,8192x32000:float32,8192x128256:bfloat16,8192x128256:float32,"
@@ -281,7 +282,8 @@ def keep(folder: Path, rounds: int, shape: str, found: Entry) -> None:
     tables[shape] = sorted(rows.values(), key=lambda entry: order.index(entry["loss"]))
     known = [*SHAPES.split(","), *tables]
     ordered = {name: tables[name] for name in sorted(tables, key=known.index)}
-    about = {"device": name, "torch": str(torch.__version__), "rounds": rounds}
+    launched = launcher.state().split(":")[0]
+    about = {"device": name, "torch": str(torch.__version__), "rounds": rounds, "launcher": launched}
     result = {"about": about, "tables": ordered}
     target.write_text(json.dumps(result, indent=1) + "\n")
     target.with_suffix(".md").write_text(markdown(result) + "\n")

@@ -14,7 +14,7 @@ from .library import DRIVER
 if TYPE_CHECKING:
     from ..triton.start import Heard
 
-BYTES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "fp32": 4}
+BYTES = {"i1": 1, "u1": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "fp32": 4}
 POINTER = 8
 MOST_SCRATCH = 2
 """Pointers Triton adds at the end, to memory our kernels do not ask for."""
