@@ -135,7 +135,7 @@ class Session:
     def observe(self, batch: Batch, logits: Tensor, loss: Tensor, lr: float | Tensor) -> None:
         """Record the batch after its backward pass, by tensor operations on the device alone."""
         gradient = logits.new_zeros(logits.shape) if logits.grad is None else logits.grad
-        emphasis = torch.linalg.vector_norm(gradient, 1, dim=1) * (len(batch.label) / 2)
+        emphasis = torch.linalg.vector_norm(gradient, 1, dim=1, dtype=torch.float64) * (len(batch.label) / 2)
         logits = logits.detach()
         self.meter.add(batch.index, emphasis=emphasis, loss=loss, lr=lr)
         self.recorder.write(
