@@ -10,8 +10,7 @@ import triton.language as tl
 
 from .classes import LOG_SMALL, QUIET, exact_terms, terms_of_classes
 from .program import exp, fast_exp, logsigmoid, sigmoid
-from .rows import columns_of, rows_of_program
-from .statistics import LOWEST, block_of
+from .rows import LOWEST, block_of, columns_of, rows_of_program
 
 LOG_SURE = tl.constexpr(-0.2876820724517809)
 TINY = tl.constexpr(1e-35)
@@ -27,12 +26,6 @@ def levels(state, row, kept, rows):
     mass = tl.where(alone, 1.0, mass)
     log_peak = tl.where(alone, QUIET, logsigmoid(-margin) - tl.log(mass))
     return margin, tl.where(peak == LOWEST, 0.0, peak), tl.where(alone, 0.0, 1.0 / mass), log_peak
-
-
-@triton.jit
-def one_lies_in(label, start, LENGTH: tl.constexpr):
-    """Whether a block holds the label of one of its rows: most do not."""
-    return tl.max(((label >= start) & (label < start + LENGTH)).to(tl.int32), 0) > 0
 
 
 @triton.jit
@@ -81,11 +74,11 @@ def blind_kernel(
     whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
     for start in range(0, whole, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
-        share = share_of(prior, start, classes, HAS_PRIOR, True, LANES, WIDTH)
+        share = share_of(prior, start, classes, HAS_PRIOR, True, ROWS, LANES, WIDTH)
         sums = take(sums, z, share, top, log_top, cut, CODE, RESULTS)
     for start in range(whole, stop, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
-        share = share_of(prior, start, classes, HAS_PRIOR, False, LANES, WIDTH)
+        share = share_of(prior, start, classes, HAS_PRIOR, False, ROWS, LANES, WIDTH)
         sums = take(sums, z, share, top, log_top, cut, CODE, RESULTS)
     at_label = tl.load(prior + label, mask=in_range, other=0.0) if HAS_PRIOR else margin * 0.0 + 1.0
     results = finish(sums, margin, log_top, own >= peak, at_label, CODE, RESULTS)
@@ -132,17 +125,18 @@ def share_of(
     classes,
     HAS_PRIOR: tl.constexpr,
     WHOLE: tl.constexpr,
+    ROWS: tl.constexpr,
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """How much each class counts, (LANES, WIDTH)."""
-    column = columns_of(start, LANES, WIDTH)
+    """How much each class counts, (ROWS, LANES, WIDTH): every row asks for itself, so none has to wait."""
+    column = columns_of(start, LANES, WIDTH)[None, :, :] + tl.zeros([ROWS, 1, 1], tl.int32)
     if HAS_PRIOR and WHOLE:
         return tl.load(prior + column)
     elif HAS_PRIOR:
         return tl.load(prior + column, mask=column < classes, other=0.0)
     else:
-        return tl.full([LANES, WIDTH], 1.0, tl.float32)
+        return tl.full([ROWS, LANES, WIDTH], 1.0, tl.float32)
 
 
 @triton.jit
@@ -158,7 +152,7 @@ def take(sums, z, share, top, log_top, cut, CODE: tl.constexpr, RESULTS: tl.cons
 
     Most blocks hold unlikely classes alone, none of them masked: few operations are enough for those.
     """
-    weight = share[None, :, :]
+    weight = share
     low = z - top[:, None, None]
     log_p = low + log_top[:, None, None]
     p = fast_exp(log_p)

@@ -4,12 +4,11 @@
 import triton
 import triton.language as tl
 
-from .blind import LOG_SURE, levels, one_lies_in
+from .blind import LOG_SURE, levels
 from .classes import LOG_SMALL, terms_of_classes
 from .gradient import scale_of
 from .program import exp, fast_exp
-from .rows import columns_from, rows_of_program
-from .statistics import LOWEST
+from .rows import LOWEST, columns_from, next_label, rows_of_program
 
 
 @triton.jit
@@ -58,12 +57,12 @@ def blind_gradient_kernel(
         here = kept[:, None] & (inside < classes - start)[None, :]
         place = (logits + row * row_stride)[:, None] + offset[None, :]
         z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
-        share = share_of_columns(prior, column, classes, HAS_PRIOR)
-        by_ratio = by_blind[:, None] * share[None, :]
+        share = shares_of(prior, start, classes, HAS_PRIOR, False, ROWS, BLOCK)
+        by_ratio = by_blind[:, None] * share
         slope = by_direction * per_mass
         gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
         gradient = tl.where(z == LOWEST, 0.0, gradient)
-        if one_lies_in(label, start, BLOCK):
+        if next_label(label, start) < start + BLOCK:
             is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
             gradient = tl.where(is_label, at_label[:, None], gradient)
         there = (row < rows)[:, None] & (inside < classes - start)[None, :]
@@ -72,12 +71,23 @@ def blind_gradient_kernel(
 
 
 @triton.jit
-def share_of_columns(prior, column, classes, HAS_PRIOR: tl.constexpr):
-    """How much each class counts, (BLOCK,)."""
-    if HAS_PRIOR:
+def shares_of(
+    prior,
+    start,
+    classes,
+    HAS_PRIOR: tl.constexpr,
+    WHOLE: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """How much each class counts, (ROWS, BLOCK): every row asks for itself, so none has to wait."""
+    column = (start + tl.arange(0, BLOCK))[None, :] + tl.zeros([ROWS, 1], tl.int32)
+    if HAS_PRIOR and WHOLE:
+        return tl.load(prior + column)
+    elif HAS_PRIOR:
         return tl.load(prior + column, mask=column < classes, other=0.0)
     else:
-        return tl.full([column.shape[0]], 1.0, tl.float32)
+        return tl.full([ROWS, BLOCK], 1.0, tl.float32)
 
 
 @triton.jit

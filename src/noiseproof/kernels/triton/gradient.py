@@ -10,8 +10,18 @@ import triton
 import triton.language as tl
 
 from .program import fast_exp, fast_expm1, sigmoid
-from .rows import columns_from, rows_of_program
-from .statistics import LOWEST
+from .rows import (
+    LOWEST,
+    blocks_of_program,
+    load_block,
+    next_label,
+    places_of,
+    put_at,
+    rows_of_program,
+    store_part,
+)
+from .squares import is_tied
+from .statistics import FAR
 
 MARGIN = tl.constexpr(0)
 LOGSUMEXP = tl.constexpr(1)
@@ -112,43 +122,49 @@ def gradient_kernel(
     mass = tl.load(state + 2 * rows + row, mask=kept, other=1.0)
     peak = tl.where(peak == LOWEST, 0.0, peak)
     per_mass = tl.where(mass == 0.0, 0.0, 1.0 / mass)
-    for block in range(BLOCKS):
-        start = (tl.program_id(1) * BLOCKS + block) * BLOCK
-        _, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
-        inside = tl.arange(0, BLOCK)
-        here = kept[:, None] & (inside < classes - start)[None, :]
-        place = (logits + row * row_stride)[:, None] + offset[None, :]
-        z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
-        gradient = row_of_gradient(z, peak, per_mass, chosen, SLOTS)
-        is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
-        gradient = tl.where(is_label, chosen[0][:, None], gradient)
-        _, offset = columns_from(start, out_column_stride, CONTIGUOUS, BLOCK)
-        there = (row < rows)[:, None] & (inside < classes - start)[None, :]
-        place = (out + row * out_row_stride)[:, None] + offset[None, :]
-        tl.store(place, tl.where(here, gradient, 0.0).to(out.dtype.element_ty), mask=there)
+    begin, out_begin = logits + row * row_stride, out + row * out_row_stride
+    first, whole, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)
+    if SLOTS[SUM_P2] >= 0:
+        gap = tl.load(state + 8 * rows + row, mask=kept, other=1.0)
+        whole = tl.where(is_tied(gap * mass * mass, mass), first, whole)
+    coming = next_label(label, first)
+    for start in range(first, whole, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, True, BLOCK)
+        gradient = row_of_gradient(z, peak, per_mass, chosen, False, SLOTS)
+        if coming < start + BLOCK:
+            gradient = put_at(gradient, start, label, chosen[0], BLOCK)
+            coming = next_label(label, start + BLOCK)
+        tl.store(places_of(out_begin, start, out_column_stride, CONTIGUOUS, BLOCK), gradient)
+    for start in range(whole, end, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, False, BLOCK)
+        gradient = row_of_gradient(z, peak, per_mass, chosen, True, SLOTS)
+        gradient = put_at(gradient, start, label, chosen[0], BLOCK)
+        place = places_of(out_begin, start, out_column_stride, CONTIGUOUS, BLOCK)
+        store_part(place, gradient, start, row < rows, kept, classes)
 
 
 @triton.jit
-def row_of_gradient(z, peak, per_mass, chosen, SLOTS: tl.constexpr):
+def row_of_gradient(z, peak, per_mass, chosen, TIED: tl.constexpr, SLOTS: tl.constexpr):
     """The gradient at the classes other than the label; 0 where a class is masked."""
-    others, square, product, shift = chosen[1], chosen[2], chosen[3], chosen[4]
-    below, per_mass = z - peak[:, None], per_mass[:, None]
+    others, square = chosen[1] * per_mass, chosen[2] * per_mass * per_mass
+    product, shift = chosen[3] * per_mass, chosen[4]
+    below = z - peak[:, None]
     return gradient_at(
-        z, below, per_mass, others[:, None], square[:, None], product[:, None], shift[:, None], SLOTS
+        z, below, others[:, None], square[:, None], product[:, None], shift[:, None], TIED, SLOTS
     )
 
 
 @triton.jit
-def gradient_at(z, below, per_mass, others, square, product, shift, SLOTS: tl.constexpr):
-    """``below`` is z less the largest of the other logits."""
+def gradient_at(z, below, others, square, product, shift, TIED: tl.constexpr, SLOTS: tl.constexpr):
+    """``below`` is z less the largest of the other logits; coefficients are those of exp(below)."""
     raised = fast_exp(below)
-    direction = raised * per_mass
     slope = others
     if SLOTS[SUM_P2] >= 0:
-        slope = slope + square * (fast_expm1(below, raised) * per_mass)
+        less = fast_expm1(below, raised) if TIED else raised - 1.0
+        slope = tl.fma(square, less, others)
     if SLOTS[SUM_PZ] >= 0:
-        slope = slope + product * tl.where(z == LOWEST, 0.0, z)
-    gradient = direction * slope
+        slope = slope + product * tl.maximum(z, FAR)
+    gradient = raised * slope
     if SLOTS[SUM_Z] >= 0:
         gradient = tl.where(z == LOWEST, 0.0, gradient + shift)
     return gradient

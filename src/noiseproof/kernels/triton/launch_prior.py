@@ -12,7 +12,7 @@ from .prior_gradient import prior_gradient_kernel
 from .start import start
 from .zero import zeros
 
-STATE_ROWS = 3
+STATE_ROWS = 4
 COUNT_BLOCK = 256
 
 
@@ -26,7 +26,7 @@ def counted(batch: Batch) -> Tensor:
 
 
 def prior_values(batch: Batch, prior: Tensor, beta: float) -> tuple[Tensor, Tensor]:
-    """(N,) values, and the (3, N) numbers the gradient needs. ``prior`` is (C,) or from ``counted``."""
+    """(N,) values, and the (4, N) numbers the gradient needs. ``prior`` is (C,) or from ``counted``."""
     logits, target = batch.logits, batch.target.contiguous()
     rows, classes = logits.shape
     values, state = (logits.new_empty(size, dtype=torch.float32) for size in (rows, (STATE_ROWS, rows)))

@@ -9,11 +9,18 @@ rows add up to one such row, except at the two labels themselves.
 import triton
 import triton.language as tl
 
-from .blind import one_lies_in
 from .gradient import SUM_P2, coefficients, gradient_at, partial, row_of_gradient, scale_of
 from .program import fast_exp, fast_expm1
-from .rows import columns_from, rows_of_program
-from .statistics import LOWEST
+from .rows import (
+    LOWEST,
+    blocks_of_program,
+    load_block,
+    next_label,
+    places_of,
+    put_at,
+    rows_of_program,
+    store_part,
+)
 
 
 @triton.jit
@@ -41,7 +48,16 @@ def one_label(place, label, other, state, partials, by_p2, scale, row, kept, row
     peak = tl.where(peak == LOWEST, 0.0, peak)
     per_mass = tl.where(mass == 0.0, 0.0, 1.0 / mass)
     z = tl.load(place, mask=kept, other=LOWEST).to(tl.float32)
-    there = gradient_at(z, z - peak, per_mass, others, square, product, shift, SLOTS)
+    there = gradient_at(
+        z,
+        z - peak,
+        others * per_mass,
+        square * per_mass * per_mass,
+        product * per_mass,
+        shift,
+        True,
+        SLOTS,
+    )
     there = tl.where(label == other, at_label, there)
     return at_label, others, square, product, shift, peak, per_mass, there
 
@@ -131,18 +147,21 @@ def pair_gradient_kernel(
     chosen = together(first, second, lower, SLOTS)
     one = tl.full([ROWS], 1.0, tl.float32)
     at_label, at_mate = chosen[0], second[0] + first[7]
-    for block in range(BLOCKS):
-        start = (tl.program_id(1) * BLOCKS + block) * BLOCK
-        column, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
-        inside = tl.arange(0, BLOCK)
-        here = kept[:, None] & (inside < classes - start)[None, :]
-        z = tl.load(begin[:, None] + offset[None, :], mask=here, other=LOWEST).to(tl.float32)
-        gradient = row_of_gradient(z, lower, one, chosen, SLOTS)
-        if one_lies_in(label, start, BLOCK) | one_lies_in(mate, start, BLOCK):
-            is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
-            gradient = tl.where(is_label, at_label[:, None], gradient)
-            is_mate = inside[None, :] == (mate.to(tl.int32) - start)[:, None]
-            gradient = tl.where(is_mate, at_mate[:, None], gradient)
-        exists = (row < rows)[:, None] & (inside < classes - start)[None, :]
-        place = (out + row * classes)[:, None] + column[None, :]
-        tl.store(place, tl.where(here, gradient, 0.0).to(out.dtype.element_ty), mask=exists)
+    out_begin = out + row * classes
+    first, whole, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)
+    coming = tl.minimum(next_label(label, first), next_label(mate, first))
+    for start in range(first, whole, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, True, BLOCK)
+        gradient = row_of_gradient(z, lower, one, chosen, True, SLOTS)
+        if coming < start + BLOCK:
+            gradient = put_at(gradient, start, label, at_label, BLOCK)
+            gradient = put_at(gradient, start, mate, at_mate, BLOCK)
+            coming = tl.minimum(next_label(label, start + BLOCK), next_label(mate, start + BLOCK))
+        tl.store(places_of(out_begin, start, 1, True, BLOCK), gradient)
+    for start in range(whole, end, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, False, BLOCK)
+        gradient = row_of_gradient(z, lower, one, chosen, True, SLOTS)
+        gradient = put_at(gradient, start, label, at_label, BLOCK)
+        gradient = put_at(gradient, start, mate, at_mate, BLOCK)
+        place = places_of(out_begin, start, 1, True, BLOCK)
+        store_part(place, gradient, start, row < rows, kept, classes)

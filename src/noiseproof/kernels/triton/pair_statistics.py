@@ -8,10 +8,8 @@ only adds: nothing cancels where one of the two has nearly all.
 import triton
 import triton.language as tl
 
-from .blind import one_lies_in
 from .program import fast_exp, run
-from .rows import rows_of_program
-from .statistics import LOWEST, block_of, without_label
+from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
 
 
 @triton.jit
@@ -48,12 +46,15 @@ def pair_statistics_kernel(
     whole = 0
     if ROWS == 1:
         whole = classes // (LANES * WIDTH) * (LANES * WIDTH) * tl.max(kept.to(tl.int32), 0)
+        coming = tl.minimum(next_label(label, 0), next_label(mate, 0))
         for start in range(0, whole, LANES * WIDTH):
             z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
             rest = z
-            if one_lies_in(label, start, LANES * WIDTH) | one_lies_in(mate, start, LANES * WIDTH):
+            if coming < start + LANES * WIDTH:
                 rest = without_label(z, start, label, LANES, WIDTH)
                 rest = without_label(rest, start, mate, LANES, WIDTH)
+                after = start + LANES * WIDTH
+                coming = tl.minimum(next_label(label, after), next_label(mate, after))
             sums = advance(sums, rest)
     for start in range(whole, classes * tl.max(kept.to(tl.int32), 0), LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)

@@ -9,10 +9,9 @@ not masked the loss is :math:`(1-\beta\Pi)(\log\sum_k e^{z_k}-s)+\beta S`. Its g
 import triton
 import triton.language as tl
 
-from .blind import one_lies_in, part_of_prior, share_of
+from .blind import part_of_prior, share_of
 from .program import fast_exp, logsigmoid, sigmoid
-from .rows import rows_of_program
-from .statistics import LOWEST, block_of, without_label
+from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
 
 FAR = tl.constexpr(-1e30)
 """Stands for a masked logit where nothing times it is to be 0."""
@@ -48,7 +47,10 @@ def prior_kernel(
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """``state`` gets the peak of the others, the factor of exp(z - peak), and the gradient at the label."""
+    """``state`` gets the peak of the others, the factor of exp(z - peak), and the gradient at the label.
+
+    Last it gets 1 where a whole block has masked classes, 0 elsewhere.
+    """
     row, label, kept = rows_of_program(target, target, rows, ignore_index, False, ROWS)
     begin = logits + tl.minimum(row, rows - 1) * row_stride
     in_range = kept & (label >= 0) & (label < classes)
@@ -57,19 +59,21 @@ def prior_kernel(
     sums = (zero + LOWEST, zero, zero + part_of_all(prior, classes, COUNTED, LANES), zero)
     stop = classes * tl.max(kept.to(tl.int32), 0)
     whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
+    coming = next_label(label, 0)
     for start in range(0, whole, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
-        share = share_of(prior, start, classes, True, True, LANES, WIDTH)
+        share = share_of(prior, start, classes, True, True, ROWS, LANES, WIDTH)
         other = z
-        if one_lies_in(label, start, LANES * WIDTH):
+        if coming < start + LANES * WIDTH:
             other = without_label(z, start, label, LANES, WIDTH)
+            coming = next_label(label, start + LANES * WIDTH)
         sums = advance(sums, z, other, share, own, True, COUNTED)
-    sums = recounted(
-        sums, begin, whole, own, kept, prior, classes, column_stride, COUNTED, CONTIGUOUS, LANES, WIDTH
+    sums, masked = recounted(
+        sums, begin, whole, own, kept, prior, classes, column_stride, COUNTED, CONTIGUOUS, ROWS, LANES, WIDTH
     )
     for start in range(whole, stop, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
-        share = share_of(prior, start, classes, True, False, LANES, WIDTH)
+        share = share_of(prior, start, classes, True, False, ROWS, LANES, WIDTH)
         sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), share, own, False, COUNTED)
     label_share = tl.load(prior + label, mask=in_range, other=0.0)
     factor = part_of_prior(prior, classes, beta, COUNTED)
@@ -77,6 +81,7 @@ def prior_kernel(
     tl.store(values + row, tl.where(kept, results[0], 0.0), mask=row < rows)
     for k in tl.static_range(3):
         tl.store(state + k * rows + row, results[k + 1], mask=row < rows)
+    tl.store(state + 3 * rows + row, masked, mask=row < rows)
 
 
 @triton.jit
@@ -103,7 +108,7 @@ def pulled(present, pull, z, share, own, HOPEFUL: tl.constexpr, COUNTED: tl.cons
     ``HOPEFUL`` takes no class for masked, which makes ``pull`` infinite or nan if one is: see ``recounted``.
     """
     from_own = z - own[:, None, None]
-    weight = share[None, :, :]
+    weight = share
     if HOPEFUL:
         present = present if COUNTED else present + tl.sum(weight, 2)
         return present, pull + tl.sum(weight * from_own, 2)
@@ -125,20 +130,22 @@ def recounted(
     column_stride,
     COUNTED: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
+    ROWS: tl.constexpr,
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """The last two sums of rows with masked classes, which are read once more for them."""
+    """The last two sums of rows with masked classes, read once more for them; and which these are."""
     peak, mass, present, pull = sums
     wrong = kept[:, None] & ((pull != pull) | (tl.abs(pull) == float("inf")))
-    if tl.max(tl.max(wrong.to(tl.int32), 1), 0) > 0:
+    masked = tl.max(wrong.to(tl.int32), 1)
+    if tl.max(masked, 0) > 0:
         pull = tl.zeros_like(mass)
         present = tl.zeros_like(mass) + part_of_all(prior, classes, COUNTED, LANES)
         for start in range(0, whole, LANES * WIDTH):
             z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
-            share = share_of(prior, start, classes, True, True, LANES, WIDTH)
+            share = share_of(prior, start, classes, True, True, ROWS, LANES, WIDTH)
             present, pull = pulled(present, pull, z, share, own, False, COUNTED)
-    return peak, mass, present, pull
+    return (peak, mass, present, pull), masked.to(tl.float32)
 
 
 @triton.jit

@@ -4,12 +4,20 @@
 import triton
 import triton.language as tl
 
-from .blind import one_lies_in, part_of_prior
-from .blind_gradient import share_of_columns
+from .blind import part_of_prior
+from .blind_gradient import shares_of
 from .gradient import scale_of
 from .program import fast_exp
-from .rows import columns_from, rows_of_program
-from .statistics import LOWEST
+from .rows import (
+    LOWEST,
+    blocks_of_program,
+    load_block,
+    next_label,
+    places_of,
+    put_at,
+    rows_of_program,
+    store_part,
+)
 
 
 @triton.jit
@@ -42,19 +50,23 @@ def prior_gradient_kernel(
     direction = tl.load(state + rows + row, mask=kept, other=0.0) * scale
     at_label = tl.load(state + 2 * rows + row, mask=kept, other=0.0) * scale
     by_share = part_of_prior(prior, classes, beta, COUNTED) * scale
-    for block in range(BLOCKS):
-        start = (tl.program_id(1) * BLOCKS + block) * BLOCK
-        column, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
-        inside = tl.arange(0, BLOCK)
-        here = kept[:, None] & (inside < classes - start)[None, :]
-        place = (logits + row * row_stride)[:, None] + offset[None, :]
-        z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
-        share = share_of_columns(prior, column, classes, True)
-        gradient = fast_exp(z - peak[:, None]) * direction[:, None] + by_share[:, None] * share[None, :]
-        gradient = tl.where(z == LOWEST, 0.0, gradient)
-        if one_lies_in(label, start, BLOCK):
-            is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
-            gradient = tl.where(is_label & here, at_label[:, None], gradient)
-        there = (row < rows)[:, None] & (inside < classes - start)[None, :]
-        place = (out + row * classes)[:, None] + column[None, :]
-        tl.store(place, gradient.to(out.dtype.element_ty), mask=there)
+    begin, out_begin = logits + row * row_stride, out + row * classes
+    first, whole, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)
+    masked = tl.load(state + 3 * rows + row, mask=kept, other=0.0)
+    whole = tl.where(tl.max(masked, 0) > 0.0, first, whole)
+    coming = next_label(label, first)
+    for start in range(first, whole, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, True, BLOCK)
+        share = shares_of(prior, start, classes, True, True, ROWS, BLOCK)
+        gradient = fast_exp(z - peak[:, None]) * direction[:, None] + by_share[:, None] * share
+        if coming < start + BLOCK:
+            gradient = put_at(gradient, start, label, at_label, BLOCK)
+            coming = next_label(label, start + BLOCK)
+        tl.store(places_of(out_begin, start, 1, True, BLOCK), gradient)
+    for start in range(whole, end, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, False, BLOCK)
+        share = shares_of(prior, start, classes, True, False, ROWS, BLOCK)
+        gradient = fast_exp(z - peak[:, None]) * direction[:, None] + by_share[:, None] * share
+        gradient = put_at(tl.where(z == LOWEST, 0.0, gradient), start, label, at_label, BLOCK)
+        place = places_of(out_begin, start, 1, True, BLOCK)
+        store_part(place, gradient, start, row < rows, kept, classes)

@@ -4,6 +4,9 @@
 import triton
 import triton.language as tl
 
+LOWEST = tl.constexpr(float("-inf"))
+BEYOND = tl.constexpr(2**31 - 1)
+
 
 @triton.jit
 def columns_from(start, column_stride, CONTIGUOUS: tl.constexpr, BLOCK: tl.constexpr):
@@ -13,6 +16,65 @@ def columns_from(start, column_stride, CONTIGUOUS: tl.constexpr, BLOCK: tl.const
         return column, column
     else:
         return column, column.to(tl.int64) * column_stride
+
+
+@triton.jit
+def places_of(begin, start, column_stride, CONTIGUOUS: tl.constexpr, BLOCK: tl.constexpr):
+    """Where the entries of a block lie, (ROWS, BLOCK)."""
+    column = start + tl.arange(0, BLOCK)
+    offset = column if CONTIGUOUS else column.to(tl.int64) * column_stride
+    return begin[:, None] + offset[None, :]
+
+
+@triton.jit
+def load_block(
+    begin,
+    start,
+    kept,
+    classes,
+    column_stride,
+    CONTIGUOUS: tl.constexpr,
+    WHOLE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Logits (ROWS, BLOCK) in float32, -inf outside; a whole block has no outside."""
+    place = places_of(begin, start, column_stride, CONTIGUOUS, BLOCK)
+    if WHOLE:
+        return tl.load(place).to(tl.float32)
+    else:
+        here = kept[:, None] & (tl.arange(0, BLOCK) < classes - start)[None, :]
+        return tl.load(place, mask=here, other=LOWEST).to(tl.float32)
+
+
+@triton.jit
+def store_part(place, entries, start, exists, kept, classes):
+    """Write the part of (ROWS, BLOCK) numbers that lies in the rows; those that do not count become 0."""
+    there = exists[:, None] & (tl.arange(0, place.shape[1]) < classes - start)[None, :]
+    tl.store(place, tl.where(kept[:, None], entries, 0.0), mask=there)
+
+
+@triton.jit
+def put_at(entries, start, label, number, BLOCK: tl.constexpr):
+    """Entries (ROWS, BLOCK) with one number per row where its label is."""
+    is_label = tl.arange(0, BLOCK)[None, :] == (label.to(tl.int32) - start)[:, None]
+    return tl.where(is_label, number[:, None], entries)
+
+
+@triton.jit
+def next_label(label, start):
+    """The first column from ``start`` on that is the label of a row: most blocks end before it."""
+    return tl.min(tl.where(label >= start, label, BEYOND), 0).to(tl.int32)
+
+
+@triton.jit
+def blocks_of_program(kept, classes, BLOCK: tl.constexpr, BLOCKS: tl.constexpr):
+    """Where the blocks of program (i, k) begin, where those end that need no mask, and where all end.
+
+    All blocks need one where a row does not count.
+    """
+    begin = tl.program_id(1) * (BLOCKS * BLOCK)
+    end = tl.minimum(begin + BLOCKS * BLOCK, classes)
+    return begin, begin + (end - begin) // BLOCK * BLOCK * tl.min(kept.to(tl.int32), 0), end
 
 
 @triton.jit
@@ -31,3 +93,32 @@ def rows_of_program(target, keep, rows, ignore_index, HAS_KEEP: tl.constexpr, RO
     else:
         kept = (row < rows) & (label != ignore_index)
     return row, label, kept
+
+
+@triton.jit
+def block_of(
+    begin,
+    start,
+    kept,
+    classes,
+    column_stride,
+    CONTIGUOUS: tl.constexpr,
+    WHOLE: tl.constexpr,
+    LANES: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Logits (ROWS, LANES, WIDTH) in float32, -inf outside; a whole block has no outside."""
+    column = columns_of(start, LANES, WIDTH)
+    offset = column if CONTIGUOUS else column.to(tl.int64) * column_stride
+    place = begin[:, None, None] + offset[None, :, :]
+    if WHOLE:
+        return tl.load(place).to(tl.float32)
+    else:
+        here = kept[:, None, None] & (column < classes)[None, :, :]
+        return tl.load(place, mask=here, other=LOWEST).to(tl.float32)
+
+
+@triton.jit
+def without_label(z, start, label, LANES: tl.constexpr, WIDTH: tl.constexpr):
+    column = columns_of(start, LANES, WIDTH)
+    return tl.where(column[None, :, :] == label.to(tl.int32)[:, None, None], LOWEST, z)

@@ -3,17 +3,19 @@ r"""Triton: one pass over the logits that leaves a few numbers per row.
 
 Online: a running maximum of the other logits (``peak``) and sums that shrink when it grows, so every
 logit is read once and raised once. The label takes no part, which keeps a margin exact where p is 1.
-For the sum of p squared ``falls`` adds up e(1 - e), e = exp(z - peak), so that the likeliest class adds 0.
+For the sum of p squared see ``squares``.
 Half precision is bound by arithmetic, not memory: hence lanes that only meet at the end of the row.
 """
 
 import triton
 import triton.language as tl
 
-from .program import fast_exp, fast_expm1, logsigmoid, run, sigmoid
-from .rows import columns_of, rows_of_program
+from .program import fast_exp, logsigmoid, run, sigmoid
+from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
+from .squares import fallen, lowered
 
-LOWEST = tl.constexpr(float("-inf"))
+FAR = tl.constexpr(-1e20)
+"""Stands for a masked logit where nothing times it is to be 0."""
 
 
 @triton.jit
@@ -47,22 +49,25 @@ def statistics_kernel(
     own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
     own = tl.where(kept, own, 0.0)
     zero = tl.zeros([ROWS, LANES], tl.float32)
-    sums = (zero + LOWEST, zero, zero, zero, zero, zero, zero)
+    sums = (zero + LOWEST, zero, zero, zero, zero, zero)
     whole = 0
     if ROWS == 1:
         whole = classes // (LANES * WIDTH) * (LANES * WIDTH) * tl.max(kept.to(tl.int32), 0)
+        coming = next_label(label, 0)
         for start in range(0, whole, LANES * WIDTH):
             z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
             other = z
-            if (tl.max(label, 0) >= start) & (tl.max(label, 0) < start + LANES * WIDTH):
+            if coming < start + LANES * WIDTH:
                 other = without_label(z, start, label, LANES, WIDTH)
+                coming = next_label(label, start + LANES * WIDTH)
             sums = advance(sums, z, other, own, WANTED, True)
         if WANTED[0]:
             sums = recounted(sums, begin, whole, own, column_stride, CONTIGUOUS, WANTED, LANES, WIDTH)
     for start in range(whole, classes * tl.max(kept.to(tl.int32), 0), LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
         sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), own, WANTED, False)
-    found = totals(sums, own, kept, EXTRA, WANTED)
+    falls = fallen(sums, begin, label, kept, classes, column_stride, CONTIGUOUS, WANTED[1], LANES, WIDTH)
+    found = totals(sums, falls, own, kept, EXTRA, WANTED)
     for k in tl.static_range(len(found)):
         tl.store(state + k * rows + row, found[k], mask=row < rows)
     if len(RESULTS) > 0:
@@ -74,45 +79,18 @@ def statistics_kernel(
 
 
 @triton.jit
-def block_of(
-    begin,
-    start,
-    kept,
-    classes,
-    column_stride,
-    CONTIGUOUS: tl.constexpr,
-    WHOLE: tl.constexpr,
-    LANES: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
-    """Logits (ROWS, LANES, WIDTH) in float32, -inf outside; a whole block has no outside."""
-    column = columns_of(start, LANES, WIDTH)
-    offset = column if CONTIGUOUS else column.to(tl.int64) * column_stride
-    place = begin[:, None, None] + offset[None, :, :]
-    if WHOLE:
-        return tl.load(place).to(tl.float32)
-    else:
-        here = kept[:, None, None] & (column < classes)[None, :, :]
-        return tl.load(place, mask=here, other=LOWEST).to(tl.float32)
-
-
-@triton.jit
-def without_label(z, start, label, LANES: tl.constexpr, WIDTH: tl.constexpr):
-    column = columns_of(start, LANES, WIDTH)
-    return tl.where(column[None, :, :] == label.to(tl.int32)[:, None, None], LOWEST, z)
-
-
-@triton.jit
 def advance(sums, z, other, own, WANTED: tl.constexpr, HOPEFUL: tl.constexpr):
     """Take one block in. Every lane has its own maximum and sums, so lanes need not wait for each other.
 
     ``HOPEFUL`` adds up z as if no class were masked, which gives -inf if one is: see ``recounted``.
     """
-    peak, mass, sum_z, present, squares, products, falls = sums
+    peak, mass, sum_z, present, products, falls = sums
     higher = tl.maximum(peak, tl.max(other, 2))
     level = tl.where(higher == LOWEST, 0.0, higher)
     shrink = fast_exp(peak - level)
     raised = fast_exp(other - level[:, :, None])
+    if WANTED[1]:
+        falls = lowered(falls, mass, shrink) + tl.sum(raised * (1.0 - raised), 2)
     mass = mass * shrink + tl.sum(raised, 2)
     if WANTED[0]:
         from_own = z - own[:, None, None] if WANTED[3] else z
@@ -121,19 +99,9 @@ def advance(sums, z, other, own, WANTED: tl.constexpr, HOPEFUL: tl.constexpr):
         else:
             sum_z = sum_z + tl.sum(tl.where(z == LOWEST, 0.0, from_own), 2)
             present = present + tl.sum(tl.where(z == LOWEST, 0.0, 1.0), 2)
-    if WANTED[1]:
-        fallen = -fast_expm1(other - level[:, :, None], raised)
-        falls = lowered(falls, squares, peak - level, shrink) + tl.sum(raised * fallen, 2)
-        squares = squares * (shrink * shrink) + tl.sum(raised * raised, 2)
     if WANTED[2]:
-        products = products * shrink + tl.sum(raised * tl.where(other == LOWEST, 0.0, other), 2)
-    return higher, mass, sum_z, present, squares, products, falls
-
-
-@triton.jit
-def lowered(falls, squares, step, shrink):
-    """``falls`` below a peak that is higher by -``step``; every e becomes e * ``shrink``."""
-    return shrink * (falls - fast_expm1(step, shrink) * squares)
+        products = products * shrink + tl.sum(raised * tl.maximum(other, FAR), 2)
+    return higher, mass, sum_z, present, products, falls
 
 
 @triton.jit
@@ -149,7 +117,7 @@ def recounted(
     WIDTH: tl.constexpr,
 ):
     """Sum of z and number of classes of a row with masked classes, which is read once more for them."""
-    peak, mass, sum_z, present, squares, products, falls = sums
+    peak, mass, sum_z, present, products, falls = sums
     if tl.min(tl.min(sum_z, 1), 0) == LOWEST:
         sum_z, present = tl.zeros_like(mass), tl.zeros_like(mass)
         for start in range(0, whole, LANES * WIDTH):
@@ -157,15 +125,14 @@ def recounted(
             from_own = z - own[:, None, None] if WANTED[3] else z
             sum_z += tl.sum(tl.where(z == LOWEST, 0.0, from_own), 2)
             present += tl.sum(tl.where(z == LOWEST, 0.0, 1.0), 2)
-    return peak, mass, sum_z, present, squares, products, falls
+    return peak, mass, sum_z, present, products, falls
 
 
 @triton.jit
-def totals(sums, own, kept, EXTRA: tl.constexpr, WANTED: tl.constexpr):
+def totals(sums, falls, own, kept, EXTRA: tl.constexpr, WANTED: tl.constexpr):
     """The rows of ``state`` from the sums of all lanes; ignored rows get margin 0."""
     peak = tl.max(sums[0], 1)
-    step = sums[0] - tl.where(peak == LOWEST, 0.0, peak)[:, None]
-    shrink = fast_exp(step)
+    shrink = fast_exp(sums[0] - tl.where(peak == LOWEST, 0.0, peak)[:, None])
     mass = tl.sum(sums[1] * shrink, 1)
     margin = tl.where(kept, own - peak - tl.log(mass), 0.0)
     if not EXTRA:
@@ -179,11 +146,10 @@ def totals(sums, own, kept, EXTRA: tl.constexpr, WANTED: tl.constexpr):
             sum_z, present = tl.sum(sums[2], 1), tl.sum(sums[3], 1)
         if WANTED[1]:
             per_square = tl.where(mass == 0.0, 0.0, 1.0 / (mass * mass))
-            squares = tl.sum(sums[4] * shrink * shrink, 1) * per_square
-            sum_p2 = p * p + rest * rest * squares
-            gap = tl.sum(lowered(sums[6], sums[4], step, shrink), 1) * per_square
+            sum_p2 = p * p + rest * rest * ((mass - falls) * per_square)
+            gap = falls * per_square
         if WANTED[2]:
-            sum_pz = p * own + rest * (tl.sum(sums[5] * shrink, 1) / mass)
+            sum_pz = p * own + rest * (tl.sum(sums[4] * shrink, 1) / mass)
         return margin, peak, mass, logsumexp, sum_z, sum_p2, sum_pz, present, gap, own
 
 
