@@ -3,7 +3,7 @@
 Autocast casts the weights of every layer on their own, and every gradient back; every batch norm counts its
 batches on its own. That is three kernels a layer that do next to nothing, and torch.compile does not join
 them. Here all weights are cast by one kernel, all gradients by another, all counters are moved on by a third.
-The numbers are the same to the last bit.
+The numbers are those of autocast to the last bit (of a compiled network up to rounding, as ever).
 """
 
 from __future__ import annotations
