@@ -5,7 +5,7 @@ torch expressions under torch.compile (the kernels switched off). ``share`` is t
 device copy over ours, counting three passes over the logits (read; read and write); ``memory`` is the peak
 beyond the logits over the size of the logits. Small shapes are replays of a CUDA graph, and show what the
 loss adds to a step that copies a ready gradient. Writes benchmarks/kernels_<device>.json and .md; what was
-measured before stays in them.
+measured before stays in them. A row is one run, and keeps its rounds and whether the launcher was on.
 
 Compiling takes most of the time. With ``--turns FILE`` several processes, each with some of the losses,
 compile side by side and measure one after the other; they write to the same files. Small shapes, where the
@@ -41,6 +41,7 @@ MORE = [
     *("cr(mae)", "cr(gce)", "peer(mae)", "10*nce + nfl"),
 ]
 EAGER = "F.cross_entropy"
+LAUNCHED = "‡"
 turns: Path | None = None
 Step = Callable[[], Tensor]
 Entry = dict[str, Any]
@@ -212,15 +213,16 @@ def small(rows: int, classes: int, spec: str, compiles: bool, rounds: int) -> En
 def row(entry: Entry) -> str:
     """One line of the table."""
     ms = entry["ms"]
+    name = f"{entry['loss']} {LAUNCHED}" if entry.get("launcher") == "on" else entry["loss"]
     eager, ours, rival = ms[EAGER], ms["ours"], ms.get("compiled")
     if "added_us" in entry:
         base = ms["nothing"]
         columns = [f"{1e3 * (t - base):.1f}" if t is not None else "-" for t in (eager, rival, ours)]
-        return f"| {entry['loss']} | " + " | ".join(columns) + " |"
+        return f"| {name} | " + " | ".join(columns) + " |"
     memory = entry["memory"]
     faster = "-" if rival is None else f"{rival:.3f}"
     return (
-        f"| {entry['loss']} | {eager:.3f} | {faster} | {ours:.3f} | {ours / eager:.2f} |"
+        f"| {name} | {eager:.3f} | {faster} | {ours:.3f} | {ours / eager:.2f} |"
         f" {'-' if rival is None else f'{ours / rival:.2f}'} | {100 * entry['share']:.0f}% |"
         f" {memory['ours']:.2f} | {memory[EAGER]:.2f} |"
     )
@@ -238,6 +240,7 @@ HEADS = {
 def markdown(result: Entry) -> str:
     about, tables = result["about"], result["tables"]
     lines = ["# Losses on a GPU", "", ", ".join(f"{k} {v}" for k, v in about.items()), ""]
+    lines += [f"{LAUNCHED} with the launcher (`noiseproof kernels build`), all others without.", ""]
     for shape, table in tables.items():
         lines += [f"## {shape}", "", HEADS[shape.endswith("graph")], *(row(entry) for entry in table), ""]
     return "\n".join(lines)
@@ -267,12 +270,13 @@ def main() -> None:
                 found = small(rows, classes, spec, spec in rivals, options.rounds)
             else:
                 found = large(rows, classes, getattr(torch, kind), spec, spec in rivals, options.rounds)
+            found |= {"rounds": options.rounds, "launcher": launcher.state().split(":")[0]}
             print(row(found), flush=True)
             with my_turn():
-                keep(options.out, options.rounds, shape, found)
+                keep(options.out, shape, found)
 
 
-def keep(folder: Path, rounds: int, shape: str, found: Entry) -> None:
+def keep(folder: Path, shape: str, found: Entry) -> None:
     """Put this row to those that are there, in the order of the registry."""
     name = torch.cuda.get_device_name()
     target = folder / f"kernels_{name.split()[-1].lower()}.json"
@@ -282,8 +286,7 @@ def keep(folder: Path, rounds: int, shape: str, found: Entry) -> None:
     tables[shape] = sorted(rows.values(), key=lambda entry: order.index(entry["loss"]))
     known = [*SHAPES.split(","), *tables]
     ordered = {name: tables[name] for name in sorted(tables, key=known.index)}
-    launched = launcher.state().split(":")[0]
-    about = {"device": name, "torch": str(torch.__version__), "rounds": rounds, "launcher": launched}
+    about = {"device": name, "torch": str(torch.__version__)}
     result = {"about": about, "tables": ordered}
     target.write_text(json.dumps(result, indent=1) + "\n")
     target.with_suffix(".md").write_text(markdown(result) + "\n")
