@@ -10,6 +10,7 @@ from noiseproof.kernels import record_classes
 from noiseproof.kernels.programs.class_program import needs_series
 from noiseproof.kernels.programs.recorder import WIDTH, Operation, Recorded, Tape, UnrecordableError
 from noiseproof.kernels.programs.replay import replay
+from noiseproof.kernels.programs.series import series_of, sums_of
 
 
 def play(program, *inputs):
@@ -111,3 +112,28 @@ def test_class_programs_refuse_tables_and_batches():
 @pytest.mark.parametrize(("spec", "needed"), [("ce", False), ("mae", False), ("gce", False), ("focal", True)])
 def test_only_ratios_that_need_1_minus_p_ask_for_series(spec, needed):
     assert needs_series(record_classes(losses.get(spec).evaluate)) is needed
+
+
+SERIES = ["ce", "mae", "focal", "focal(gamma=0.5)", "sl", "tce", "aul", "agce(a=1.8, q=3)", "ael"]
+
+
+@pytest.mark.parametrize("spec", SERIES)
+def test_series_are_what_class_programs_give_for_small_p(spec):
+    program = record_classes(lambda m: losses.get(spec).evaluate(m, num_classes=10))
+    p = torch.logspace(-5, -2, 31, dtype=torch.float64)
+    log_p, log_rest = p.log(), (-p).log1p()
+    found = play(program, log_p - log_rest, p, 1 - p, log_p, log_rest)
+    for ours, series in zip(found, series_of(program), strict=False):
+        by_power = [series[k] + series[3 + k] * log_p for k in range(3)]
+        wanted = by_power[0] + p * (by_power[1] + p * by_power[2])
+        assert ((ours - wanted).abs() < 20 * (1 - log_p) * p**3 + 1e-12).all()
+
+
+@pytest.mark.parametrize("spec", ["gce", "rce", "mae", "tce"])
+def test_sums_that_do_not_grow_with_the_classes_are_refused(spec):
+    assert sums_of(record_classes(losses.get(spec).evaluate)) is None
+
+
+def test_the_reach_of_focal_sums():
+    """Of gamma 2: the ratio is (1 - p)(1 - p - 2 p log p)."""
+    assert sums_of(record_classes(losses.get("focal(gamma=2)").evaluate)).reach == pytest.approx(2.0)

@@ -35,7 +35,10 @@ KERNELS = [
     "prior_gradient_kernel",
     "prior_kernel",
     "scale_kernel",
+    "series_gradient_kernel",
+    "series_kernel",
     "statistics_kernel",
+    "zero_kernel",
 ]
 
 

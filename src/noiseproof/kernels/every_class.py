@@ -8,6 +8,7 @@ from torch import Tensor
 
 from .plan import Saved
 from .programs.recorder import Program
+from .programs.series import Sums, sums_of
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
@@ -47,8 +48,11 @@ class OwnAndBlind(NamedTuple):
     """None divides by the blind loss."""
 
     def first(self, batch: Batch) -> tuple[Tensor, Saved]:
-        from .triton import launch, launch_blind, launch_prior
+        from .triton import launch, launch_blind, launch_prior, launch_series
 
+        sums = self._sums(batch)
+        if sums is not None:
+            return launch_series.series_values(batch, self.own, self.classes, sums)
         prior = launch_prior.counted(batch) if self.prior is None and self.beta is not None else self.prior
         first = launch.statistics(batch, None, self.own)
         slopes = first.values.new_empty((2, len(first.values)))
@@ -57,10 +61,20 @@ class OwnAndBlind(NamedTuple):
         return first.values, (*found, slopes, *([] if prior is None else [prior]))
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
-        from .triton import launch_blind
+        from .triton import launch_blind, launch_series
 
+        sums = self._sums(batch)
+        if sums is not None:
+            return launch_series.series_gradient(batch, self.classes, sums, saved, upstream, count)
         state, found, slopes, *rest = saved
         prior = rest[0] if rest else None
         return launch_blind.blind_gradient(
             batch, prior, self.classes, (state, found), slopes, upstream, count
         )
+
+    def _sums(self, batch: Batch) -> Sums | None:
+        """How one pass is enough; None where it is not."""
+        from .triton.launch_series import FEWEST_CLASSES
+
+        few = batch.logits.shape[1] < FEWEST_CLASSES
+        return None if few or self.beta is not None or self.prior is not None else sums_of(self.classes)

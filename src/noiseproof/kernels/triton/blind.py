@@ -47,6 +47,7 @@ def blind_kernel(
     beta,
     COMBINE: tl.constexpr,
     COUNTED: tl.constexpr,
+    AGAIN: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     HAS_PRIOR: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
@@ -58,9 +59,11 @@ def blind_kernel(
 ):
     """``found`` gets B, the factor of the softmax over the others, the gradient at label and sure class.
 
-    ``COMBINE`` makes the loss of it: see ``combined``.
+    ``COMBINE`` makes the loss of it: see ``combined``. ``AGAIN``: only rows ``series_kernel`` left, one each.
     """
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
+    if AGAIN and tl.max(tl.load(state + 3 * rows + row, mask=kept, other=0.0), 0) == 0.0:
+        return
     begin = logits + tl.minimum(row, rows - 1) * row_stride
     in_range = kept & (label >= 0) & (label < classes)
     own = tl.load(begin + label * column_stride, mask=in_range, other=0.0).to(tl.float32)
@@ -81,6 +84,7 @@ def blind_kernel(
         share = share_of(prior, start, classes, HAS_PRIOR, False, ROWS, LANES, WIDTH)
         sums = take(sums, z, share, top, log_top, cut, CODE, RESULTS)
     at_label = tl.load(prior + label, mask=in_range, other=0.0) if HAS_PRIOR else margin * 0.0 + 1.0
+    sums = (tl.sum(sums[0], 1), tl.sum(sums[1], 1), tl.sum(sums[2], 1), tl.sum(sums[3], 1))
     results = finish(sums, margin, log_top, own >= peak, at_label, CODE, RESULTS)
     for k in tl.static_range(len(results)):
         tl.store(found + k * rows + row, tl.where(kept, results[k], 0.0), mask=row < rows)
@@ -172,14 +176,13 @@ def take(sums, z, share, top, log_top, cut, CODE: tl.constexpr, RESULTS: tl.cons
 
 @triton.jit
 def finish(sums, margin, log_top, label_leads, label_share, CODE: tl.constexpr, RESULTS: tl.constexpr):
-    """The rows of ``found`` from the sums of all lanes."""
-    values, ratios = tl.sum(sums[0], 1), tl.sum(sums[1], 1)
+    """The rows of ``found`` from the sums of ``take`` over a row."""
+    values, ratios, others, share = sums
     p, rest = sigmoid(margin), sigmoid(-margin)
-    others = tl.maximum(tl.where(label_leads, rest, tl.sum(sums[2], 1)), TINY)
+    others = tl.maximum(tl.where(label_leads, rest, others), TINY)
     top_value, top_emphasis = exact_terms(
         tl.where(label_leads, margin, log_top - tl.log(others)), CODE, RESULTS
     )
-    share = tl.sum(sums[3], 1)
     is_sure = share > 0.0
     value = tl.where(is_sure, share * top_value, 0.0)
     emphasis = tl.where(is_sure, share * top_emphasis, 0.0)

@@ -8,7 +8,16 @@ from .blind import LOG_SURE, levels
 from .classes import LOG_SMALL, terms_of_classes
 from .gradient import scale_of
 from .program import exp, fast_exp
-from .rows import LOWEST, columns_from, next_label, rows_of_program
+from .rows import (
+    LOWEST,
+    blocks_of_program,
+    load_block,
+    places_of,
+    put_at,
+    rows_of_program,
+    store_part,
+)
+from .series import is_quick
 
 
 @triton.jit
@@ -29,8 +38,10 @@ def blind_gradient_kernel(
     column_stride,
     ignore_index,
     upstream_stride,
+    reach,
     UPSTREAM: tl.constexpr,
     MEAN: tl.constexpr,
+    AGAIN: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     HAS_PRIOR: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
@@ -41,8 +52,13 @@ def blind_gradient_kernel(
     BLOCK: tl.constexpr,
     BLOCKS: tl.constexpr,
 ):
-    """``slopes`` are the derivatives with respect to margin and B, times what comes from above."""
+    """``slopes`` are the derivatives with respect to margin and B, times what comes from above.
+
+    ``AGAIN``: only rows ``series_gradient_kernel`` left, one each.
+    """
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
+    if AGAIN and is_quick(state, row, kept, rows, reach, classes):
+        return
     _, peak, per_mass, log_peak = levels(state, row, kept, rows)
     scale = scale_of(upstream, count, row, kept, upstream_stride, UPSTREAM, MEAN)
     by_margin = tl.load(slopes + row, mask=kept, other=0.0) * scale
@@ -50,24 +66,16 @@ def blind_gradient_kernel(
     by_direction = by_blind * tl.load(found + rows + row, mask=kept, other=0.0) - by_margin
     at_label = by_margin + by_blind * tl.load(found + 2 * rows + row, mask=kept, other=0.0)
     at_sure = by_blind * tl.load(found + 3 * rows + row, mask=kept, other=0.0) - by_margin * per_mass
-    for block in range(BLOCKS):
-        start = (tl.program_id(1) * BLOCKS + block) * BLOCK
-        column, offset = columns_from(start, column_stride, CONTIGUOUS, BLOCK)
-        inside = tl.arange(0, BLOCK)
-        here = kept[:, None] & (inside < classes - start)[None, :]
-        place = (logits + row * row_stride)[:, None] + offset[None, :]
-        z = tl.load(place, mask=here, other=LOWEST).to(tl.float32)
-        share = shares_of(prior, start, classes, HAS_PRIOR, False, ROWS, BLOCK)
-        by_ratio = by_blind[:, None] * share
-        slope = by_direction * per_mass
+    slope = by_direction * per_mass
+    begin, out_begin = logits + row * row_stride, out + row * classes
+    first, _, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)
+    for start in range(first, end, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, False, BLOCK)
+        by_ratio = by_blind[:, None] * shares_of(prior, start, classes, HAS_PRIOR, False, ROWS, BLOCK)
         gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
-        gradient = tl.where(z == LOWEST, 0.0, gradient)
-        if next_label(label, start) < start + BLOCK:
-            is_label = inside[None, :] == (label.to(tl.int32) - start)[:, None]
-            gradient = tl.where(is_label, at_label[:, None], gradient)
-        there = (row < rows)[:, None] & (inside < classes - start)[None, :]
-        place = (out + row * classes)[:, None] + column[None, :]
-        tl.store(place, gradient.to(out.dtype.element_ty), mask=there)
+        gradient = put_at(tl.where(z == LOWEST, 0.0, gradient), start, label, at_label, BLOCK)
+        place = places_of(out_begin, start, 1, True, BLOCK)
+        store_part(place, gradient, start, row < rows, kept, classes)
 
 
 @triton.jit

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..programs.class_program import needs_series
 from ..programs.recorder import Program
+from ..programs.series import Sums
 from .blind import blind_kernel
 from .blind_gradient import blind_gradient_kernel
 from .launch import BYTES_PER_LOAD, Batch, Tile, ignored_label, statistics, steps_of, tile_of
@@ -39,6 +40,17 @@ class Ending(NamedTuple):
     """What B is multiplied with and taken away; None divides by B instead."""
 
 
+def given(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits, labels and which rows count, as the kernels take them."""
+    target = batch.target.contiguous()
+    return batch.logits, target, target if batch.keep is None else batch.keep.contiguous()
+
+
+def sizes(batch: Batch) -> tuple[int, ...]:
+    """Rows, classes, strides and the label that does not count."""
+    return (*batch.logits.shape, *batch.logits.stride(), ignored_label(batch))
+
+
 def blind(batch: Batch, prior: Tensor | None, program: Program) -> Tensor:
     """(7, N): margin, peak and mass, then B and what its gradient needs.
 
@@ -54,31 +66,35 @@ def parts(state: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def blind_of(
-    batch: Batch, prior: Tensor | None, program: Program, state: Tensor, ending: Ending | None = None
+    batch: Batch,
+    prior: Tensor | None,
+    program: Program,
+    state: Tensor,
+    ending: Ending | None = None,
+    found: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Margin, peak and mass as given, and the (4, N) numbers of B. ``prior`` may end with a count of rows."""
-    logits, target = batch.logits, batch.target.contiguous()
+    """Margin, peak and mass as given, and the (4, N) numbers of B. ``prior`` may end with a count of rows.
+
+    ``found`` are those numbers where ``series_kernel`` has them already, but for some rows.
+    """
+    logits, again = batch.logits, found is not None
     rows, classes = logits.shape
-    found = logits.new_empty((STATE_ROWS - BLIND, rows), dtype=torch.float32)
+    found = logits.new_empty((STATE_ROWS - BLIND, rows), dtype=torch.float32) if found is None else found
     tile, width = blind_tile(classes, prior is not None), BYTES_PER_LOAD // logits.element_size()
     start(
         blind_kernel,
         (steps_of(rows, tile.rows), 1, 1),
         tile.warps,
         (
-            logits,
-            target,
-            target if batch.keep is None else batch.keep.contiguous(),
+            *given(batch),
             state if prior is None else prior,
             state,
             found,
             *((found, found, found) if ending is None else ending[:3]),
-            rows,
-            classes,
-            *logits.stride(),
-            ignored_label(batch),
+            *sizes(batch),
             *_combination(ending),
             prior is not None and len(prior) > classes,
+            again,
             batch.keep is not None,
             prior is not None,
             logits.stride(1) == 1,
@@ -116,33 +132,36 @@ def blind_gradient(
     slopes: Tensor,
     upstream: Tensor | None = None,
     count: Tensor | None = None,
+    out: Tensor | None = None,
+    sums: Sums | None = None,
 ) -> Tensor:
     """The gradient of the logits from the derivatives with respect to margin and B, ``slopes`` (2, N).
 
     ``found`` is from ``blind_of``; ``upstream``, (N,) or one number, and the ``count`` of a mean scale it.
+    With ``sums`` only rows are written that are not in ``out`` already, see ``launch_series``.
     """
-    logits, target = batch.logits, batch.target.contiguous()
-    out = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    logits = batch.logits
+    if out is None:
+        out = torch.empty_like(logits, memory_format=torch.contiguous_format)
     (rows, classes), tile = logits.shape, blind_tile(logits.shape[1], prior is not None)
     above, how = from_above(upstream, count, slopes)
+    blocks = tile.blocks if sums is None else steps_of(classes, tile.block)
     start(
         blind_gradient_kernel,
-        (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
+        (steps_of(rows, tile.rows), steps_of(classes, tile.block * blocks), 1),
         tile.warps,
         (
-            logits,
-            target,
-            target if batch.keep is None else batch.keep.contiguous(),
+            *given(batch),
             slopes if prior is None else prior,
             *found,
             slopes,
             *above,
             out,
-            rows,
-            classes,
-            *logits.stride(),
-            ignored_label(batch),
-            *how,
+            *sizes(batch),
+            how[0],
+            0.0 if sums is None else sums.reach,
+            *how[1:],
+            sums is not None,
             batch.keep is not None,
             prior is not None,
             logits.stride(1) == 1,
@@ -150,7 +169,7 @@ def blind_gradient(
             *program,
             tile.rows,
             tile.block,
-            tile.blocks,
+            blocks,
         ),
         contract=True,
     )

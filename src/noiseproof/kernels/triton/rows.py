@@ -9,16 +9,6 @@ BEYOND = tl.constexpr(2**31 - 1)
 
 
 @triton.jit
-def columns_from(start, column_stride, CONTIGUOUS: tl.constexpr, BLOCK: tl.constexpr):
-    """Numbers of the columns of a block and their offsets in memory."""
-    column = start + tl.arange(0, BLOCK)
-    if CONTIGUOUS:
-        return column, column
-    else:
-        return column, column.to(tl.int64) * column_stride
-
-
-@triton.jit
 def places_of(begin, start, column_stride, CONTIGUOUS: tl.constexpr, BLOCK: tl.constexpr):
     """Where the entries of a block lie, (ROWS, BLOCK)."""
     column = start + tl.arange(0, BLOCK)
@@ -120,5 +110,12 @@ def block_of(
 
 @triton.jit
 def without_label(z, start, label, LANES: tl.constexpr, WIDTH: tl.constexpr):
+    return put_in_lanes(z, start, label, tl.full(label.shape, LOWEST, tl.float32), LANES, WIDTH)
+
+
+@triton.jit
+def put_in_lanes(z, start, label, number, LANES: tl.constexpr, WIDTH: tl.constexpr):
+    """Logits with one number per row where its label is."""
     column = columns_of(start, LANES, WIDTH)
-    return tl.where(column[None, :, :] == label.to(tl.int32)[:, None, None], LOWEST, z)
+    is_label = column[None, :, :] == label.to(tl.int32)[:, None, None]
+    return tl.where(is_label, number[:, None, None], z)

@@ -1,0 +1,89 @@
+"""Launching the loss over its blind loss, where many classes let one pass do."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..programs.recorder import Program
+from ..programs.series import Sums
+from .launch import BYTES_PER_LOAD, Batch, steps_of, tile_of
+from .launch_blind import Ending, blind_gradient, blind_of, from_above, given, sizes
+from .series import series_kernel
+from .series_gradient import series_gradient_kernel
+from .start import start
+
+FEWEST_CLASSES = 2049
+"""From here a program takes one row, whose sums are large beside what any class adds."""
+
+
+def series_values(
+    batch: Batch, own: Program, program: Program, sums: Sums
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
+    """(N,) values; margin, peak, mass and which rows were read again, then numbers of B, and slopes."""
+    logits, (rows, classes) = batch.logits, batch.logits.shape
+    shapes = (4, rows), (4, rows), (rows,), (1, rows), (2, rows)
+    memory = [logits.new_empty(shape, dtype=torch.float32) for shape in shapes]
+    state, found, values, partials, slopes = memory
+    tile, width = tile_of(classes), BYTES_PER_LOAD // logits.element_size()
+    start(
+        series_kernel,
+        (rows, 1, 1),
+        tile.warps,
+        (
+            *given(batch),
+            *memory,
+            *sizes(batch),
+            sums.reach,
+            batch.keep is not None,
+            logits.stride(1) == 1,
+            *own,
+            *program,
+            tuple(sums.value),
+            tuple(sums.ratio),
+            tile.block // width,
+            width,
+        ),
+        contract=True,
+    )
+    blind_of(batch, None, program, state, Ending(values, partials, slopes, None), found)
+    return values, (state, found, slopes)
+
+
+def series_gradient(
+    batch: Batch,
+    program: Program,
+    sums: Sums,
+    saved: tuple[Tensor, ...],
+    upstream: Tensor,
+    count: Tensor | None,
+) -> Tensor:
+    """The gradient of the logits from what ``series_values`` saved: of most rows, then of the others."""
+    logits, (state, found, slopes) = batch.logits, saved
+    out = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    (rows, classes), tile = logits.shape, tile_of(logits.shape[1])
+    above, (stride, *flags) = from_above(upstream, count, slopes)
+    start(
+        series_gradient_kernel,
+        (rows, steps_of(classes, tile.block * tile.blocks), 1),
+        tile.warps,
+        (
+            *given(batch),
+            state,
+            found,
+            slopes,
+            *above,
+            out,
+            *sizes(batch),
+            stride,
+            sums.reach,
+            *flags,
+            batch.keep is not None,
+            logits.stride(1) == 1,
+            tuple(sums.ratio),
+            tile.block,
+            tile.blocks,
+        ),
+        contract=True,
+    )
+    return blind_gradient(batch, None, program, (state, found), slopes, upstream, count, out, sums)

@@ -1,0 +1,127 @@
+# mypy: ignore-errors
+r"""Triton: the blind loss without a prior of many classes, from one pass over the logits.
+
+An unlikely class adds :math:`a_0+a_1p+(b_0+b_1p)\log p`, so every lane needs the sums of e, of z and of e z
+alone. The likeliest class of a lane is then taken out of them and put through the program. A row in which
+more than one millionth may be missing, or with masked classes, is left to ``blind_kernel``.
+"""
+
+import triton
+import triton.language as tl
+
+from .blind import combined, levels, store_loss
+from .program import exp, fast_exp, run
+from .rows import block_of, next_label, put_in_lanes, rows_of_program
+from .series_rows import MISSING, levels_of, of_lanes, of_row
+
+LOWEST_PEAK = tl.constexpr(-1e20)
+"""Where a lane begins: finite, so that no difference of peaks is nan."""
+FAR_BELOW = tl.constexpr(1000.0)
+"""How far below another class the label is put, which takes it out of all sums of e."""
+LARGEST_SHARE = tl.constexpr(0.25)
+
+
+@triton.jit
+def series_kernel(
+    logits,
+    target,
+    keep,
+    state,
+    found,
+    values,
+    partials,
+    slopes,
+    rows,
+    classes,
+    row_stride,
+    column_stride,
+    ignore_index,
+    reach,
+    HAS_KEEP: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    OWN: tl.constexpr,
+    OWN_RESULTS: tl.constexpr,
+    CODE: tl.constexpr,
+    RESULTS: tl.constexpr,
+    VALUE: tl.constexpr,
+    RATIO: tl.constexpr,
+    LANES: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """As ``statistics_kernel`` and ``blind_kernel``; rows left to the latter have 1 last in ``state``.
+
+    ``reach`` times p squared, also times log p, is what the series leave out, beside their first terms.
+    """
+    row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, 1)
+    begin = logits + row * row_stride
+    in_range = kept & (label >= 0) & (label < classes)
+    own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
+    other = tl.load(begin + tl.where(label == 0, column_stride, 0), mask=in_range, other=0.0)
+    low = other.to(tl.float32) - FAR_BELOW
+    zero = tl.zeros([1, LANES], tl.float32)
+    sums = (zero + LOWEST_PEAK, zero, zero, zero)
+    stop = classes * tl.max(kept.to(tl.int32), 0)
+    whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
+    coming = next_label(label, 0)
+    for start in range(0, whole, LANES * WIDTH):
+        z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
+        if coming < start + LANES * WIDTH:
+            z = put_in_lanes(z, start, label, low, LANES, WIDTH)
+            coming = next_label(label, start + LANES * WIDTH)
+        sums = advance(sums, z, start // LANES * 1.0, 0, WIDTH, True)
+    inside = tl.minimum(tl.maximum(stop - whole - tl.arange(0, LANES) * WIDTH, 0), WIDTH)[None, :]
+    count = whole // LANES * 1.0
+    if whole < stop:
+        z = block_of(begin, whole, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
+        z = put_in_lanes(z, whole, label, low, LANES, WIDTH)
+        sums = advance(sums, z, count, inside, WIDTH, False)
+    levels = levels_of(sums, own, kept)
+    lanes, careful = of_lanes(sums, count + inside, levels, classes, reach, CODE, RESULTS, VALUE, RATIO)
+    results = of_row(lanes, levels, low, CODE, RESULTS, VALUE, RATIO)
+    own_loss = run((levels[0],), OWN)
+    own_loss = own_loss[OWN_RESULTS[0]], own_loss[OWN_RESULTS[1]]
+    store(own_loss, results, levels, careful, state, found, values, partials, slopes, row, kept, rows)
+
+
+@triton.jit
+def store(own_loss, results, levels, careful, state, found, values, partials, slopes, row, kept, rows):
+    """The loss is the label's over the blind one; where that is for ``blind_kernel`` to find, the label's."""
+    loss = combined(own_loss[0], results[0], 1.0, 2)
+    loss = (tl.where(careful, own_loss[0], loss[0]), loss[1], loss[2])
+    store_loss(values, slopes, loss, own_loss[1], row, kept, rows)
+    tl.store(partials + row, own_loss[1], mask=row < rows)
+    for k in tl.static_range(4):
+        tl.store(found + k * rows + row, tl.where(kept, results[k], 0.0), mask=row < rows)
+    for k in tl.static_range(3):
+        tl.store(state + k * rows + row, levels[k], mask=row < rows)
+    tl.store(state + 3 * rows + row, tl.where(kept & careful, 1.0, 0.0), mask=row < rows)
+
+
+@triton.jit
+def advance(sums, z, count, inside, WIDTH: tl.constexpr, WHOLE: tl.constexpr):
+    """Take one block in: every lane's peak, sums of e, of z - peak and of their products.
+
+    ``count`` is the number of classes before; in a block that is not whole only the first ``inside`` count.
+    """
+    peak, mass, depths, products = sums
+    higher = tl.maximum(peak, tl.max(z, 2))
+    step = peak - higher
+    shrink = fast_exp(step)
+    below = z - higher[:, :, None]
+    raised = fast_exp(below)
+    if not WHOLE:
+        exists = tl.arange(0, WIDTH)[None, None, :] < inside[:, :, None]
+        below, raised = tl.where(exists, below, 0.0), tl.where(exists, raised, 0.0)
+    products = shrink * (products + step * mass) + tl.sum(raised * below, 2)
+    depths = depths + (count * step + tl.sum(below, 2))
+    return higher, mass * shrink + tl.sum(raised, 2), depths, products
+
+
+@triton.jit
+def is_quick(state, row, kept, rows, reach, classes):
+    """Whether the series does for the gradient at all classes but the label: it is small beside their sum."""
+    _, _, _, log_peak = levels(state, row, kept, rows)
+    p = exp(log_peak)
+    fits = (p < LARGEST_SHARE) & (reach * p * p < MISSING * classes)
+    fits = fits & (tl.load(state + 3 * rows + row, mask=kept, other=0.0) == 0.0)
+    return tl.min((fits | ~kept).to(tl.int32), 0) > 0

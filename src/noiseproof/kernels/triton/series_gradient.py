@@ -1,0 +1,86 @@
+# mypy: ignore-errors
+"""Triton: the gradient of rows in which a series does for every class but the label."""
+
+import triton
+import triton.language as tl
+
+from .blind import levels
+from .gradient import scale_of
+from .program import exp, fast_exp
+from .rows import blocks_of_program, load_block, next_label, places_of, put_at, rows_of_program, store_part
+from .series import is_quick
+
+
+@triton.jit
+def series_gradient_kernel(
+    logits,
+    target,
+    keep,
+    state,
+    found,
+    slopes,
+    upstream,
+    count,
+    out,
+    rows,
+    classes,
+    row_stride,
+    column_stride,
+    ignore_index,
+    upstream_stride,
+    reach,
+    UPSTREAM: tl.constexpr,
+    MEAN: tl.constexpr,
+    HAS_KEEP: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    RATIO: tl.constexpr,
+    BLOCK: tl.constexpr,
+    BLOCKS: tl.constexpr,
+):
+    """As ``blind_gradient_kernel``, which writes the other rows."""
+    row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, 1)
+    if not is_quick(state, row, kept, rows, reach, classes):
+        return
+    _, peak, per_mass, log_peak = levels(state, row, kept, rows)
+    scale = scale_of(upstream, count, row, kept, upstream_stride, UPSTREAM, MEAN)
+    by_margin = tl.load(slopes + row, mask=kept, other=0.0) * scale
+    by_blind = tl.load(slopes + rows + row, mask=kept, other=0.0) * scale
+    by_direction = by_blind * tl.load(found + rows + row, mask=kept, other=0.0) - by_margin
+    at_label = by_margin + by_blind * tl.load(found + 2 * rows + row, mask=kept, other=0.0)
+    chosen = of_series(by_direction * per_mass, by_blind, log_peak, RATIO)
+    begin, out_begin = logits + row * row_stride, out + row * classes
+    first, whole, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)
+    coming = next_label(label, first)
+    for start in range(first, whole, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, True, BLOCK)
+        gradient = gradient_of(z - peak[:, None], chosen)
+        if coming < start + BLOCK:
+            gradient = put_at(gradient, start, label, at_label, BLOCK)
+            coming = next_label(label, start + BLOCK)
+        tl.store(places_of(out_begin, start, 1, True, BLOCK), gradient)
+    for start in range(whole, end, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, False, BLOCK)
+        gradient = put_at(gradient_of(z - peak[:, None], chosen), start, label, at_label, BLOCK)
+        place = places_of(out_begin, start, 1, True, BLOCK)
+        store_part(place, gradient, start, row < rows, kept, classes)
+
+
+@triton.jit
+def of_series(slope, by_blind, log_p, RATIO: tl.constexpr):
+    """Coefficients of e, with e = exp(z - peak) and p its factor: slope e - by_blind ratio(p e)."""
+    p = exp(log_p)
+    by_p, by_p2 = by_blind * p, by_blind * p * p
+    return (
+        -by_blind * RATIO[0],
+        slope - by_p * (RATIO[1] + RATIO[4] * log_p),
+        -by_p2 * (RATIO[2] + RATIO[5] * log_p),
+        -by_p * RATIO[4],
+        -by_p2 * RATIO[5],
+    )
+
+
+@triton.jit
+def gradient_of(below, chosen):
+    e = fast_exp(below)
+    plain = chosen[1][:, None] + chosen[2][:, None] * e
+    return chosen[0][:, None] + e * (plain + below * (chosen[3][:, None] + chosen[4][:, None] * e))

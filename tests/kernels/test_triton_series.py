@@ -1,0 +1,109 @@
+"""Normalised losses of many classes: one pass for most rows, a second look at those no series is good for."""
+
+import pytest
+import torch
+from row_batches import row_error, step
+
+from noiseproof import losses
+from noiseproof.kernels.triton import launch_series
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+LABELS = 4
+"""Rows: a random label, an unlikely one, a sure one, one beside a class that has nearly all."""
+
+
+def batch(classes, spread, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(classes)
+    logits = spread * torch.randn(LABELS, classes, generator=generator)
+    target = torch.randint(classes, (LABELS,), generator=generator)
+    target[1] = logits[1].argmin()
+    logits[2, target[2]] = logits[2].max() + 5
+    logits[3, (target[3] + 7) % classes] = logits[3].max() + 9
+    return logits.to(dtype), target
+
+
+def errors(loss, logits, target, device):
+    """Of values and gradients against float64, and how many rows were read again."""
+    again = []
+
+    def read_again(batch, prior, program, state, *rest):
+        again.append(int(state[3].sum()))
+        return blind_of(batch, prior, program, state, *rest)
+
+    blind_of = launch_series.blind_of
+    wanted, slope = step(loss, logits.double(), target)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launch_series, "blind_of", read_again)
+        found, gradient = step(loss, logits.to(device), target.to(device))
+    return float(((found - wanted) / wanted).abs().max()), row_error(gradient, slope), again[0]
+
+
+@pytest.mark.parametrize("classes", [2049, 5000, 20000])
+@pytest.mark.parametrize("spread", [1.0, 4.0, 20.0])
+@pytest.mark.parametrize("spec", ["nfl", "nfl(gamma=2)", "nfl(gamma=5)"])
+def test_values_and_gradients(spec, spread, classes, device):
+    value, gradient, _ = errors(losses.get(spec, reduction="none"), *batch(classes, spread), device)
+    assert value < 5e-6
+    assert gradient < 5e-6
+
+
+def test_half_precision(device):
+    logits, target = batch(4100, 3.0, torch.bfloat16)
+    value, gradient, _ = errors(losses.get("nfl", reduction="none"), logits, target, device)
+    assert value < 5e-6
+    assert gradient < 1e-2
+
+
+@pytest.mark.parametrize("spread", [1.0, 4.0, 20.0])
+def test_most_rows_are_read_once(spread, device):
+    assert errors(losses.get("nfl", reduction="none"), *batch(20000, spread), device)[2] == 0
+
+
+@pytest.mark.parametrize("level", [-1e4, 1e4])
+def test_logits_far_from_0(level, device):
+    logits, target = batch(3000, 2.0)
+    value, gradient, _ = errors(losses.get("nfl", reduction="none"), logits + level, target, device)
+    assert value < 5e-6
+    assert gradient < 1e-5
+
+
+def test_likely_classes_in_one_lane_are_looked_at_again(device):
+    """Neighbours that one thread adds up, next to a row without them."""
+    logits, target = batch(5000, 0.1)
+    target[:2] = 4000
+    logits[0, 64:68] = 9.0
+    value, gradient, again = errors(losses.get("nfl(gamma=3)", reduction="none"), logits, target, device)
+    assert again > 0
+    assert value < 5e-6
+    assert gradient < 5e-6
+
+
+def test_masked_classes_and_ignored_rows(device):
+    logits, target = batch(4100, 2.0)
+    target[1] = -100
+    logits[1] = torch.nan
+    logits[0, 17] = logits[3, 4099] = -torch.inf
+    loss = losses.get("nfl", reduction="none")
+    wanted, slope = step(loss, logits.double(), target)
+    found, gradient = step(loss, logits.to(device), target.to(device))
+    torch.testing.assert_close(found, wanted, rtol=5e-6, atol=0)
+    assert row_error(gradient, slope) < 5e-6
+    assert not gradient[logits == -torch.inf].any()
+    assert not gradient[1].any()
+
+
+def test_the_first_class_may_be_the_label(device):
+    logits, target = batch(3000, 2.0)
+    value, gradient, again = errors(losses.get("nfl", reduction="none"), logits, target * 0, device)
+    assert value < 5e-6
+    assert gradient < 5e-6
+    assert again == 0
+
+
+def test_a_mean_over_rows_that_count(device):
+    logits, target = batch(3000, 2.0)
+    target[0] = -100
+    wanted, slope = step(losses.get("nfl"), logits.double(), target)
+    found, gradient = step(losses.get("nfl"), logits.to(device), target.to(device))
+    torch.testing.assert_close(found, wanted, rtol=5e-6, atol=0)
+    assert row_error(gradient, slope) < 5e-6
