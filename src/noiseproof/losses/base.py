@@ -12,6 +12,7 @@ from typing_extensions import TypedDict, Unpack
 from ..kernels import RowFunction
 from .fingerprint import Watched
 from .fused import fused
+from .launched import launched
 from .limits import choice
 from .printing import spec_of
 from .rows import Rows, as_rows, row_weights
@@ -70,7 +71,9 @@ class Loss(Watched):
     ) -> Tensor:
         """The reduced loss; ``index`` (permanent sample numbers) is for losses with a memory."""
         if sample_weight is None and self._buffers["weight"] is None:
-            found = self.short_way(logits, target)
+            found = launched(self, logits, target)
+            if found is None:
+                found = self.short_way(logits, target)
             if found is not None:
                 return found
         rows = as_rows(logits, target, self.ignore_index)

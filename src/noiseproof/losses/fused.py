@@ -17,10 +17,9 @@ from ..kernels import (
     record,
     uses_kernels,
 )
-from ..kernels.launcher import library as launcher
 from .compiled import compiled, function_of, has_company, is_divided_by_mean
 from .fingerprint import fingerprint
-from .launched import launched, lesson_for
+from .launched import lesson_for
 
 if TYPE_CHECKING:
     from .base import Loss
@@ -44,10 +43,6 @@ def can_be_fused(logits: Tensor, target: Tensor) -> bool:
 
 def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     """The reduced loss without weights; None if it is no recordable function of row statistics here."""
-    if launcher.takes(logits):
-        found = launched(loss, logits, target)
-        if found is not None:
-            return found
     if cpu_operator.takes(logits):
         there = target.dtype == torch.int64 and is_plain_eager()
         return compiled(loss, logits, target, loss.ignore_index, loss.reduction) if there else None

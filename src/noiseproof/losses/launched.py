@@ -32,6 +32,8 @@ _of_whole_batches: set[int] = set()
 
 def launched(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     """The mean loss without weights, or None: another way has to be gone, and may be watched."""
+    if not library.takes(logits):
+        return None
     memo = remembered(loss, MEMO)
     number = _number(loss) if memo is None else memo[2]
     if number is None or (number in _of_whole_batches and has_company()):
