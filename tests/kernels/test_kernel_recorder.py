@@ -8,6 +8,7 @@ import torch
 from noiseproof import losses
 from noiseproof.kernels import record_classes
 from noiseproof.kernels.programs.class_program import needs_series
+from noiseproof.kernels.programs.powers import powers_of
 from noiseproof.kernels.programs.recorder import WIDTH, Operation, Recorded, Tape, UnrecordableError
 from noiseproof.kernels.programs.replay import replay
 from noiseproof.kernels.programs.series import series_of, sums_of
@@ -137,3 +138,28 @@ def test_sums_that_do_not_grow_with_the_classes_are_refused(spec):
 def test_the_reach_of_focal_sums():
     """Of gamma 2: the ratio is (1 - p)(1 - p - 2 p log p)."""
     assert sums_of(record_classes(losses.get("focal(gamma=2)").evaluate)).reach == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "exponents"),
+    [
+        ("mae", (1.0,)),
+        ("gce(q=0.3)", (0.3,)),
+        ("rce", (1.0,)),
+        ("mae + 2*gce", (0.7, 1.0)),
+        ("unit_max(gce)", (0.7,)),
+    ],
+)
+def test_programs_of_powers_are_recognised(spec, exponents):
+    program = record_classes(lambda m: losses.get(spec).evaluate(m, num_classes=10))
+    powers = powers_of(program)
+    assert powers.exponents == pytest.approx(exponents)
+    p = torch.linspace(0.01, 0.99, 50, dtype=torch.float64)
+    value, ratio, _ = play(program, p.logit(), p, 1 - p, p.log(), (-p).log1p())
+    found = [sum(f * p**q for f, q in zip(part, exponents, strict=True)) for part in powers[1:3]]
+    torch.testing.assert_close((powers.constant + found[0], found[1]), (value, ratio), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["ce", "focal", "sl", "tce", "aul", "agce", "ael", "scale(mae)"])
+def test_other_programs_are_no_powers(spec):
+    assert powers_of(record_classes(lambda m: losses.get(spec).evaluate(m, num_classes=10))) is None

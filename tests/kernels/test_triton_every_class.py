@@ -135,7 +135,10 @@ def launches(spec, logits, target, monkeypatch):
     return [name for name in names if name not in FREE]
 
 
-LAUNCHING = ("launch", "launch_blind", "launch_mean", "launch_pair", "launch_peer", "launch_prior", "zero")
+LAUNCHING = (
+    *("launch", "launch_blind", "launch_mean", "launch_pair", "launch_peer", "launch_prior"),
+    *("launch_powers", "launch_series", "zero"),
+)
 BLIND = ["statistics_kernel", "blind_kernel", "mean_kernel", "ones", "blind_gradient_kernel"]
 COUNTED = ["zero_kernel", "count_kernel"]
 PEER = ["permutation_kernel", "pair_statistics_kernel", "mean_kernel", "add_", "ones", "pair_gradient_kernel"]
@@ -146,7 +149,8 @@ PEER = ["permutation_kernel", "pair_statistics_kernel", "mean_kernel", "add_", "
     [
         ("nfl", BLIND),
         ("cr(ce)", [*COUNTED, "prior_kernel", "mean_kernel", "ones", "prior_gradient_kernel"]),
-        ("cr(gce)", [*COUNTED, *BLIND]),
+        ("cr(gce)", [*COUNTED, "powers_kernel", "mean_kernel", "ones", "powers_gradient_kernel"]),
+        ("cr(focal)", [*COUNTED, *BLIND]),
         ("peer(ce)", PEER),
     ],
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch import Tensor
 
 from .plan import Saved
+from .programs.powers import powers_of
 from .programs.recorder import Program
 from .programs.series import Sums, sums_of
 
@@ -48,12 +49,15 @@ class OwnAndBlind(NamedTuple):
     """None divides by the blind loss."""
 
     def first(self, batch: Batch) -> tuple[Tensor, Saved]:
-        from .triton import launch, launch_blind, launch_prior, launch_series
+        from .triton import launch, launch_blind, launch_powers, launch_prior, launch_series
 
-        sums = self._sums(batch)
+        sums, powers = self._sums(batch), powers_of(self.classes)
         if sums is not None:
             return launch_series.series_values(batch, self.own, self.classes, sums)
         prior = launch_prior.counted(batch) if self.prior is None and self.beta is not None else self.prior
+        if powers is not None and self.beta is not None and prior is not None:
+            values, state = launch_powers.powers_values(batch, self.own, powers, prior, self.beta)
+            return values, (state, prior)
         first = launch.statistics(batch, None, self.own)
         slopes = first.values.new_empty((2, len(first.values)))
         ending = launch_blind.Ending(first.values, first.partials, slopes, self.beta)
@@ -61,15 +65,18 @@ class OwnAndBlind(NamedTuple):
         return first.values, (*found, slopes, *([] if prior is None else [prior]))
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
-        from .triton import launch_blind, launch_series
+        from .triton import launch_blind, launch_powers, launch_series
 
-        sums = self._sums(batch)
+        sums, powers = self._sums(batch), powers_of(self.classes)
         if sums is not None:
             return launch_series.series_gradient(batch, self.classes, sums, saved, upstream, count)
+        if powers is not None and self.beta is not None:
+            state, prior = saved
+            return launch_powers.powers_gradient(batch, powers, prior, self.beta, state, upstream, count)
         state, found, slopes, *rest = saved
-        prior = rest[0] if rest else None
+        given = rest[0] if rest else None
         return launch_blind.blind_gradient(
-            batch, prior, self.classes, (state, found), slopes, upstream, count
+            batch, given, self.classes, (state, found), slopes, upstream, count
         )
 
     def _sums(self, batch: Batch) -> Sums | None:

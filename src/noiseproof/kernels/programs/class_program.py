@@ -71,6 +71,9 @@ class ClassTape(Tape):
         if operation == Operation.SUBTRACT and a == Known.REST:
             one, less = self.constant(1.0).number, self.over_rest(int(b))
             return self.write(Operation.SUBTRACT, one, less).number
+        if operation in (Operation.ADD, Operation.SUBTRACT):
+            both = self._without_rest(int(a)), self._without_rest(int(b))
+            return None if None in both else self.write(Operation(int(operation)), *both).number  # type: ignore[arg-type]
         if operation not in (Operation.MULTIPLY, Operation.DIVIDE, Operation.NEGATIVE):
             return None
         left = self._without_rest(int(a))

@@ -1,0 +1,91 @@
+"""Launching losses of powers of p less their blind part."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..programs.powers import Powers
+from ..programs.recorder import Program
+from .launch import BYTES_PER_LOAD, Batch, steps_of
+from .launch_blind import blind_tile, given, sizes
+from .powers import powers_kernel
+from .powers_gradient import powers_gradient_kernel
+from .start import start
+
+STATE_ROWS = 6
+
+
+def powers_values(
+    batch: Batch, own: Program, powers: Powers, prior: Tensor, beta: float
+) -> tuple[Tensor, Tensor]:
+    """(N,) values, and the (6, N) numbers the gradient needs. ``prior`` is (C,) or counts with their sum."""
+    logits, (rows, classes) = batch.logits, batch.logits.shape
+    values, state = (logits.new_empty(size, dtype=torch.float32) for size in (rows, (STATE_ROWS, rows)))
+    tile, width = blind_tile(classes, True), BYTES_PER_LOAD // logits.element_size()
+    start(
+        powers_kernel,
+        (steps_of(rows, tile.rows), 1, 1),
+        tile.warps,
+        (
+            *given(batch)[:2],
+            prior,
+            values,
+            state,
+            *sizes(batch),
+            beta,
+            powers.constant,
+            len(prior) > classes,
+            logits.stride(1) == 1,
+            *own,
+            powers.exponents,
+            powers.value,
+            powers.ratio,
+            tile.rows,
+            tile.block // width,
+            width,
+        ),
+        contract=True,
+    )
+    return values, state
+
+
+def powers_gradient(
+    batch: Batch,
+    powers: Powers,
+    prior: Tensor,
+    beta: float,
+    state: Tensor,
+    upstream: Tensor,
+    count: Tensor | None,
+) -> Tensor:
+    """The gradient of the logits; ``upstream`` is (N,) or one number, over ``count`` if that is given."""
+    logits, (rows, classes) = batch.logits, batch.logits.shape
+    out = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    tile = blind_tile(classes, True)
+    start(
+        powers_gradient_kernel,
+        (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
+        tile.warps,
+        (
+            *given(batch)[:2],
+            prior,
+            state,
+            upstream,
+            state if count is None else count,
+            out,
+            *sizes(batch),
+            upstream.stride(0) if upstream.dim() else 0,
+            beta,
+            count is not None,
+            len(prior) > classes,
+            logits.stride(1) == 1,
+            powers.exponents,
+            powers.ratio,
+            tile.rows,
+            tile.block,
+            tile.blocks,
+        ),
+        contract=True,
+    )
+    return out
