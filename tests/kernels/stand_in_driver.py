@@ -29,7 +29,8 @@ class StandInDriver:
     def passed(self, heard):
         """Instead of ``signature.passed``: tuples and flags count as compiled in."""
         handle = len(self.heard) + 1
-        self.heard[handle] = heard
+        examples = (a.to("meta") if isinstance(a, Tensor) else a for a in heard.arguments)
+        self.heard[handle] = heard._replace(arguments=tuple(examples))  # nothing is kept alive
         return [handle, *heard.grid, 32, 0], [a for a in heard.arguments if is_passed(a)]
 
     def launch(self, function, x, y, z, threads, _y, _z, shared, stream, arguments, extra):

@@ -115,6 +115,19 @@ def test_a_failing_compiler_leaves_nothing_behind(cache, tmp_path):
     assert not list(cpu_build.cache_folder().iterdir())
 
 
+def test_folders_are_private_whatever_the_umask(cache, tmp_path):
+    script = tmp_path / "compiler"
+    script.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho made > "$2"\n')
+    script.chmod(0o755)
+    before = os.umask(0o002)
+    try:
+        result = run_build(CXX=str(script))
+    finally:
+        os.umask(before)
+    assert result.exit_code == 0, result.exception
+    assert cpu_build.library().parent.parent.stat().st_mode & 0o777 == 0o700
+
+
 def test_what_the_compiler_makes_is_kept_whole_and_private(cache, tmp_path):
     script = tmp_path / "compiler"
     script.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho made > "$2"\n')

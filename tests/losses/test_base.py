@@ -125,3 +125,13 @@ def test_logits_changed_after_forward_are_noticed_or_harmless():
     middle.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         value.backward()
+
+
+def test_class_weights_may_be_learned():
+    loss, weight = get("ce"), torch.tensor([1.0, 2.0, 0.5])
+    loss.weight = torch.nn.Parameter(weight.clone())
+    logits, target = torch.randn(4, 3), torch.tensor([0, 1, 2, 1])
+    value = loss(logits, target)
+    torch.testing.assert_close(value, get("ce", weight=weight)(logits, target))
+    value.backward()
+    assert loss.weight.grad is not None

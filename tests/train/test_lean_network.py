@@ -117,6 +117,21 @@ class Doubled(nn.Linear):
         return super().forward(x) + self.weight.sum()
 
 
+class Reading(nn.Module):
+    """Uses the weight of a layer behind its back."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(x) * self.layer.weight.square().sum()
+
+
+def reading():
+    return network(Reading(), nn.BatchNorm1d(4))
+
+
 def derived():
     return network(Doubled(4, 4), nn.BatchNorm1d(4))
 
@@ -134,7 +149,7 @@ def watched():
     return found
 
 
-@pytest.mark.parametrize("make", [shared, frozen, unused, parametrised, derived, averaged, watched])
+@pytest.mark.parametrize("make", [shared, frozen, unused, parametrised, derived, reading, averaged, watched])
 def test_unusual_networks_train_as_they_do(session, make):
     sessions = session(make), session(make)
     for one, lean in zip(sessions, (True, False), strict=True):

@@ -85,7 +85,9 @@ def build(part: Part = CPU) -> Path:
         wanted = os.environ.get("CXX", "g++, clang++ or c++")
         raise BuildError(f"no C++ compiler ({wanted}) was found: install one, or set CXX to its path")
     target = library(part)
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for place in reversed((target.parent, *target.parent.parents)):
+        if not place.is_dir():
+            place.mkdir(exist_ok=True, mode=0o700)  # ``parents=True`` would leave most to the umask
     danger = unsafe(target.parent)
     if danger:
         raise BuildError(danger)
@@ -99,6 +101,7 @@ def build(part: Part = CPU) -> Path:
 
 def unsafe(path: Path) -> str | None:
     """Why code must not be loaded from here: someone else could have written it. None if nobody could."""
+    path = path.resolve()
     for place in (path, *path.parents):
         status = place.stat()
         others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX

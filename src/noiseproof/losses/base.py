@@ -70,7 +70,7 @@ class Loss(Watched):
         index: Tensor | None = None,
     ) -> Tensor:
         """The reduced loss; ``index`` (permanent sample numbers) is for losses with a memory."""
-        if sample_weight is None and self._buffers["weight"] is None:
+        if sample_weight is None and self._buffers.get("weight", self) is None:
             found = launched(self, logits, target)
             if found is None:
                 found = self.short_way(logits, target)

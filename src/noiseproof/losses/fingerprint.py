@@ -49,6 +49,14 @@ class Watched(nn.Module):
         _Changes.latest = object()
         super().__delattr__(name)
 
+    def register_buffer(self, *arguments: Any, **options: Any) -> None:
+        _Changes.latest = object()
+        super().register_buffer(*arguments, **options)
+
+    def register_parameter(self, *arguments: Any, **options: Any) -> None:
+        _Changes.latest = object()
+        super().register_parameter(*arguments, **options)
+
 
 class WatchedList(Watched, nn.ModuleList):
     """The same for parts of a loss."""

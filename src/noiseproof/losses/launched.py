@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import threading
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ MOST_SHAPES = 64
 MOST_LESSONS = 3
 """After these it is clear that there is nothing to learn from such logits."""
 MEMO = -1
-_counter = itertools.count()
+_counter, _lock = itertools.count(), threading.RLock()
 _numbers: dict[Hashable, int] = {}
 _lessons: dict[int, dict[Hashable, int]] = {}
 _of_whole_batches: set[int] = set()
@@ -45,21 +46,25 @@ def lesson_for(loss: Loss, logits: Tensor) -> int | None:
     """The number under which the launcher may learn from this batch; None where there is nothing to learn."""
     if not (library.takes(logits) and logits.requires_grad and torch.is_grad_enabled()):
         return None
-    number = _number(loss)
-    if number is None:
-        return None
-    key, shapes = (logits.shape, logits.stride(), logits.dtype, logits.device), _lessons[number]
-    shapes[key] = shapes.get(key, 0) + 1
-    return number if len(shapes) <= MOST_SHAPES and shapes[key] <= MOST_LESSONS else None
+    with _lock:
+        number = _number(loss)
+        if number is None:
+            return None
+        key, shapes = (logits.shape, logits.stride(), logits.dtype, logits.device), _lessons[number]
+        if key not in shapes and len(shapes) >= MOST_SHAPES:
+            return None
+        shapes[key] = shapes.get(key, 0) + 1
+        return number if shapes[key] <= MOST_LESSONS else None
 
 
 def _number(loss: Loss) -> int | None:
     """The same for losses that are alike; None for one that holds tensors or functions of the user."""
     holds_tensors = any(True for _ in itertools.chain(loss.buffers(), loss.parameters()))
     marks = None if holds_tensors or loss.reduction != "mean" else fingerprint(loss)
-    if marks is not None and marks not in _numbers:
-        _define(loss, marks)
-    number = None if marks is None else _numbers[marks]
+    with _lock:
+        if marks is not None and marks not in _numbers:
+            _define(loss, marks)
+        number = None if marks is None else _numbers[marks]
     remember(loss, MEMO, number)
     return number
 
@@ -68,10 +73,10 @@ def _define(loss: Loss, marks: Hashable) -> None:
     if len(_numbers) >= MOST_KNOWN:
         for old in _numbers.values():
             forget(old)
-            del library.expressions[old], _lessons[old]
+            del _lessons[old]  # expressions stay: graphs that are alive may ask for them
         _numbers.clear()
     number = next(_counter)
-    same = copy.deepcopy(loss)
+    same = _without_hooks(loss)
 
     def again(logits: Tensor, target: Tensor) -> Tensor:
         from .fused import plain
@@ -82,3 +87,13 @@ def _define(loss: Loss, marks: Hashable) -> None:
     library.expressions[number] = again
     if is_divided_by_mean(loss):
         _of_whole_batches.add(number)
+
+
+def _without_hooks(loss: Loss) -> Loss:
+    """The same loss, whatever becomes of this one; hooks may hold anything, and would run again."""
+    same = copy.copy(loss)
+    for name, thing in vars(loss).items():
+        if "hooks" in name:
+            same.__dict__[name] = type(thing)() if thing is not None else None
+    same.__dict__["_modules"] = {name: _without_hooks(part) for name, part in loss._modules.items()}  # type: ignore[arg-type]
+    return same

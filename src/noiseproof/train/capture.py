@@ -105,12 +105,21 @@ def _record(graph: torch.cuda.CUDAGraph, step: Callable[[], None], pool: Any) ->
     """Why the capture failed; nothing if it did not."""
     problems: list[Exception] = []
     graph.capture_begin(pool=pool, capture_error_mode="thread_local")
-    for work in (step, graph.capture_end):
-        try:
-            work()
-        except Exception as problem:
-            problems.append(problem)
+    try:
+        with _noted(problems):
+            step()
+    finally:
+        with _noted(problems):
+            graph.capture_end()
     return problems
+
+
+@contextmanager
+def _noted(problems: list[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as problem:
+        problems.append(problem)
 
 
 def _put_right(pool: Any) -> None:

@@ -23,15 +23,17 @@ CAST = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
 """Layers whose weight and bias autocast casts; kinds derived from them may do anything."""
 COUNTING = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 COUNTER = "num_batches_tracked"
+LIBRARY = __name__.split(".")[0]
 Change = tuple[dict[str, Any], str, Tensor | None]
 """The parameters or buffers of a module, a name in them, and what stands there for a while."""
 
 
 @contextmanager
 def lean_network(session: Session) -> Iterator[None]:
-    """``session.forward`` does its casting and counting for all layers at once."""
+    """``session.forward`` does its casting and counting for all layers at once, if it knows all of them."""
     plain = session.forward
-    session.forward = partial(_lean_forward, plain, session.model)
+    if all(_is_known(module) for module in session.model.modules()):
+        session.forward = partial(_lean_forward, plain, session.model)
     try:
         yield
     finally:
@@ -84,6 +86,11 @@ def castable_weights(model: nn.Module) -> dict[nn.Parameter, list[tuple[nn.Modul
         and weight.requires_grad
         and all(type(layer) in CAST and not _is_watched(layer) for layer, _ in layers)
     }
+
+
+def _is_known(module: nn.Module) -> bool:
+    """Whether torch or this library wrote it: others may use the weights of their parts as they like."""
+    return type(module).__module__.split(".")[0] in ("torch", LIBRARY)
 
 
 def _is_watched(layer: nn.Module) -> bool:

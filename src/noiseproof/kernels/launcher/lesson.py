@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .signature import UnfitError, passed
+from .signature import passed
 
 if TYPE_CHECKING:
     from ..triton.start import Heard
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ALIGNMENT = 256
 _kept: dict[int, list[Any]] = {}
 """What the plans of a loss point to: compiled kernels and tables."""
+_forgotten: set[int] = set()
 
 
 class Source(IntEnum):
@@ -48,10 +49,13 @@ class Lesson:
             target.data_ptr(): (Source.TARGET, 0),
         }
         self._scratch, self._kept = 0, list[Any]()
+        self._alive: list[Tensor] = [target]
+        """As long as these are there nobody else has their places."""
         self._forward: list[int] | None = None
 
     def forward(self, heard: Sequence[Heard], value: Tensor, tables: Tensor | None) -> None:
         """What is neither given nor returned is memory in between."""
+        self._alive += [value, *_tensors(heard)]
         self._places[value.data_ptr()] = Source.VALUE, 0
         if tables is not None:
             self._places[tables.data_ptr()] = Source.CONSTANT, tables.data_ptr()
@@ -64,7 +68,9 @@ class Lesson:
 
     def backward(self, heard: Sequence[Heard], upstream: Tensor, gradient: Tensor) -> None:
         """With this the lesson is over; one that cannot be followed is forgotten."""
-        if self._forward is None or upstream.dim() or upstream.dtype != torch.float32:
+        taken = {upstream.data_ptr(), gradient.data_ptr()} & self._places.keys()
+        is_usual = not upstream.dim() and upstream.dtype == torch.float32 and not taken
+        if self._forward is None or not is_usual or self.number in _forgotten:
             return
         self._places[upstream.data_ptr()] = Source.UPSTREAM, 0
         self._places[gradient.data_ptr()] = Source.GRADIENT, 0
@@ -75,14 +81,14 @@ class Lesson:
             define(self.number, self.logits.detach(), self._scratch, self._forward, words)
 
     def _words(self, heard: Sequence[Heard]) -> list[int] | None:
-        """As kernels_from in launcher.cpp reads them; None where a kernel needs more than arguments."""
+        """As kernels_from in launcher.cpp reads them; None where that cannot be told."""
         words: list[int] = []
         try:
             for launch in heard:
                 head, arguments = passed(launch)
                 words += (*head, len(arguments))
                 words += [word for one in arguments for word in self._place(one)]
-        except (UnfitError, KeyError):
+        except Exception:  # whatever another version of Triton does, it must not stop a loss
             return None
         self._kept += [launch.compiled for launch in heard]
         return words
@@ -110,6 +116,7 @@ def lesson_of(
 
 
 def forget(number: int) -> None:
+    _forgotten.add(number)
     torch.ops.noiseproof_launcher.forget(number)
     _kept.pop(number, None)
 

@@ -34,8 +34,14 @@ def takes(logits: Tensor) -> bool:
         and type(logits) is Tensor
         and not may_overwrite()
         and tracing.is_plain_eager()
+        and not has_hooks()
         and logits.get_device() == torch._C._cuda_getDevice()
     )
+
+
+def has_hooks() -> bool:
+    """Whether saved tensors are kept elsewhere or computed again, which wants the same of every call."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
 def run(logits: Tensor, target: Tensor, number: int) -> Tensor | None:

@@ -84,14 +84,14 @@ struct LaunchedLoss : torch::autograd::Node {
     if (!upstreams[0].defined()) return {Tensor()};
     const Tensor z = logits.unpack(), labels = target.unpack();
     if (at::GradMode::is_enabled()) return {expressed_gradient(z, labels, upstreams[0], number)};
-    if (!plan->fits(z, labels)) {
-      const at::AutoGradMode grad(true);
-      return {expressed_gradient(z, labels, upstreams[0], number).detach()};
-    }
-    return {gradient(z, labels, upstreams[0])};
+    if (plan->fits(z, labels))
+      if (const auto found = launched_gradient(z, labels, upstreams[0])) return {*found};
+    const at::AutoGradMode grad(true);
+    return {expressed_gradient(z, labels, upstreams[0], number).detach()};
   }
 
-  Tensor gradient(const Tensor& z, const Tensor& labels, const Tensor& given) const {
+  // Nothing where a launch fails, as on a thread that has never used the device.
+  std::optional<Tensor> launched_gradient(const Tensor& z, const Tensor& labels, const Tensor& given) const {
     const at::AutoDispatchBelowADInplaceOrView below;
     const Tensor upstream = is_aligned(given) && given.scalar_type() == at::kFloat ? given : given.to(at::kFloat).clone();
     const Tensor found = at::empty({plan->rows, plan->classes}, z.options().requires_grad(false));
@@ -101,8 +101,7 @@ struct LaunchedLoss : torch::autograd::Node {
     places.set(UPSTREAM, upstream);
     places.set(GRADIENT, found);
     places.set(SCRATCH, scratch);
-    const int code = run(launch_kernel, plan->backward, places, reinterpret_cast<void*>(stream));
-    TORCH_CHECK(code == 0, "a kernel of noiseproof could not be launched: error ", code, " of the CUDA driver");
+    if (run(launch_kernel, plan->backward, places, reinterpret_cast<void*>(stream))) return std::nullopt;
     return found;
   }
 
