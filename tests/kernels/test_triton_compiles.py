@@ -24,12 +24,14 @@ SPECS = [
     "peer(nce)",
     "peer(nfl)",
     "10*nce + 0.1*agce",
+    "10*nce + nfl",
 ]
 KERNELS = [
     "blind_gradient_kernel",
     "blind_kernel",
     "count_kernel",
     "gradient_kernel",
+    "join_kernel",
     "mean_kernel",
     "pair_gradient_kernel",
     "pair_statistics_kernel",

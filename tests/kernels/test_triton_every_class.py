@@ -23,7 +23,7 @@ TWO_LABELS = [
     *('peer(gr(normalize="batch"))', "peer(10*nce + 0.1*agce(a=1.8, q=3))"),
 ]
 WHOLE_BATCH = ['gr(normalize="batch")', 'imae(normalize="batch")']
-SUMS = ["10*nce + nfl", "cr(ce) + 2*mae", "peer(ce) + nfl", 'nce + gr(normalize="batch")']
+SUMS = ["10*nce + nfl", "cr(ce) + 2*mae", "peer(ce) + nfl", 'nce + gr(normalize="batch")', "nfl + mae"]
 FREE = ("detach", "alias", "view", "new_empty", "empty_like", "select", "slice", "unbind", "t", "expand")
 """Operators that start nothing on a device."""
 ALL = EVERY_CLASS + TWO_LABELS + WHOLE_BATCH + SUMS
@@ -137,7 +137,7 @@ def launches(spec, logits, target, monkeypatch):
 
 LAUNCHING = (
     *("launch", "launch_blind", "launch_mean", "launch_pair", "launch_peer", "launch_prior"),
-    *("launch_powers", "launch_series", "zero"),
+    *("launch_join", "launch_powers", "launch_series", "zero"),
 )
 BLIND = ["statistics_kernel", "blind_kernel", "mean_kernel", "ones", "blind_gradient_kernel"]
 COUNTED = ["zero_kernel", "count_kernel"]
@@ -152,6 +152,7 @@ PEER = ["permutation_kernel", "pair_statistics_kernel", "mean_kernel", "add_", "
         ("cr(gce)", [*COUNTED, "powers_kernel", "mean_kernel", "ones", "powers_gradient_kernel"]),
         ("cr(focal)", [*COUNTED, *BLIND]),
         ("peer(ce)", PEER),
+        ("10*nce + nfl", [*BLIND[:2], "statistics_kernel", "join_kernel", *BLIND[2:]]),
     ],
 )
 def test_small_batches_are_a_handful_of_kernels(spec, wanted, device, monkeypatch):

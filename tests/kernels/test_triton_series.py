@@ -107,3 +107,30 @@ def test_a_mean_over_rows_that_count(device):
     found, gradient = step(losses.get("nfl"), logits.to(device), target.to(device))
     torch.testing.assert_close(found, wanted, rtol=5e-6, atol=0)
     assert row_error(gradient, slope) < 5e-6
+
+
+SUMS = ["10*nce + nfl", "nfl + mae", "2*nfl(gamma=2) + rce + gls"]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("classes", [20, 3000])
+@pytest.mark.parametrize("spec", SUMS)
+def test_sums_with_losses_of_row_statistics(spec, classes, masked, device):
+    """Also rows that are read again, ignored ones, and those in which a class is sure."""
+    logits, target = batch(classes, 3.0)
+    target[1] = -100
+    if masked:
+        logits[0, (target[0] + 1) % classes] = -torch.inf
+    for reduction in ("mean", "none"):
+        loss = losses.get(spec, reduction=reduction)
+        wanted, slope = step(loss, logits.double(), target)
+        found, gradient = step(loss, logits.to(device), target.to(device))
+        torch.testing.assert_close(found, wanted, rtol=5e-6, atol=0)
+        assert row_error(gradient, slope) < 5e-6
+        assert not gradient[logits == -torch.inf].any()
+        assert not gradient[1].any()
+
+
+@pytest.mark.parametrize(("spec", "is_one"), [*((spec, True) for spec in SUMS), ("nfl + mse", False)])
+def test_which_sums_have_one_gradient(spec, is_one):
+    assert (losses.get(spec)._plan(100) is not None) is is_one

@@ -17,6 +17,7 @@ from .programs.recorder import Program
 from .reference import Statistics, Wanted
 from .row_function import Partials, RowFunction, of_margin, weighted_sum
 from .statistics_rows import statistics_loss_rows, statistics_rows
+from .sum_plan import SumPlan
 from .tracing import is_plain_eager, kernels_may_run, values_can_be_checked
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Recording",
     "RowFunction",
     "Statistics",
+    "SumPlan",
     "Wanted",
     "WithoutBlindCE",
     "accumulation_dtype",

@@ -49,17 +49,21 @@ class OwnAndBlind(NamedTuple):
     """None divides by the blind loss."""
 
     def first(self, batch: Batch) -> tuple[Tensor, Saved]:
+        return self.with_slopes(batch, 2)
+
+    def with_slopes(self, batch: Batch, slope_rows: int) -> tuple[Tensor, Saved]:
+        """``first`` with room for more slopes than its own two."""
         from .triton import launch, launch_blind, launch_powers, launch_prior, launch_series
 
         sums, powers = self._sums(batch), powers_of(self.classes)
         if sums is not None:
-            return launch_series.series_values(batch, self.own, self.classes, sums)
+            return launch_series.series_values(batch, self.own, self.classes, sums, slope_rows)
         prior = launch_prior.counted(batch) if self.prior is None and self.beta is not None else self.prior
         if powers is not None and self.beta is not None and prior is not None:
             values, state = launch_powers.powers_values(batch, self.own, powers, prior, self.beta)
             return values, (state, prior)
         first = launch.statistics(batch, None, self.own)
-        slopes = first.values.new_empty((2, len(first.values)))
+        slopes = first.values.new_empty((slope_rows, len(first.values)))
         ending = launch_blind.Ending(first.values, first.partials, slopes, self.beta)
         found = launch_blind.blind_of(batch, prior, self.classes, first.state, ending)
         return first.values, (*found, slopes, *([] if prior is None else [prior]))

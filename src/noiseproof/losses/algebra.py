@@ -9,14 +9,16 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import RowFunction, kernels_may_run, uses_kernels, weighted_sum
+from ..kernels import OwnAndBlind, RowFunction, SumPlan, kernels_may_run, uses_kernels, weighted_sum
 from .base import Loss, Outer
-from .compiled import compiled_rows
+from .compiled import compiled_rows, is_divided_by_mean
 from .fingerprint import WatchedList
+from .fused import can_be_fused, recording_of
 from .limits import number
 from .margin_loss import MarginLoss
+from .planned import planned
 from .rows import Rows
-from .statistics_loss import rows_of
+from .statistics_loss import RowLoss, rows_of
 
 Terms: TypeAlias = Sequence[tuple[float, Loss]]
 
@@ -83,6 +85,34 @@ class Sum(_Terms):
     def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction | None:
         functions = [part.row_function(num_classes, mass) for part in self.inner]
         return weighted_sum(self.factors, functions)
+
+    def short_way(self, logits: Tensor, target: Tensor) -> Tensor | None:
+        found = super().short_way(logits, target)
+        if found is not None or not can_be_fused(logits, target):
+            return found
+        plan = self._plan(logits.shape[1])
+        return None if plan is None else planned(self, logits, target, plan)
+
+    def _plan(self, classes: int) -> SumPlan | None:
+        """One gradient pass for losses of row statistics and one over its blind loss; None for other sums."""
+        divided: list[tuple[float, OwnAndBlind]] = []
+        rest: list[tuple[float, Loss]] = []
+        for factor, part in zip(self.factors, self.inner, strict=True):
+            plan = part.divided_plan() if isinstance(part, RowLoss) else None
+            if plan is None:
+                rest.append((factor, part))
+            else:
+                divided.append((factor, plan))
+        if len(divided) != 1 or not rest or any(is_divided_by_mean(part) for _, part in rest):
+            return None
+        function = weighted_sum([f for f, _ in rest], [part.row_function(classes, 1.0) for _, part in rest])
+        if function is None or (function.wanted is not None and any(function.wanted[1:])):
+            return None
+        found = recording_of(self, function, classes)
+        if found is None or found.tables:
+            return None
+        weight, blind = divided[0]
+        return SumPlan(found.program, found.slots, function.wanted, blind, float(weight))
 
     def hard_rows(self, rows: Rows) -> Tensor:
         if uses_kernels(rows.logits) and kernels_may_run():

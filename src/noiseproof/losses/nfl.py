@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import accumulation_dtype, attach, blockwise_rows, class_margins
+from ..kernels import OwnAndBlind, accumulation_dtype, attach, blockwise_rows, class_margins
 from .base import Outer
 from .blind import EveryClass, own_and_blind, plan_of
 from .finite import check_logits_finite
@@ -45,8 +45,11 @@ class NFL(RowLoss):
         found = super().short_way(logits, target)
         if found is not None or not can_be_fused(logits, target):
             return found
-        plan = plan_of(self._every_class(), None, None)
+        plan = self.divided_plan()
         return None if plan is None else planned(self, logits, target, plan)
+
+    def divided_plan(self) -> OwnAndBlind | None:
+        return plan_of(self._every_class(), None, None)
 
     def _every_class(self) -> EveryClass:
         def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ..kernels import Partials, RowFunction, Statistics, Wanted, statistics_loss_rows
+from ..kernels import OwnAndBlind, Partials, RowFunction, Statistics, Wanted, statistics_loss_rows
 from .base import Loss
 from .compiled import compiled_rows
 from .finite import check_margins
@@ -18,6 +18,10 @@ class RowLoss(Loss):
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         """Unreduced loss of class indices, (N, C), (N,) -> (N,)."""
         raise NotImplementedError
+
+    def divided_plan(self) -> OwnAndBlind | None:
+        """How the kernels take a loss that is divided by its sum over all classes; None for any other."""
+        return None
 
     def kernel_rows(self, rows: Rows) -> Tensor | None:
         """The same on a GPU without N x C temporaries, ignored rows whatever; None if that is impossible."""

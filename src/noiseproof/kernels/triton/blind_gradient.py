@@ -7,6 +7,7 @@ import triton.language as tl
 from .blind import LOG_SURE, levels
 from .classes import LOG_SMALL, terms_of_classes
 from .gradient import scale_of
+from .join import joined_slopes
 from .program import exp, fast_exp
 from .rows import (
     LOWEST,
@@ -41,6 +42,7 @@ def blind_gradient_kernel(
     reach,
     UPSTREAM: tl.constexpr,
     MEAN: tl.constexpr,
+    MORE: tl.constexpr,
     AGAIN: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     HAS_PRIOR: tl.constexpr,
@@ -66,14 +68,16 @@ def blind_gradient_kernel(
     by_direction = by_blind * tl.load(found + rows + row, mask=kept, other=0.0) - by_margin
     at_label = by_margin + by_blind * tl.load(found + 2 * rows + row, mask=kept, other=0.0)
     at_sure = by_blind * tl.load(found + 3 * rows + row, mask=kept, other=0.0) - by_margin * per_mass
-    slope = by_direction * per_mass
+    more = joined_slopes(slopes, row, kept, rows, scale, MORE)
+    at_label, at_sure, slope = at_label + more[2], at_sure + more[0], by_direction * per_mass + more[0]
     begin, out_begin = logits + row * row_stride, out + row * classes
     first, _, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)
     for start in range(first, end, BLOCK):
         z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, False, BLOCK)
         by_ratio = by_blind[:, None] * shares_of(prior, start, classes, HAS_PRIOR, False, ROWS, BLOCK)
         gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
-        gradient = put_at(tl.where(z == LOWEST, 0.0, gradient), start, label, at_label, BLOCK)
+        gradient = tl.where(z == LOWEST, 0.0, gradient + more[1][:, None])
+        gradient = put_at(gradient, start, label, at_label, BLOCK)
         place = places_of(out_begin, start, 1, True, BLOCK)
         store_part(place, gradient, start, row < rows, kept, classes)
 

@@ -137,12 +137,12 @@ def blind_gradient(
 ) -> Tensor:
     """The gradient of the logits from the derivatives with respect to margin and B, ``slopes`` (2, N).
 
-    ``found`` is from ``blind_of``; ``upstream``, (N,) or one number, and the ``count`` of a mean scale it.
-    With ``sums`` only rows are written that are not in ``out`` already, see ``launch_series``.
+    Of a sum they are (5, N), see ``launch_join``. ``found`` is from ``blind_of``; ``upstream``, (N,) or one
+    number, and the ``count`` of a mean scale the result. With ``sums`` only rows are written that are not in
+    ``out`` already, see ``launch_series``.
     """
     logits = batch.logits
-    if out is None:
-        out = torch.empty_like(logits, memory_format=torch.contiguous_format)
+    out = torch.empty_like(logits, memory_format=torch.contiguous_format) if out is None else out
     (rows, classes), tile = logits.shape, blind_tile(logits.shape[1], prior is not None)
     above, how = from_above(upstream, count, slopes)
     blocks = tile.blocks if sums is None else steps_of(classes, tile.block)
@@ -161,6 +161,7 @@ def blind_gradient(
             how[0],
             0.0 if sums is None else sums.reach,
             *how[1:],
+            len(slopes) > 2,
             sums is not None,
             batch.keep is not None,
             prior is not None,

@@ -18,11 +18,11 @@ FEWEST_CLASSES = 2049
 
 
 def series_values(
-    batch: Batch, own: Program, program: Program, sums: Sums
+    batch: Batch, own: Program, program: Program, sums: Sums, slope_rows: int = 2
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
     """(N,) values; margin, peak, mass and which rows were read again, then numbers of B, and slopes."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
-    shapes = (4, rows), (4, rows), (rows,), (1, rows), (2, rows)
+    shapes = (4, rows), (4, rows), (rows,), (1, rows), (slope_rows, rows)
     memory = [logits.new_empty(shape, dtype=torch.float32) for shape in shapes]
     state, found, values, partials, slopes = memory
     tile, width = tile_of(classes), BYTES_PER_LOAD // logits.element_size()
@@ -78,6 +78,7 @@ def series_gradient(
             stride,
             sums.reach,
             *flags,
+            len(slopes) > 2,
             batch.keep is not None,
             logits.stride(1) == 1,
             tuple(sums.ratio),

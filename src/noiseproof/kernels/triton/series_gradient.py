@@ -6,6 +6,7 @@ import triton.language as tl
 
 from .blind import levels
 from .gradient import scale_of
+from .join import joined_slopes
 from .program import exp, fast_exp
 from .rows import blocks_of_program, load_block, next_label, places_of, put_at, rows_of_program, store_part
 from .series import is_quick
@@ -31,6 +32,7 @@ def series_gradient_kernel(
     reach,
     UPSTREAM: tl.constexpr,
     MEAN: tl.constexpr,
+    MORE: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
     RATIO: tl.constexpr,
@@ -47,7 +49,9 @@ def series_gradient_kernel(
     by_blind = tl.load(slopes + rows + row, mask=kept, other=0.0) * scale
     by_direction = by_blind * tl.load(found + rows + row, mask=kept, other=0.0) - by_margin
     at_label = by_margin + by_blind * tl.load(found + 2 * rows + row, mask=kept, other=0.0)
-    chosen = of_series(by_direction * per_mass, by_blind, log_peak, RATIO)
+    more = joined_slopes(slopes, row, kept, rows, scale, MORE)
+    at_label += more[2]
+    chosen = of_series(by_direction * per_mass + more[0], more[1], by_blind, log_peak, RATIO)
     begin, out_begin = logits + row * row_stride, out + row * classes
     first, whole, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)
     coming = next_label(label, first)
@@ -66,12 +70,12 @@ def series_gradient_kernel(
 
 
 @triton.jit
-def of_series(slope, by_blind, log_p, RATIO: tl.constexpr):
-    """Coefficients of e, with e = exp(z - peak) and p its factor: slope e - by_blind ratio(p e)."""
+def of_series(slope, shift, by_blind, log_p, RATIO: tl.constexpr):
+    """Coefficients of e, with e = exp(z - peak) and p its factor: shift + slope e - by_blind ratio(p e)."""
     p = exp(log_p)
     by_p, by_p2 = by_blind * p, by_blind * p * p
     return (
-        -by_blind * RATIO[0],
+        shift - by_blind * RATIO[0],
         slope - by_p * (RATIO[1] + RATIO[4] * log_p),
         -by_p2 * (RATIO[2] + RATIO[5] * log_p),
         -by_p * RATIO[4],
