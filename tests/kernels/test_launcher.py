@@ -14,6 +14,7 @@ from noiseproof.kernels import build, path, tracing
 from noiseproof.kernels.inplace import allowed
 from noiseproof.kernels.launcher import lesson, library
 from noiseproof.kernels.launcher.signature import UnfitError
+from noiseproof.kernels.triton.start import Heard
 from noiseproof.losses import launched
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
@@ -30,6 +31,7 @@ SPECS = [
     "nfl",
     "cr(ce)",
     "cr(gce)",
+    "10*nce + nfl",
 ]
 
 
@@ -341,3 +343,29 @@ def test_many_losses_are_forgotten_in_the_end(driver, monkeypatch):
     assert NODE not in value.grad_fn.name(), "it was forgotten"
     value, _ = step(first, *batch())
     assert NODE in value.grad_fn.name(), "and learned again"
+
+
+def test_parts_of_the_same_memory_stay_parts_of_it(driver):
+    logits, target = batch()
+    lesson_ = lesson.Lesson(0, logits, target)
+    state, value = torch.empty(5, 6), torch.empty(())
+    whole, first, second = (Heard(None, (1, 1, 1), (part,)) for part in (state, state[:3], state[3:]))
+    lesson_.forward([first, whole, second], value, None)
+    begins = [lesson_._place(heard.arguments[0]) for heard in (whole, first, second)]
+    assert begins == [(5, 0), (5, 0), (5, state[:3].nbytes)]
+    assert lesson_._scratch >= state.nbytes
+
+
+@pytest.mark.parametrize("spec", ["mse", "nfl", "cr(ce)", "cr(mae)", "cr(gce)", "10*nce + nfl"])
+def test_many_classes(driver, spec):
+    loss = learned(spec, rows=3, classes=2100)
+    logits, target = batch(rows=3, classes=2100, seed=1)
+    with torch.no_grad():
+        logits[1, 7] = -torch.inf
+        logits[2, 5] = 40.0
+    value, gradient = step(loss, logits, target)
+    assert NODE in value.grad_fn.name()
+    with tracing.plainly():
+        expected = step(loss, logits.detach().double().requires_grad_(), target)
+    torch.testing.assert_close(value.double(), expected[0], rtol=1e-5, atol=1e-6)
+    assert (gradient - expected[1]).abs().max() <= 1e-5 * expected[1].abs().max()

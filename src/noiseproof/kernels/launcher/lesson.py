@@ -48,6 +48,8 @@ class Lesson:
             logits.data_ptr(): (Source.LOGITS, 0),
             target.data_ptr(): (Source.TARGET, 0),
         }
+        self._between: dict[int, int] = {}
+        """Where memory in between begins, and where its twin begins in what a plan allocates at once."""
         self._scratch, self._kept = 0, list[Any]()
         self._alive: list[Tensor] = [target]
         """As long as these are there nobody else has their places."""
@@ -61,14 +63,16 @@ class Lesson:
             self._places[tables.data_ptr()] = Source.CONSTANT, tables.data_ptr()
             self._kept.append(tables)
         for tensor in _tensors(heard):
-            if tensor.data_ptr() not in self._places:
-                self._places[tensor.data_ptr()] = Source.SCRATCH, self._scratch
-                self._scratch += -(-tensor.nbytes // ALIGNMENT) * ALIGNMENT
+            memory = tensor.untyped_storage()
+            if tensor.data_ptr() not in self._places and memory.data_ptr() not in self._between:
+                self._between[memory.data_ptr()] = self._scratch
+                self._scratch += -(-memory.nbytes() // ALIGNMENT) * ALIGNMENT
         self._forward = self._words(heard)
 
     def backward(self, heard: Sequence[Heard], upstream: Tensor, gradient: Tensor) -> None:
         """With this the lesson is over; one that cannot be followed is forgotten."""
-        taken = {upstream.data_ptr(), gradient.data_ptr()} & self._places.keys()
+        known = self._places.keys() | self._between.keys()
+        taken = {upstream.data_ptr(), gradient.data_ptr()} & known
         is_usual = not upstream.dim() and upstream.dtype == torch.float32 and not taken
         if self._forward is None or not is_usual or self.number in _forgotten:
             return
@@ -94,9 +98,12 @@ class Lesson:
         return words
 
     def _place(self, argument: Tensor | int) -> Place:
-        if isinstance(argument, Tensor):
-            return self._places[argument.data_ptr()]
-        return Source.CONSTANT, argument
+        if not isinstance(argument, Tensor):
+            return Source.CONSTANT, argument
+        address, memory = argument.data_ptr(), argument.untyped_storage().data_ptr()
+        if address in self._places:
+            return self._places[address]
+        return Source.SCRATCH, self._between[memory] + address - memory
 
 
 def lesson_of(
