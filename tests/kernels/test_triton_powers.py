@@ -7,6 +7,7 @@ from row_batches import row_error, step
 from noiseproof import losses
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+slow = pytest.mark.slow
 BASES = ["mae", "gce(q=0.7)", "gce(q=0.2)", "mae + 2*gce", "unit_max(gce)"]
 
 
@@ -29,14 +30,16 @@ def compare(loss, logits, target, device, tolerance=1e-5):
 
 
 @pytest.mark.parametrize("lead", [0.0, 3.0, 12.0])
-@pytest.mark.parametrize("classes", [10, 2500])
+@pytest.mark.parametrize("classes", [10, pytest.param(2500, marks=slow)])
 @pytest.mark.parametrize("base", BASES)
 def test_one_class_leads(base, classes, lead, device):
     compare(losses.get(f"cr({base})", reduction="none"), *batch(classes, lead)[:2], device)
 
 
 @pytest.mark.parametrize("lead", [1.0, 8.0])
-@pytest.mark.parametrize("base", ["mae", "gce", "mae + 2*gce"])
+@pytest.mark.parametrize(
+    "base", [pytest.param("mae", marks=slow), "gce", pytest.param("mae + 2*gce", marks=slow)]
+)
 def test_a_prior_that_is_largest_where_a_class_is_sure(base, lead, device):
     logits, target, top = batch(2500, lead)
     prior = torch.full((2500,), 1e-4).index_add(0, top, torch.full((8,), 0.05))

@@ -8,6 +8,7 @@ from noiseproof import losses
 from noiseproof.kernels.triton import launch_series
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
+slow = pytest.mark.slow
 LABELS = 4
 """Rows: a random label, an unlikely one, a sure one, one beside a class that has nearly all."""
 
@@ -38,9 +39,9 @@ def errors(loss, logits, target, device):
     return float(((found - wanted) / wanted).abs().max()), row_error(gradient, slope), again[0]
 
 
-@pytest.mark.parametrize("classes", [2049, 5000, 20000])
-@pytest.mark.parametrize("spread", [1.0, 4.0, 20.0])
-@pytest.mark.parametrize("spec", ["nfl", "nfl(gamma=2)", "nfl(gamma=5)"])
+@pytest.mark.parametrize("classes", [2049, *(pytest.param(many, marks=slow) for many in (5000, 20000))])
+@pytest.mark.parametrize("spread", [1.0, pytest.param(4.0, marks=slow), 20.0])
+@pytest.mark.parametrize("spec", ["nfl", "nfl(gamma=2)", pytest.param("nfl(gamma=5)", marks=slow)])
 def test_values_and_gradients(spec, spread, classes, device):
     value, gradient, _ = errors(losses.get(spec, reduction="none"), *batch(classes, spread), device)
     assert value < 5e-6
@@ -54,7 +55,7 @@ def test_half_precision(device):
     assert gradient < 1e-2
 
 
-@pytest.mark.parametrize("spread", [1.0, 4.0, 20.0])
+@pytest.mark.parametrize("spread", [pytest.param(1.0, marks=slow), 4.0, pytest.param(20.0, marks=slow)])
 def test_most_rows_are_read_once(spread, device):
     assert errors(losses.get("nfl", reduction="none"), *batch(20000, spread), device)[2] == 0
 
@@ -113,7 +114,7 @@ SUMS = ["10*nce + nfl", "nfl + mae", "2*nfl(gamma=2) + rce + gls"]
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("classes", [20, 3000])
+@pytest.mark.parametrize("classes", [20, pytest.param(3000, marks=slow)])
 @pytest.mark.parametrize("spec", SUMS)
 def test_sums_with_losses_of_row_statistics(spec, classes, masked, device):
     """Also rows that are read again, ignored ones, and those in which a class is sure."""
