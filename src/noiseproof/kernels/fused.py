@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import inplace, tracing
-from .launcher.lesson import lesson_of
+from .launcher.lesson import Lesson, shown
 from .programs import tables
 from .programs.limit import is_worth_a_kernel
 from .programs.recorder import Program, Recorded, Tape
@@ -93,7 +93,9 @@ class _Fused(torch.autograd.Function):
             if call.mean or call.by_weight:
                 mean, number = launch_mean.mean(first, batch, call.by_weight)
                 value, count = (mean, number) if call.mean else (value, None)
-        ctx.lesson = lesson_of(call.number, logits, call.target, heard, value, _table(logits, call))
+        ctx.lesson = None
+        if call.number is not None:
+            ctx.lesson = Lesson(call.number, logits, call.target).forward(heard, value, _table(logits, call))
         ctx.call, ctx.in_place = call, in_place
         ctx.save_for_backward(logits, call.target, call.keep, first.state, first.partials, count)
         return value
@@ -101,7 +103,6 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
         from .triton import launch
-        from .triton.start import listening
 
         logits, target, keep, state, partials, count = ctx.saved_tensors
         if torch.is_grad_enabled():
@@ -110,11 +111,9 @@ class _Fused(torch.autograd.Function):
             (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
             return grad, None, None
         batch = launch.Batch(logits, target, keep, ctx.call.ignore_index)
-        with listening(ctx.lesson is not None) as heard:
-            grad = launch.gradient(batch, state, partials, ctx.slots, upstream, count, ctx.in_place)
-        if ctx.lesson is not None:
-            ctx.lesson.backward(heard, upstream, grad)
-            ctx.lesson = None
+        given = batch, state, partials, ctx.slots, upstream, count, ctx.in_place
+        grad = shown(ctx.lesson, upstream, lambda: launch.gradient(*given))
+        ctx.lesson = None
         if ctx.in_place:
             torch.autograd.graph.increment_version(logits)
         return grad, None, None

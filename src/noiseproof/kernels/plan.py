@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import tracing
-from .launcher.lesson import lesson_of
+from .launcher.lesson import Lesson, shown
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
@@ -60,7 +60,9 @@ class _Planned(torch.autograd.Function):
             count = None
             if planned.mean:
                 value, count = launch_mean.mean(launch.First(value, value, value), batch)
-        ctx.lesson = lesson_of(planned.number, logits, planned.target, heard, value)
+        ctx.lesson = None
+        if planned.number is not None:
+            ctx.lesson = Lesson(planned.number, logits, planned.target).forward(heard, value)
         ctx.planned = planned
         ctx.save_for_backward(logits, planned.target, count, *saved)
         return value
@@ -68,7 +70,6 @@ class _Planned(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
         from .triton import launch
-        from .triton.start import listening
 
         logits, target, count, *saved = ctx.saved_tensors
         if torch.is_grad_enabled():
@@ -77,9 +78,7 @@ class _Planned(torch.autograd.Function):
             (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
             return grad, None
         batch = launch.Batch(logits, target, None, ctx.planned.ignore_index)
-        with listening(ctx.lesson is not None) as heard:
-            grad = ctx.planned.plan.second(batch, tuple(saved), upstream, count)
-        if ctx.lesson is not None:
-            ctx.lesson.backward(heard, upstream, grad)
-            ctx.lesson = None
+        second = ctx.planned.plan.second
+        grad = shown(ctx.lesson, upstream, lambda: second(batch, tuple(saved), upstream, count))
+        ctx.lesson = None
         return grad, None

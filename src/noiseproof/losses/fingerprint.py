@@ -67,12 +67,12 @@ class _Changes:
     """Made anew at every change; no copy or pickle of a loss brings it along."""
 
 
-def remember(loss: Loss, classes: int, found: int | None) -> None:
-    """Keep what belongs to a loss as long as no loss changes."""
-    loss.__dict__["_memo"] = (_Changes.latest, classes, found)
+def remember(loss: Loss, key: int, found: int | None) -> None:
+    """Keep what belongs to a loss as long as no loss changes; ``key`` says for what."""
+    loss.__dict__["_memo"] = (_Changes.latest, key, found)
 
 
-def remembered(loss: Loss, classes: int) -> tuple[object, int, int | None] | None:
+def remembered(loss: Loss, key: int) -> tuple[object, int, int | None] | None:
     """What was kept, as the last of three, if it still holds."""
     memo: tuple[object, int, int | None] | None = loss.__dict__.get("_memo")
-    return memo if memo is not None and memo[0] is _Changes.latest and memo[1] == classes else None
+    return memo if memo is not None and memo[0] is _Changes.latest and memo[1] == key else None

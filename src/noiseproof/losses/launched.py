@@ -23,7 +23,8 @@ MOST_KNOWN = 256
 MOST_SHAPES = 64
 MOST_LESSONS = 3
 """After these it is clear that there is nothing to learn from such logits."""
-MEMO = -1
+ANY_CLASSES = -1
+"""The number of a loss here is the same for all numbers of classes."""
 _counter, _lock = itertools.count(), threading.RLock()
 _numbers: dict[Hashable, int] = {}
 _lessons: dict[int, dict[Hashable, int]] = {}
@@ -35,7 +36,7 @@ def launched(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     """The mean loss without weights, or None: another way has to be gone, and may be watched."""
     if not library.takes(logits):
         return None
-    memo = remembered(loss, MEMO)
+    memo = remembered(loss, ANY_CLASSES)
     number = _number(loss) if memo is None else memo[2]
     if number is None or (number in _of_whole_batches and has_company()):
         return None
@@ -65,7 +66,7 @@ def _number(loss: Loss) -> int | None:
         if marks is not None and marks not in _numbers:
             _define(loss, marks)
         number = None if marks is None else _numbers[marks]
-    remember(loss, MEMO, number)
+    remember(loss, ANY_CLASSES, number)
     return number
 
 

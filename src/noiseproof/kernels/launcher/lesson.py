@@ -6,7 +6,7 @@ numbers. For logits of the same shape all but the addresses stays the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ class Lesson:
         """As long as these are there nobody else has their places."""
         self._forward: list[int] | None = None
 
-    def forward(self, heard: Sequence[Heard], value: Tensor, tables: Tensor | None) -> None:
+    def forward(self, heard: Sequence[Heard], value: Tensor, tables: Tensor | None = None) -> Lesson:
         """What is neither given nor returned is memory in between."""
         self._alive += [value, *_tensors(heard)]
         self._places[value.data_ptr()] = Source.VALUE, 0
@@ -68,6 +68,7 @@ class Lesson:
                 self._between[memory.data_ptr()] = self._scratch
                 self._scratch += -(-memory.nbytes() // ALIGNMENT) * ALIGNMENT
         self._forward = self._words(heard)
+        return self
 
     def backward(self, heard: Sequence[Heard], upstream: Tensor, gradient: Tensor) -> None:
         """With this the lesson is over; one that cannot be followed is forgotten."""
@@ -106,20 +107,16 @@ class Lesson:
         return Source.SCRATCH, self._between[memory] + address - memory
 
 
-def lesson_of(
-    number: int | None,
-    logits: Tensor,
-    target: Tensor,
-    heard: Sequence[Heard],
-    value: Tensor,
-    tables: Tensor | None = None,
-) -> Lesson | None:
-    """A lesson with its forward pass, None without a number."""
-    if number is None:
-        return None
-    lesson = Lesson(number, logits, target)
-    lesson.forward(heard, value, tables)
-    return lesson
+def shown(lesson: Lesson | None, upstream: Tensor, gradient: Callable[[], Tensor]) -> Tensor:
+    """What ``gradient`` returns; a lesson is shown how it comes about."""
+    from ..triton.start import listening
+
+    if lesson is None:
+        return gradient()
+    with listening(True) as heard:
+        found = gradient()
+    lesson.backward(heard, upstream, found)
+    return found
 
 
 def forget(number: int) -> None:

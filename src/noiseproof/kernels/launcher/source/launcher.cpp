@@ -4,7 +4,9 @@
 #include <torch/library.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <unordered_map>
 
 #include "../../cpu/source/make_node.h"
 #include "plan.h"
@@ -17,7 +19,7 @@ LaunchKernel launch_kernel = nullptr;
 
 void use(int64_t address) { launch_kernel = reinterpret_cast<LaunchKernel>(address); }
 
-// Six words and the arguments, by two words each, for every kernel.
+// For every kernel its handle, grid, threads, shared memory and number of arguments, then two words for each.
 std::vector<Kernel> kernels_from(at::IntArrayRef words) {
   std::vector<Kernel> kernels;
   for (size_t at = 0; at < words.size();) {

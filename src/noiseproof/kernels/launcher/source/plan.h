@@ -5,8 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
-#include <unordered_map>
 #include <vector>
 
 namespace noiseproof {
