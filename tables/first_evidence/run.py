@@ -1,0 +1,108 @@
+"""Train the list of cells.md as one queue, the most telling runs first.
+
+    python tables/first_evidence/run.py OUT [--jobs 8] [--without tables/first_evidence/results/a/runs.csv]
+
+A run that ends makes room for the next, of whatever table, so that a GPU always has as many as it can take.
+Give the same command again to go on: finished runs are kept, interrupted ones resume. Needs the data
+(noiseproof data get cifar10 cifar100, and the human labels of CIFAR-N). ``noiseproof papers compare`` and
+collect.py read OUT.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from noiseproof.cli.progress_of_many import watch_many
+from noiseproof.papers import get
+from noiseproof.papers.manifest import Manifest
+from noiseproof.papers.plan import Changes, Planned, plan, with_folder
+from noiseproof.papers.training import train
+
+ALL = ("clean", "symmetric 0.4", "human 0.4")
+WITHOUT_UNIT_MAXIMUM = ("AUL · no unit maximum", "AGCE · no unit maximum")
+
+
+class Part(NamedTuple):
+    """Some cells of a table."""
+
+    table: str
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+TABLE3 = Part("curriculum.table3", ("MAE", "MAE shift", "MAE scale"), ("symmetric 0.4",))
+FIRST = (
+    Part("curriculum.table5", columns=("symmetric 0.4 · snr",)),
+    Part("curriculum.table5", columns=("human 0.4 · snr",)),
+    Part("questions.readings", WITHOUT_UNIT_MAXIMUM, ("symmetric 0.4 · snr",)),
+    Part("questions.saturation", columns=("symmetric 0.4",)),
+    Part("imae.table6", ("ResNet-20",), ("symmetric 0.4",)),
+    Part("questions.saturation", columns=("symmetric 0.8",)),
+    TABLE3,
+    Part("questions.ce", columns=("symmetric 0.4",)),
+    Part("questions.readings", columns=ALL),
+)
+"""With one seed."""
+THEN = (
+    Part("curriculum.table5", columns=ALL),
+    Part("questions.saturation"),
+    Part("imae.table6", ("ResNet-20",)),
+    TABLE3,
+    Part("questions.ce", columns=("symmetric 0.4",)),
+)
+"""With one seed, with two, and so on."""
+SEEDS = {"curriculum.table5": 5}
+OTHERS = 3
+
+
+def queue(changes: Changes) -> dict[str, tuple[str, Planned]]:
+    """Every run of the list once, and the table that asks for it first."""
+    found: dict[str, tuple[str, Planned]] = {}
+    for seeds in range(1, max(SEEDS.values()) + 1):
+        parts = FIRST + THEN if seeds == 1 else THEN
+        for part in parts:
+            if seeds <= SEEDS.get(part.table, OTHERS):
+                for key, one in plan(get(part.table).select(part.rows, part.columns, seeds), changes).items():
+                    found.setdefault(key, (part.table, one))[1].cells.extend(one.cells)
+    return found
+
+
+def finished(files: list[Path]) -> set[str]:
+    """The runs that files of collect.py call finished."""
+    lines = [line for file in files for line in csv.DictReader(file.open(encoding="utf-8", newline=""))]
+    return {line["run"] for line in lines if line["state"] == "finished"}
+
+
+def main(
+    out: Path,
+    jobs: Annotated[int | None, typer.Option(help="Runs at the same time.")] = None,
+    without: Annotated[list[Path] | None, typer.Option(help="runs.csv of runs that are finished.")] = None,
+    most: Annotated[int | None, typer.Option(help="Only the first so many.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Shorten the recipes, to try it.")] = None,
+    dry: Annotated[bool, typer.Option("--dry", help="Only say what would be run.")] = False,
+) -> None:
+    changes, known = Changes(epochs, "bf16"), finished(without or [])
+    left = {key: pair for key, pair in queue(changes).items() if key not in known}
+    left = dict(list(left.items())[:most])
+    for key, (table, one) in left.items():
+        config = one.config
+        typer.echo(f"{key} {table}: {config.data} {config.noise} {config.loss} seed {config.seed}")
+    if dry:
+        return
+    manifest = Manifest(out)
+    for table in {table for table, _ in left.values()}:
+        manifest.add(table, changes, {key: one for key, (name, one) in left.items() if name == table})
+    manifest.write()
+    problems = train(
+        {key: with_folder(one, out) for key, (_, one) in left.items()}, jobs=jobs, watcher=watch_many(False)
+    )
+    for key, problem in problems.items():
+        typer.echo(f"{key}: {problem}", err=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)
