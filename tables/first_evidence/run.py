@@ -11,6 +11,7 @@ collect.py read OUT.
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -59,15 +60,20 @@ SEEDS = {"curriculum.table5": 5}
 OTHERS = 3
 
 
-def queue(changes: Changes) -> dict[str, tuple[str, Planned]]:
-    """Every run of the list once, and the table that asks for it first."""
-    found: dict[str, tuple[str, Planned]] = {}
+def parts() -> Iterator[tuple[Part, int]]:
+    """The parts of the list and how many seeds of them, in their order."""
+    yield from ((part, 1) for part in FIRST)
     for seeds in range(1, max(SEEDS.values()) + 1):
-        parts = FIRST + THEN if seeds == 1 else THEN
-        for part in parts:
-            if seeds <= SEEDS.get(part.table, OTHERS):
-                for key, one in plan(get(part.table).select(part.rows, part.columns, seeds), changes).items():
-                    found.setdefault(key, (part.table, one))[1].cells.extend(one.cells)
+        yield from ((part, seeds) for part in THEN if seeds <= SEEDS.get(part.table, OTHERS))
+
+
+def queue(manifest: Manifest, changes: Changes) -> dict[str, Planned]:
+    """Every run of the list once; the manifest learns which cells it fills."""
+    found: dict[str, Planned] = {}
+    for part, seeds in parts():
+        planned = plan(get(part.table).select(part.rows, part.columns, seeds), changes)
+        manifest.add(part.table, changes, planned)
+        found |= planned
     return found
 
 
@@ -85,21 +91,17 @@ def main(
     epochs: Annotated[int | None, typer.Option(help="Shorten the recipes, to try it.")] = None,
     dry: Annotated[bool, typer.Option("--dry", help="Only say what would be run.")] = False,
 ) -> None:
-    changes, known = Changes(epochs, "bf16"), finished(without or [])
-    left = {key: pair for key, pair in queue(changes).items() if key not in known}
-    left = dict(list(left.items())[:most])
-    for key, (table, one) in left.items():
+    manifest, changes, known = Manifest(out), Changes(epochs, "bf16"), finished(without or [])
+    runs = {key: one for key, one in queue(manifest, changes).items() if key not in known}
+    runs = dict(list(runs.items())[:most])
+    for key, one in runs.items():
         config = one.config
-        typer.echo(f"{key} {table}: {config.data} {config.noise} {config.loss} seed {config.seed}")
+        typer.echo(f"{key} {config.model} {config.data} {config.noise} {config.loss} seed {config.seed}")
     if dry:
         return
-    manifest = Manifest(out)
-    for table in {table for table, _ in left.values()}:
-        manifest.add(table, changes, {key: one for key, (name, one) in left.items() if name == table})
     manifest.write()
-    problems = train(
-        {key: with_folder(one, out) for key, (_, one) in left.items()}, jobs=jobs, watcher=watch_many(False)
-    )
+    configs = {key: with_folder(one, out) for key, one in runs.items()}
+    problems = train(configs, jobs=jobs, watcher=watch_many(False))
     for key, problem in problems.items():
         typer.echo(f"{key}: {problem}", err=True)
 

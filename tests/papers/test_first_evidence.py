@@ -115,3 +115,14 @@ def test_runs_are_collected_in_every_state(tmp_path):
     assert [found[name]["test_class_accuracy"] for name in names] == ["0.0 25.0", "0.0 0.0", ""]
     assert found["ended"]["final_test_accuracy"] == "0.125"
     assert [line["run"] for line in read(tmp_path / "csv/epochs.csv")] == ["ended", "ended", "stopped"]
+
+
+def test_the_queue_holds_every_run_of_the_list_once_the_most_telling_first(tmp_path):
+    command = [sys.executable, str(EVIDENCE / "run.py"), str(tmp_path / "out"), "--dry"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()  # noqa: S603
+    assert len(told) == len({line.split()[0] for line in told}) == 165
+    assert not (tmp_path / "out").exists()
+    left = ["--without", str(EVIDENCE / "results/a/runs.csv"), "--most", "2"]
+    done = {run["run"] for run in FINISHED}
+    found = subprocess.run([*command, *left], check=True, capture_output=True, text=True).stdout  # noqa: S603
+    assert found.splitlines() == [line for line in told if line.split()[0] not in done][:2]
