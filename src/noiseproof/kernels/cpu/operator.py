@@ -16,6 +16,7 @@ from ..programs.recorder import Program
 from ..reference import Wanted
 from . import classes
 from .again import REDUCTIONS, again, again_classes
+from .powers import powers_of
 
 _NOT_TRIED: Any = object()
 _loading = threading.Lock()
@@ -102,7 +103,7 @@ def define(recording: Recording, wanted: Wanted | None, by_mean: bool = False) -
 
 def define_classes(program: Program, gamma: float | None) -> int:
     """The same for a loss of every class; ``gamma`` where it is the focal loss, which is built in."""
-    fast = classes.quick(program)
+    fast, powers = classes.quick(program), powers_of(program)
     number: int = torch.ops.noiseproof_cpu.define_classes(
         [float(word) for word in program.code],
         list(program.outputs),
@@ -112,6 +113,7 @@ def define_classes(program: Program, gamma: float | None) -> int:
         fast.reads(Known.P, Known.REST),
         fast.reads(Known.MARGIN, Known.LOG_REST),
         -1.0 if gamma is None else gamma,
+        [] if powers is None else [powers.exponent, *powers.value, *powers.ratio],
     )
     return number
 

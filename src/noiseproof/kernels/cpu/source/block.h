@@ -31,7 +31,8 @@ struct Block {
       const int64_t lane = i - begin, label = labels.target[i];
       const float own = logits.at(i, label);
       const float peak = load(logits, i, {label}, z(lane));
-      const Sums row = loss.sums(z(lane), padded(logits.classes), peak, own, shifted(lane));
+      const Ahead ahead(logits, i, results.gradient);
+      const Sums row = loss.sums(z(lane), padded(logits.classes), peak, own, ahead, shifted(lane));
       space.sums[lane] = row;
       above[lane] = own - row.peak;
       mass[lane] = row.mass;

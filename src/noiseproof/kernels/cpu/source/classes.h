@@ -4,7 +4,7 @@
 // every class times its share.
 #pragma once
 
-#include "rows.h"
+#include "ahead.h"
 #include "run.h"
 
 namespace noiseproof {
@@ -44,11 +44,12 @@ INLINE ClassSums add_classes(float* z, const float* prior, int64_t n, Terms term
 }
 
 // z becomes z - peak and e its exponential, from a row that may lie at z; what they add up to.
-inline double raise_row(const float* row, int64_t classes, float peak, float* z, float* e) {
+inline double raise_row(const float* row, int64_t classes, float peak, const Ahead& ahead, float* z, float* e) {
   double found = 0;
   for (int64_t begin = 0; begin < classes; begin += CHUNK) {
     Vector mass{};
     each_vector(row + begin, std::min(CHUNK, classes - begin), [&](int64_t j, Vector here) {
+      ahead(begin + j);
       const Vector low = here - peak, raised_low = raised(low);
       write(z + begin + j, low);
       write(e + begin + j, raised_low);

@@ -6,8 +6,9 @@
 
 namespace noiseproof {
 
+// What all such blocks are made of.
 template <class Number>
-struct EveryBlock {
+struct ClassBlock {
   const RowProgram& loss;
   const Logits<Number>& logits;
   const Labels& labels;
@@ -16,17 +17,55 @@ struct EveryBlock {
   Workspace& space;
   int64_t begin, end;
 
+  int64_t sides() const { return beside.peers ? 2 : 1; }
+
+  void run_exactly(const double* margin, int64_t n, double* value, double* emphasis) const {
+    double* const* r = space.registers;
+    const Program& program = loss.classes.exact;
+    inputs_of(margin, n, r);
+    run(program, n, r);
+    std::copy_n(r[program.outputs[0]], n, value);
+    std::copy_n(r[program.outputs[2]], n, emphasis);
+  }
+
+  // Sure classes and labels.
+  void run_exactly(EveryLanes& lanes, int64_t n) const {
+    lanes.complete(n);
+    if (lanes.any_sure) run_exactly(lanes.sure_margin, n, lanes.sure_value, lanes.sure_emphasis);
+    for (int64_t side = 0; side < sides(); ++side) {
+      OneClass& one = lanes.labels[side];
+      lanes.complete(one, n);
+      run_exactly(one.margin, n, one.value, one.emphasis);
+    }
+  }
+
+  // Losses of all rows; false if one of them or a margin is not finite.
+  bool finish(EveryLanes& lanes, int64_t n) const {
+    const double finite = lanes.finish(n, sides(), beside.prior ? &beside.beta : nullptr);
+    for (int64_t side = 0; side < sides(); ++side)
+      if (float* values = side ? results.weights : results.values)
+        for (int64_t i = begin; i < end; ++i)
+          values[i] = labels.kept(i) ? static_cast<float>(lanes.labels[side].loss[i - begin]) : 0.0f;
+    return finite == 0;
+  }
+};
+
+template <class Number>
+struct EveryBlock : ClassBlock<Number> {
+  using Basis = ClassBlock<Number>;
+  using Basis::begin, Basis::beside, Basis::end, Basis::labels, Basis::logits, Basis::loss, Basis::results;
+  using Basis::sides, Basis::space;
+
   float* z(int64_t lane) const { return space.z(lane); }
   float* e(int64_t lane) const { return space.second(lane); }
-  int64_t sides() const { return beside.peers ? 2 : 1; }
   int64_t label(int64_t i, int64_t side) const { return side ? beside.peers->second[i] : labels.target[i]; }
   double share(int64_t j) const { return beside.prior ? beside.prior[j] : 1; }
 
   void read_row(int64_t i, EveryLanes& lanes) const {
     const int64_t k = i - begin, n = padded(logits.classes);
     const float *row = as_floats(logits, i, z(k)), peak = peak_of(row, logits.classes);
-    const double mass = raise_row(row, logits.classes, peak, z(k), e(k));
-    const int64_t sure = mass < 2 ? std::find(e(k), e(k) + n, 1.0f) - e(k) : -1;
+    const double mass = raise_row(row, logits.classes, peak, {logits, i, results.gradient}, z(k), e(k));
+    const int64_t sure = mass < 2 ? place_of(1.0f, e(k), n) : -1;
     lanes.sure[k] = sure;
     lanes.tail[k] = sure < 0 ? mass - 1 : sum_without(e(k), n, sure);
     if (sure >= 0) lanes.sure_share[k] = share(sure), lanes.any_sure = true;
@@ -40,15 +79,6 @@ struct EveryBlock {
     }
     if (sure >= 0) z(k)[sure] = LOWEST;
     for (int64_t side = 0; side < sides(); ++side) z(k)[label(i, side)] = LOWEST;
-  }
-
-  void run_exactly(const double* margin, int64_t n, double* value, double* emphasis) const {
-    double* const* r = space.registers;
-    const Program& program = loss.classes.exact;
-    inputs_of(margin, n, r);
-    run(program, n, r);
-    std::copy_n(r[program.outputs[0]], n, value);
-    std::copy_n(r[program.outputs[2]], n, emphasis);
   }
 
   void add_focal(EveryLanes& lanes) const {
@@ -113,30 +143,17 @@ struct EveryBlock {
     if (lanes.sure[k] >= 0) out[lanes.sure[k]] = static_cast<Number>(static_cast<float>(row.at_sure));
   }
 
-  void write_values(int64_t side, const double* found) const {
-    float* values = side ? results.weights : results.values;
-    for (int64_t i = begin; i < end; ++i)
-      if (values) values[i] = labels.kept(i) ? static_cast<float>(found[i - begin]) : 0.0f;
-  }
-
   bool run_all() const {
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
     EveryLanes lanes(sides());
     for (int64_t i = begin; i < end; ++i)
       if (labels.kept(i)) read_row(i, lanes);
-    lanes.complete(n);
-    if (lanes.any_sure) run_exactly(lanes.sure_margin, n, lanes.sure_value, lanes.sure_emphasis);
-    for (int64_t side = 0; side < sides(); ++side) {
-      OneClass& one = lanes.labels[side];
-      lanes.complete(one, n);
-      run_exactly(one.margin, n, one.value, one.emphasis);
-    }
+    this->run_exactly(lanes, n);
     loss.focus.gamma >= 0 ? add_focal(lanes) : add_program(lanes);
-    const double finite = lanes.finish(n, sides(), beside.prior ? &beside.beta : nullptr);
-    for (int64_t side = 0; side < sides(); ++side) write_values(side, lanes.labels[side].loss);
+    const bool finite = this->finish(lanes, n);
     if (results.gradient)
       for (int64_t i = begin; i < end; ++i) write_gradient(i, lanes);
-    return finite == 0;
+    return finite;
   }
 };
 

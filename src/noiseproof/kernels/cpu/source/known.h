@@ -87,17 +87,21 @@ inline int64_t define(
 }
 
 // A loss that looks at every class: ``quick_code`` as kernels/cpu/classes.py makes it, ``shares`` and
-// ``margins`` as in ClassProgram, ``gamma`` >= 0 where it is the focal loss.
+// ``margins`` as in ClassProgram, ``gamma`` >= 0 where it is the focal loss, ``powers`` as kernels/cpu/powers.py finds
+// them.
 inline int64_t define_classes(
     std::vector<double> code, std::vector<int64_t> outputs, const std::vector<double>& quick_code,
     std::vector<int64_t> quick_outputs, const std::vector<double>& factors, bool shares, bool margins,
-    double gamma) {
+    double gamma, const std::vector<double>& powers) {
   auto loss = std::make_shared<Loss>();
   RowProgram& rows = loss->rows;
   rows.every_class = true;
   rows.classes.exact = {instructions(code), outputs, {}, CLASS_INPUTS};
   if (gamma >= 0) {
     rows.focus = Focus(gamma);
+  } else if (!powers.empty()) {
+    rows.powers = powers_from(powers);
+    rows.raise = raise_function(rows.powers);
   } else {
     rows.classes.quick = {instructions(quick_code), std::move(quick_outputs), {}, CLASS_INPUTS};
     rows.classes.by_value = factors[0], rows.classes.by_ratio = factors[1];

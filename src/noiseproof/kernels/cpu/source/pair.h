@@ -23,7 +23,8 @@ struct PairBlock {
     const int64_t k = i - begin, label = labels.target[i];
     const float peak = load<true>(logits, i, {label, second(i)}, z(k)), own = logits.at(i, label);
     lanes.peak[k] = peak;
-    lanes.read(k, loss.sums(z(k), padded(logits.classes), peak == LOWEST ? 0 : peak, own, shifted(k)));
+    const Ahead ahead(logits, i, results.gradient);
+    lanes.read(k, loss.sums(z(k), padded(logits.classes), peak == LOWEST ? 0 : peak, own, ahead, shifted(k)));
     lanes.sides[0].scale[k] = results.scale_of(i);
     lanes.sides[1].scale[k] = -beside.peers->alpha * results.scale_of(beside.peers->origin[i]);
     lanes.sides[0].own[k] = own;

@@ -80,4 +80,32 @@ inline float peak_of(const float* row, int64_t classes) {
   return maximum(largest[0]);
 }
 
+struct Range {
+  float lowest, peak;
+};
+
+// Both ends of a row.
+inline Range range_of(const float* row, int64_t classes) {
+  constexpr float HIGHEST = -LOWEST;
+  Vector least = all(HIGHEST), most = all(LOWEST);
+  const int64_t whole = classes / WIDTH * WIDTH;
+  const auto take = [&](Vector low, Vector high) {
+    least = low < least ? low : least;
+    most = high > most ? high : most;
+  };
+  for (int64_t j = 0; j < whole; j += WIDTH) take(read(row + j), read(row + j));
+  if (whole < classes) {
+    const Vector last = read_first(row + whole, classes - whole);
+    take(positions(whole) < static_cast<int32_t>(classes) ? last : all(HIGHEST), last);
+  }
+  return {-maximum(-least), maximum(most)};
+}
+
+// Where a number stands among n, -1 if nowhere.
+inline int64_t place_of(float number, const float* numbers, int64_t n) {
+  Whole places = Whole{} - 1;
+  for (int64_t j = 0; j < n; j += WIDTH) places = read(numbers + j) == number ? positions(j) : places;
+  return largest(places);
+}
+
 } // namespace noiseproof

@@ -1,7 +1,7 @@
 // Sums over the classes of one row other than the label.
 #pragma once
 
-#include "rows.h"
+#include "ahead.h"
 
 namespace noiseproof {
 
@@ -26,7 +26,7 @@ struct Chunk {
 // The likeliest class has a share near 1 and differences to its square matter: what the others add up to is
 // summed without it, so that mass - 1 keeps its digits.
 template <bool SUMS, bool SQUARES, bool PRODUCTS>
-inline Sums sums_of(float* z, int64_t n, float peak, float own, float* shifted) {
+inline Sums sums_of(float* z, int64_t n, float peak, float own, const Ahead& ahead, float* shifted) {
   Sums found;
   Whole places = Whole{} - 1;
   double ties = 0;
@@ -35,6 +35,7 @@ inline Sums sums_of(float* z, int64_t n, float peak, float own, float* shifted) 
   for (int64_t begin = 0; begin < n; begin += CHUNK) {
     Chunk chunk;
     for (int64_t j = begin, end = std::min(n, begin + CHUNK); j < end; j += WIDTH) {
+      ahead(j);
       const Vector here = read(z + j), e = raised(here - peak);
       const Vector relative = here == LOWEST ? all(0.0f) : here - own;
       write(z + j, e);
@@ -71,7 +72,7 @@ inline Sums sums_of(float* z, int64_t n, float peak, float own, float* shifted) 
   return found;
 }
 
-using SumsFunction = Sums (*)(float*, int64_t, float, float, float*);
+using SumsFunction = Sums (*)(float*, int64_t, float, float, const Ahead&, float*);
 
 inline SumsFunction sums_function(const Wanted& wanted) {
   static constexpr SumsFunction all_of_them[] = {

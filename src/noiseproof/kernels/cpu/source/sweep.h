@@ -8,6 +8,7 @@
 #include "block.h"
 #include "every_class.h"
 #include "pair.h"
+#include "powers_block.h"
 
 namespace noiseproof {
 
@@ -24,7 +25,7 @@ bool sweep(
   const int64_t grain = std::max<int64_t>(1, PER_THREAD / width);
   std::atomic<bool> finite{true};
   at::parallel_for(0, logits.rows, grain, [&](int64_t begin, int64_t end) {
-    Workspace space(loss, std::min(block, end - begin), width);
+    Workspace space(loss, beside, std::min(block, end - begin), width);
     for (int64_t i = begin; i < end; i += block) {
       const Kind<Number> rows{loss, logits, labels, results, beside, space, i, std::min(end, i + block)};
       if (!rows.run_all()) finite = false;

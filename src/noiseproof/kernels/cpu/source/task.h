@@ -48,6 +48,7 @@ bool run_as(const Task& task, const Tensor& z, const Tensor& target, const Place
       places.scale,
       by_row.defined() ? by_row.const_data_ptr<float>() : nullptr,
       by_row.defined() && by_row.dim() ? by_row.stride(0) : 0};
+  if (task.loss->rows.powers.there) return sweep<PowersBlock>(task.loss->rows, logits, labels, results, task.beside());
   if (task.loss->rows.every_class) return sweep<EveryBlock>(task.loss->rows, logits, labels, results, task.beside());
   if (task.peers) return sweep<PairBlock>(task.loss->rows, logits, labels, results, task.beside());
   return sweep<Block>(task.loss->rows, logits, labels, results, task.beside());

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -75,15 +74,15 @@ inline Whole positions(int64_t first) {
 }
 
 // One number of N, half by half.
-template <int64_t N, class Numbers, class Combine>
-inline float reduced(Numbers numbers, Combine combine) {
+template <int64_t N, class Number = float, class Numbers, class Combine>
+inline Number reduced(Numbers numbers, Combine combine) {
   if constexpr (N == 4) {
     return combine(combine(numbers[0], numbers[1]), combine(numbers[2], numbers[3]));
   } else {
-    typedef float Half __attribute__((vector_size(2 * N)));
+    typedef Number Half __attribute__((vector_size(2 * N)));
     Half halves[2];
     std::memcpy(halves, &numbers, sizeof numbers);
-    return reduced<N / 2>(combine(halves[0], halves[1]), combine);
+    return reduced<N / 2, Number>(combine(halves[0], halves[1]), combine);
   }
 }
 
@@ -96,8 +95,7 @@ inline float maximum(Vector numbers) {
 }
 
 inline int32_t largest(Whole numbers) {
-  const auto each = same_bits<std::array<int32_t, WIDTH>>(numbers);
-  return *std::max_element(each.begin(), each.end());
+  return reduced<WIDTH, int32_t>(numbers, [](auto a, auto b) { return a > b ? a : b; });
 }
 
 } // namespace noiseproof

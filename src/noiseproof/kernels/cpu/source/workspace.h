@@ -2,11 +2,13 @@
 #pragma once
 
 #include <array>
+#include <numeric>
 
 #include "focal.h"
 #include "gradient.h"
 #include "labels.h"
 #include "peers.h"
+#include "powers.h"
 #include "sums.h"
 
 namespace noiseproof {
@@ -21,8 +23,10 @@ struct RowProgram {
   bool every_class = false; // a program for every class instead
   ClassProgram classes;
   Focus focus; // where that program is the focal loss
+  Powers powers; // where it is a sum of powers
+  RaiseFunction raise;
 
-  bool two_arrays() const { return wanted.products || every_class; }
+  bool two_arrays() const { return powers.there ? powers.exponent != 0 : wanted.products || every_class; }
   const Program& per_row() const { return every_class ? classes.exact : program; }
 };
 
@@ -58,12 +62,17 @@ struct alignas(64) Workspace {
   Registers<double> row_registers;
   Registers<Vector> class_registers;
   double* const* registers;
+  Memory<float> shares; // the prior of a loss of powers, from which a row may take its label
+  double all_shares;
 
-  Workspace(const RowProgram& loss, int64_t rows, int64_t row_width)
+  Workspace(const RowProgram& loss, const Beside& beside, int64_t rows, int64_t row_width)
       : width(row_width), step(loss.two_arrays() ? 2 * row_width : row_width), numbers(rows * step),
         row_registers(loss.per_row(), BLOCK), class_registers(loss.classes.quick, ClassProgram::LENGTH),
-        registers(row_registers.places.data()) {
+        registers(row_registers.places.data()), shares(loss.powers.there ? row_width : 0) {
     std::fill_n(zero, BLOCK, 0.0);
+    if (!loss.powers.there) return;
+    std::copy_n(beside.prior, row_width, shares.start);
+    all_shares = std::accumulate(beside.prior, beside.prior + row_width, 0.0);
   }
 
   float* z(int64_t lane) { return numbers.start + lane * step; }
