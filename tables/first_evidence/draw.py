@@ -1,8 +1,10 @@
-"""Draw printed_and_ours.png: Curriculum Table 5 at symmetric 0.4, with and without the unit maximum.
+"""Draw the pictures of the page from the files under results/.
 
     python tables/first_evidence/draw.py
 
-Printed accuracy is clean + diff. Open marks are runs that ended with whole classes at 0.
+printed_and_ours.png: Curriculum Table 5 under two noises, with and without the unit maximum. Printed accuracy
+is clean + diff; open marks are runs that ended with whole classes at 0, with their number.
+emphasis_ends.png: test accuracy of IMAE over epochs, by the margin at which its emphasis ends.
 """
 
 from __future__ import annotations
@@ -17,58 +19,105 @@ import matplotlib.pyplot as plt
 from noiseproof.papers import get
 
 HERE = Path(__file__).parent
+FOLDERS = ("a", "791f61f")
+NOISES = ("symmetric 0.4", "human 0.4")
+BLUE, RED, GREY = "#1f5fa8", "#c0392b", "#8a8a8a"
 WAYS = {
-    "with unit maximum": ("curriculum.table5 / {} / ", "#1f5fa8", 0.0),
-    "without unit maximum": ("questions.readings / {} · no unit maximum / ", "#c0392b", 0.2),
-    "with unit maximum, MAE as 2 (1 - p)": ("questions.readings / {} · its MAE", "#8a8a8a", -0.2),
+    "with unit maximum": ("table5 / {} / {} ", BLUE, 0.0),
+    "without unit maximum": ("readings / {} · no unit maximum / {} ", RED, 0.2),
+    "with unit maximum, MAE as 2 (1 - p)": ("readings / {} · its MAE is 2 (1 - p) / {} ", GREY, -0.2),
 }
+ENDS = {"never": RED, "at 17.33": BLUE, "at 6.24": "#2e8b57"}
+STEPS_PER_EPOCH = 391
+DROPS = (32_000, 48_000)
+
+
+def lines_of(name: str) -> list[dict[str, str]]:
+    """Lines of the files of that name, of all folders."""
+    files = [HERE / "results" / folder / name for folder in FOLDERS]
+    return [line for file in files for line in csv.DictReader(file.read_text().splitlines())]
 
 
 def main() -> None:
     mpl.use("Agg")
-    with (HERE / "results/a/runs.csv").open() as file:
-        runs = [run for run in csv.DictReader(file) if run["noise"] and run["state"] == "finished"]
-    figure, (accuracy, snr) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-    draw(accuracy, runs, "final_test_accuracy", 100)
-    draw(snr, runs, "snr", 1)
-    accuracy.set_title("test accuracy of the last epoch, %")
-    snr.set_title("snr")
-    accuracy.legend(frameon=False, fontsize="small", loc="upper left")
-    accuracy.set_ylim(48, 97)
-    figure.suptitle("Curriculum Table 5, symmetric 0.4: printed best of 5, ours seed 0")
+    runs = [run for run in lines_of("runs.csv") if run["state"] == "finished"]
+    draw_printed_and_ours(runs)
+    draw_where_the_emphasis_ends(runs)
+
+
+def draw_printed_and_ours(runs: list[dict[str, str]]) -> None:
+    figure, axes = plt.subplots(2, 2, figsize=(11, 7.6), layout="constrained", sharex=True)
+    for noise, (accuracy, snr) in zip(NOISES, axes, strict=True):
+        draw(accuracy, runs, noise, "final_test_accuracy", 100)
+        draw(snr, runs, noise, "snr", 1)
+        accuracy.set_title(f"{noise}: test accuracy of the last epoch, %")
+        snr.set_title(f"{noise}: snr")
+        accuracy.set_ylim(15, 95)
+        snr.margins(y=0.15)
+    figure.suptitle("Curriculum Table 5: printed best of 5, ours seed 0")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), frameon=False, ncols=5, loc="outside lower center")
     figure.savefig(HERE / "printed_and_ours.png", dpi=100)
 
 
-def draw(ax: Any, runs: list[dict[str, str]], outcome: str, factor: float) -> None:
+def draw(ax: Any, runs: list[dict[str, str]], noise: str, outcome: str, factor: float) -> None:
     table = get("curriculum.table5")
     for place, row in enumerate(table.rows):
-        printed = printed_number(table, row, outcome)
+        printed = printed_number(table, row, noise, outcome)
         ax.hlines(printed, place - 0.35, place + 0.35, color="black", label=None if place else "printed")
         for words, color, offset in WAYS.values():
             for run in runs:
-                if run["cells"].startswith(words.format(row)):
+                if words.format(row, noise) in run["cells"]:
                     mark(ax, place + offset, factor * float(run[outcome]), color, lost_classes(run))
     for name, (_, color, _) in WAYS.items():
         ax.plot([], [], "o", color=color, label=name)
+    ax.plot([], [], "o", color=GREY, fillstyle="none", label="so many classes at 0")
     ax.set_xticks(range(len(table.rows)), table.rows)
+    ax.tick_params(labelbottom=True)
 
 
-def printed_number(table: Any, row: str, outcome: str) -> float:
+def printed_number(table: Any, row: str, noise: str, outcome: str) -> float:
     if outcome == "snr":
-        return float(table.cell(row, "symmetric 0.4 · snr").printed)
-    clean, diff = (table.cell(row, column).printed for column in ("clean · test %", "symmetric 0.4 · diff"))
+        return float(table.cell(row, f"{noise} · snr").printed)
+    clean, diff = (table.cell(row, column).printed for column in ("clean · test %", f"{noise} · diff"))
     return float(clean + diff)
 
 
 def mark(ax: Any, x: float, y: float, color: str, lost: int) -> None:
     ax.plot(x, y, "o", color=color, fillstyle="none" if lost else "full")
     if lost:
-        words = f"{lost} class{'es' if lost > 1 else ''} at 0"
-        ax.annotate(words, (x, y), (0, -13), textcoords="offset points", ha="center", fontsize="small")
+        ax.annotate(
+            f"{lost} at 0", (x, y), (0, -13), textcoords="offset points", ha="center", fontsize="small"
+        )
 
 
 def lost_classes(run: dict[str, str]) -> int:
     return [float(value) for value in run["test_class_accuracy"].split()].count(0)
+
+
+def draw_where_the_emphasis_ends(runs: list[dict[str, str]]) -> None:
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharey=True)
+    epochs = lines_of("epochs.csv")
+    for ax, noise in zip(axes, ("symmetric 0.4", "symmetric 0.8"), strict=True):
+        for words, color in ENDS.items():
+            cell = f"questions.saturation / emphasis ends {words} / {noise} · final % / "
+            for run in (run for run in runs if cell in run["cells"]):
+                curve = [100 * float(line["test_accuracy"]) for line in epochs if line["run"] == run["run"]]
+                ax.plot(
+                    range(1, len(curve) + 1),
+                    curve,
+                    color=color,
+                    linewidth=1.2,
+                    label=f"emphasis ends {words}",
+                )
+        printed = get("imae.table6").cell("ResNet-20 · IMAE", f"{noise} · final %").printed
+        ax.axhline(printed, color="black", linestyle="--", linewidth=1, label="printed, final")
+        for steps in DROPS:
+            ax.axvline(steps / STEPS_PER_EPOCH, color="#d0d0d0", linewidth=1, zorder=0)
+        ax.set(title=noise, xlabel="epoch", ylim=(0, 100))
+    axes[0].set_ylabel("test accuracy, %")
+    figure.suptitle("IMAE, T = 8, ResNet-20, seed 0 (grey: the rate falls to a tenth)")
+    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, ncols=4, loc="outside lower center")
+    figure.savefig(HERE / "emphasis_ends.png", dpi=100)
 
 
 if __name__ == "__main__":
