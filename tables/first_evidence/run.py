@@ -5,7 +5,7 @@
 A run that ends makes room for the next, of whatever table, so that a GPU always has as many as it can take.
 Give the same command again to go on: finished runs are kept, interrupted ones resume. Needs the data
 (noiseproof data get cifar10 cifar100, and the human labels of CIFAR-N). ``noiseproof papers compare`` and
-collect.py read OUT.
+collect.py read OUT. ``--without`` may be given once for every runs.csv under results/.
 """
 
 from __future__ import annotations
