@@ -10,11 +10,15 @@ import sys
 
 import pytest
 import torch
+from stand_in_driver import StandInDriver
 
 from noiseproof.kernels import build as cpu_build
-from noiseproof.kernels import path
+from noiseproof.kernels import path, tracing
 from noiseproof.kernels import triton as room
 from noiseproof.kernels.cpu import operator as cpu_operator
+from noiseproof.kernels.inplace import allowed
+from noiseproof.kernels.launcher import lesson, library
+from noiseproof.losses import launched
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 
@@ -65,3 +69,36 @@ def operator(compiled_operator, monkeypatch):
         pytest.skip(compiled_operator)
     monkeypatch.setattr(cpu_operator, "_loss", compiled_operator)
     return compiled_operator
+
+
+@pytest.fixture(scope="session")
+def built_launcher(tmp_path_factory):
+    """The launcher's operator, which launches nothing yet."""
+    if sys.platform == "win32" or cpu_build.compiler() is None:
+        pytest.skip("NO C++ COMPILER: the launcher cannot be built, so nothing of it is tested")
+    if torch.cuda.is_available():
+        pytest.skip("the stand-in is for machines without a GPU; test_launcher_cuda.py has the real thing")
+    with pytest.MonkeyPatch.context() as patch:
+        if cpu_build.problem(cpu_build.LAUNCHER) is not None:
+            patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+            cpu_build.build(cpu_build.LAUNCHER)
+        return library.opened(0)
+
+
+@pytest.fixture
+def driver(built_launcher, device, monkeypatch):
+    """Losses are launched from C++ in this test, on a driver that interprets their kernels."""
+    found = StandInDriver()
+    torch.ops.noiseproof_launcher.use(found.address)
+    monkeypatch.setattr(library, "_loss", built_launcher)
+    monkeypatch.setattr(library, "stream_of", lambda logits: 7)
+    monkeypatch.setattr(
+        library,
+        "takes",
+        lambda logits: (
+            path.interpreted and tracing.is_plain_eager() and not allowed() and not library.has_hooks()
+        ),
+    )
+    monkeypatch.setattr(lesson, "passed", found.passed)
+    monkeypatch.setattr(launched, "_numbers", {})
+    return found

@@ -16,10 +16,11 @@ LAUNCH = ctypes.CFUNCTYPE(
 
 
 class StandInDriver:
-    """``launched`` counts; ``error`` is returned instead of launching if it is not 0."""
+    """``launched`` counts; ``error`` is returned instead of launching if it is not 0, or none is ``left``."""
 
     def __init__(self):
         self.heard, self.launched, self.error, self.streams = {}, 0, 0, []
+        self.left = float("inf")
         self.callback = LAUNCH(self.launch)
 
     @property
@@ -34,8 +35,9 @@ class StandInDriver:
         return [handle, *heard.grid, 32, 0], [a for a in heard.arguments if is_passed(a)]
 
     def launch(self, function, x, y, z, threads, _y, _z, shared, stream, arguments, extra):
-        if self.error:
-            return self.error
+        if self.error or not self.left:
+            return self.error or 201
+        self.left -= 1
         heard = self.heard[function]
         assert (x, y, z) == heard.grid
         numbers = iter(range(100))

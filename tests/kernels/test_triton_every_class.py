@@ -141,7 +141,7 @@ LAUNCHING = (
 )
 BLIND = ["statistics_kernel", "blind_kernel", "mean_kernel", "ones", "blind_gradient_kernel"]
 COUNTED = ["zero_kernel", "count_kernel"]
-PEER = ["permutation_kernel", "pair_statistics_kernel", "mean_kernel", "add_", "ones", "pair_gradient_kernel"]
+PEER = ["permutation_kernel", "pair_statistics_kernel", "mean_kernel", "ones", "pair_gradient_kernel"]
 
 
 @pytest.mark.parametrize(

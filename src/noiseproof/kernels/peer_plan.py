@@ -28,12 +28,15 @@ class PeerPlan(NamedTuple):
     begins: tuple[int, int]
     """Where the random numbers of both orders begin, see ``counter.draw``."""
     alpha: float
+    counts: bool = False
+    """Whether ``step`` is one more afterwards."""
 
     def first(self, batch: Batch) -> tuple[Tensor, Saved]:
         from .triton import launch_peer
 
         drawn = launch_peer.permutation(batch, self.step, self.begins)
-        return launch_peer.pair_values(batch, *drawn, self.alpha, self.program)
+        counted = self.step, self.counts
+        return launch_peer.pair_values(batch, drawn, counted, self.alpha, self.program)
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
         from .triton import launch_pair

@@ -40,6 +40,10 @@ class Planned(NamedTuple):
     """The same loss as a plain differentiable expression, for double backward."""
     number: int | None = None
     """By which the launcher is to know this loss of such logits from now on."""
+    given: Tensor | None = None
+    """What the loss holds and its kernels read."""
+    draws: bool = False
+    """Whether the first pass draws labels from ``given`` and counts it on; they are the first it saves."""
 
 
 def planned_loss(logits: Tensor, planned: Planned) -> Tensor:
@@ -62,7 +66,8 @@ class _Planned(torch.autograd.Function):
                 value, count = launch_mean.mean(launch.First(value, value, value), batch)
         ctx.lesson = None
         if planned.number is not None:
-            ctx.lesson = Lesson(planned.number, logits, planned.target).forward(heard, value)
+            lesson = Lesson(planned.number, logits, planned.target, planned.given).forward(heard, value)
+            ctx.lesson = lesson.draws(saved[0]) if planned.draws else lesson
         ctx.planned = planned
         ctx.save_for_backward(logits, planned.target, count, *saved)
         return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor
 from typing_extensions import Unpack
@@ -39,6 +41,7 @@ class CR(RowLoss):
     """
 
     name = "cr"
+    held = "prior"
     prior: Tensor | None
 
     def __init__(
@@ -64,11 +67,16 @@ class CR(RowLoss):
         found = super().short_way(logits, target)
         if found is not None or not can_be_fused(logits, target):
             return found
-        plan = self._plan(logits)
-        return None if plan is None else planned(self, logits, target, plan)
-
-    def _plan(self, logits: Tensor) -> Plan | None:
         prior = None if self.prior is None else on_device(self._fitting(self.prior, logits), logits)
+        plan = self._plan(logits, prior)
+        return None if plan is None else planned(self, logits, target, plan, prior)
+
+    def kept_rows(self, rows: Rows, kept: Tensor) -> Tensor:
+        same = copy.copy(self)
+        same.__dict__["_buffers"] = {**self._buffers, "prior": kept}
+        return same.hard_rows(rows)
+
+    def _plan(self, logits: Tensor, prior: Tensor | None) -> Plan | None:
         if type(self.base) is CE:
             return WithoutBlindCE(prior, self.beta)
         if not isinstance(self.base, MarginLoss):

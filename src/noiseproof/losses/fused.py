@@ -98,12 +98,16 @@ def _forget_recordings() -> None:
         del _recordings[key]
 
 
-def plain(loss: Loss, logits: Tensor, target: Tensor, mean: bool) -> Tensor:
-    """The same numbers as expressions torch differentiates again."""
+def plain(loss: Loss, logits: Tensor, target: Tensor, mean: bool, kept: Tensor | None = None) -> Tensor:
+    """The same numbers as expressions torch differentiates again; ``kept`` as in ``kept_rows``."""
     from .rows import as_rows
+    from .statistics_loss import RowLoss
 
     rows = as_rows(logits, target, loss.ignore_index)
-    values = loss.hard_rows(rows)
+    if kept is not None and isinstance(loss, RowLoss):
+        values = loss.kept_rows(rows, kept)
+    else:
+        values = loss.hard_rows(rows)
     if not mean:
         return values
     count = values.numel() if rows.keep is None else rows.keep.sum().clamp_min(1)

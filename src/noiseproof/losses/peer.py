@@ -46,6 +46,8 @@ class Peer(RowLoss):
     """
 
     name = "peer"
+    held = "step"
+    draws = True
     defined_per_class = False
     step: Tensor
 
@@ -71,15 +73,14 @@ class Peer(RowLoss):
         plan = self._plan(logits)
         if plan is None or self.reduction == "none" or len(target) > MOST_ROWS_SORTED_BY_COUNTING:
             return None
-
-        def plain(rows: Rows, saved: tuple[Tensor, ...]) -> Tensor:
-            peers = self.base.hard_rows(rows._replace(target=saved[0]))
-            return self.base.hard_rows(rows) - self.alpha * peers
-
-        found = planned(self, logits, target, plan, plain)
-        if self.training:
+        found = planned(self, logits, target, plan, plan.step)
+        if self.training and not plan.counts:
             self.step.add_(1)
         return found
+
+    def kept_rows(self, rows: Rows, kept: Tensor) -> Tensor:
+        """Row by row its own loss less that as a peer of another, so the sum is that of the peer loss."""
+        return self.base.hard_rows(rows) - self.alpha * self.base.hard_rows(rows._replace(target=kept))
 
     def _plan(self, logits: Tensor) -> PeerPlan | None:
         """How the kernels take the whole loss; None where one look at the logits is not enough."""
@@ -90,8 +91,8 @@ class Peer(RowLoss):
         recording = recording_of(self.base, function, classes)
         if recording is None or recording.tables:
             return None
-        begins = beginning(self.seed, 1), beginning(self.seed, 2)
-        return PeerPlan(recording.program, self.step.to(logits.device), begins, self.alpha)
+        begins, step = (beginning(self.seed, 1), beginning(self.seed, 2)), self.step.to(logits.device)
+        return PeerPlan(recording.program, step, begins, self.alpha, self.training and step is self.step)
 
     def kernel_rows(self, rows: Rows) -> Tensor | None:
         there = uses_kernels(rows.logits) and kernels_may_run()

@@ -15,6 +15,11 @@ from .rows import Rows
 class RowLoss(Loss):
     """Implement ``index_rows``; rows that are ignored reach it as zeros and are dropped after it."""
 
+    held: ClassVar[str | None] = None
+    """The buffer the kernels read, of a loss that has one."""
+    draws: ClassVar[bool] = False
+    """Whether they draw labels from it, and count it on while training."""
+
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         """Unreduced loss of class indices, (N, C), (N,) -> (N,)."""
         raise NotImplementedError
@@ -22,6 +27,10 @@ class RowLoss(Loss):
     def divided_plan(self) -> OwnAndBlind | None:
         """How the kernels take a loss that is divided by its sum over all classes; None for any other."""
         return None
+
+    def kept_rows(self, rows: Rows, kept: Tensor) -> Tensor:
+        """``hard_rows`` as expressions, from the labels a first pass drew, or else the buffer it read."""
+        raise NotImplementedError
 
     def kernel_rows(self, rows: Rows) -> Tensor | None:
         """The same on a GPU without N x C temporaries, ignored rows whatever; None if that is impossible."""

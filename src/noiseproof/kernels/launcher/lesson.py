@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..triton.start import Heard
 
 ALIGNMENT = 256
+NOTHING = -1
 _kept: dict[int, list[Any]] = {}
 """What the plans of a loss point to: compiled kernels and tables."""
 _forgotten: set[int] = set()
@@ -29,28 +30,34 @@ class Source(IntEnum):
 
     LOGITS = 0
     TARGET = 1
-    VALUE = 2
-    UPSTREAM = 3
-    GRADIENT = 4
-    SCRATCH = 5
-    CONSTANT = 6
+    GIVEN = 2
+    VALUE = 3
+    UPSTREAM = 4
+    GRADIENT = 5
+    SCRATCH = 6
+    CONSTANT = 7
 
 
 Place = tuple[Source, int]
 
 
 class Lesson:
-    """How loss ``number`` treats these logits: first the forward pass is shown, then the backward pass."""
+    """How loss ``number`` treats these logits: first the forward pass is shown, then the backward pass.
 
-    def __init__(self, number: int, logits: Tensor, target: Tensor) -> None:
-        self.number, self.logits = number, logits
+    ``given`` is a tensor the loss holds, and gives along at every call.
+    """
+
+    def __init__(self, number: int, logits: Tensor, target: Tensor, given: Tensor | None = None) -> None:
+        self.number, self.logits, self.given = number, logits, given
         self._places: dict[int, Place] = {
             logits.data_ptr(): (Source.LOGITS, 0),
             target.data_ptr(): (Source.TARGET, 0),
         }
+        if given is not None:
+            self._places[given.data_ptr()] = Source.GIVEN, 0
         self._between: dict[int, int] = {}
         """Where memory in between begins, and where its twin begins in what a plan allocates at once."""
-        self._scratch, self._kept = 0, list[Any]()
+        self._scratch, self._drawn, self._kept = 0, NOTHING, list[Any]()
         self._alive: list[Tensor] = [target]
         """As long as these are there nobody else has their places."""
         self._forward: list[int] | None = None
@@ -70,6 +77,12 @@ class Lesson:
         self._forward = self._words(heard)
         return self
 
+    def draws(self, labels: Tensor) -> Lesson:
+        """The forward pass drew these from ``given``, which has moved on when the backward pass comes."""
+        self._places = {at: place for at, place in self._places.items() if place[0] != Source.GIVEN}
+        self._drawn = self._between[labels.data_ptr()]
+        return self
+
     def backward(self, heard: Sequence[Heard], upstream: Tensor, gradient: Tensor) -> None:
         """With this the lesson is over; one that cannot be followed is forgotten."""
         known = self._places.keys() | self._between.keys()
@@ -83,7 +96,8 @@ class Lesson:
         if words is not None:
             _kept.setdefault(self.number, []).extend(self._kept)
             define = torch.ops.noiseproof_launcher.define
-            define(self.number, self.logits.detach(), self._scratch, self._forward, words)
+            sizes = self._scratch, self._drawn
+            define(self.number, self.logits.detach(), self.given, *sizes, self._forward, words)
 
     def _words(self, heard: Sequence[Heard]) -> list[int] | None:
         """As kernels_from in launcher.cpp reads them; None where that cannot be told."""

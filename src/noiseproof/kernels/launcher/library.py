@@ -15,8 +15,8 @@ from .. import build, path, tracing
 from ..inplace import allowed as may_overwrite
 
 DRIVER = "libcuda.so.1"
-Again = Callable[[Tensor, Tensor], Tensor]
-"""A loss of logits and labels as a plain differentiable expression."""
+Again = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""A loss of logits, labels and what it kept of the first pass, as a plain differentiable expression."""
 _NOT_TRIED: Any = object()
 _loading = threading.Lock()
 _loss: Any = _NOT_TRIED
@@ -44,9 +44,9 @@ def has_hooks() -> bool:
     return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
-def run(logits: Tensor, target: Tensor, number: int) -> Tensor | None:
-    """The mean loss, (); None if nobody has shown how to do it for such logits."""
-    found: Tensor | None = _loss(logits, target, number, stream_of(logits))
+def run(logits: Tensor, target: Tensor, given: Tensor | None, number: int) -> Tensor | None:
+    """The mean loss, (); None if nobody has shown how to do it for such logits. ``given``: see ``Lesson``."""
+    found: Tensor | None = _loss(logits, target, given, number, stream_of(logits))
     return found
 
 
@@ -81,10 +81,10 @@ def opened(launch: int | None) -> Any:
     return torch.ops.noiseproof_launcher.loss.default._op
 
 
-def _again(logits: Tensor, target: Tensor, upstream: Tensor, number: int) -> Tensor:
+def _again(logits: Tensor, target: Tensor, kept: Tensor | None, upstream: Tensor, number: int) -> Tensor:
     """The gradient as an expression that can itself be differentiated."""
     with tracing.plainly():
-        value = expressions[number](logits, target)
+        value = expressions[number](logits, target, kept)
     (gradient,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
     return gradient
 

@@ -25,9 +25,12 @@ def permutation(batch: Batch, step: Tensor, begins: tuple[int, int]) -> tuple[Te
 
 
 def pair_values(
-    batch: Batch, places: Tensor, labels: Tensor, alpha: float, program: Program
+    batch: Batch, drawn: tuple[Tensor, Tensor], counted: tuple[Tensor, bool], alpha: float, program: Program
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
-    """(N,) losses less alpha times those of the second labels; and these labels, (6, N), (2, N) for later."""
+    """(N,) losses less alpha times those of the second labels; and these labels, (6, N), (2, N) for later.
+
+    ``drawn`` is from ``permutation``, ``counted`` its step, and whether that is one more from now on.
+    """
     logits, target = batch.logits, batch.target.contiguous()
     rows, classes = logits.shape
     values, state, partials = (
@@ -42,8 +45,8 @@ def pair_values(
         (
             logits,
             target,
-            places,
-            labels,
+            *drawn,
+            counted[0],
             partner,
             state,
             values,
@@ -53,6 +56,7 @@ def pair_values(
             *logits.stride(),
             ignored_label(batch),
             alpha,
+            counted[1],
             logits.stride(1) == 1,
             *program,
             tile.rows,

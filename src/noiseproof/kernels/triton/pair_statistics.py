@@ -18,6 +18,7 @@ def pair_statistics_kernel(
     target,
     places,
     labels,
+    step,
     partner,
     state,
     values,
@@ -28,6 +29,7 @@ def pair_statistics_kernel(
     column_stride,
     ignore_index,
     alpha,
+    COUNTS: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
     CODE: tl.constexpr,
     RESULTS: tl.constexpr,
@@ -35,7 +37,12 @@ def pair_statistics_kernel(
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """``state`` gets margin, peak and mass for both labels, ``values`` one loss less alpha times another."""
+    """``state`` gets margin, peak and mass for both labels, ``values`` one loss less alpha times another.
+
+    ``step`` is one more afterwards if it counts: the permutation has been drawn, and nobody else reads it.
+    """
+    if COUNTS:
+        tl.store(step, tl.load(step) + 1, mask=tl.program_id(0) == 0)
     row, label, kept = rows_of_program(target, target, rows, ignore_index, False, ROWS)
     place = tl.load(places + row, mask=kept, other=0)
     mate = tl.load(labels + place, mask=kept, other=0)

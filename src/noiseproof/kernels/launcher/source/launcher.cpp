@@ -16,6 +16,7 @@ namespace noiseproof {
 std::mutex known_lock;
 std::unordered_map<int64_t, std::vector<std::shared_ptr<const Plan>>> known; // by the number of the loss
 LaunchKernel launch_kernel = nullptr;
+using Held = std::optional<Tensor>;
 
 void use(int64_t address) { launch_kernel = reinterpret_cast<LaunchKernel>(address); }
 
@@ -42,14 +43,16 @@ std::vector<Kernel> kernels_from(at::IntArrayRef words) {
 
 // What to do with logits like these.
 void define(
-    int64_t number, const Tensor& logits, int64_t scratch, at::IntArrayRef forward, at::IntArrayRef backward) {
+    int64_t number, const Tensor& logits, const Held& held, int64_t scratch, int64_t drawn,
+    at::IntArrayRef forward, at::IntArrayRef backward) {
+  const Tensor given = held.value_or(Tensor());
   auto plan = std::make_shared<const Plan>(Plan{
       logits.scalar_type(), logits.get_device(), logits.size(0), logits.size(1), logits.stride(0),
-      logits.stride(1), scratch, kernels_from(forward), kernels_from(backward)});
+      logits.stride(1), Given(given), scratch, drawn, kernels_from(forward), kernels_from(backward)});
   const std::lock_guard<std::mutex> lock(known_lock);
   auto& plans = known[number];
   for (auto& old : plans)
-    if (old->is_for(logits)) return old.swap(plan);
+    if (old->is_for(logits) && old->given.is_like(given, old->device)) return old.swap(plan);
   plans.push_back(std::move(plan));
 }
 
@@ -58,66 +61,81 @@ void forget(int64_t number) {
   known.erase(number);
 }
 
-std::shared_ptr<const Plan> plan_for(int64_t number, const Tensor& logits, const Tensor& target) {
+std::shared_ptr<const Plan> plan_for(
+    int64_t number, const Tensor& logits, const Tensor& target, const Tensor& given) {
   const std::lock_guard<std::mutex> lock(known_lock);
   const auto found = known.find(number);
   if (found == known.end()) return nullptr;
   for (const auto& plan : found->second)
-    if (plan->fits(logits, target)) return plan;
+    if (plan->fits(logits, target) && plan->given.is_like(given, plan->device)) return plan;
   return nullptr;
 }
 
-// The gradient as an expression of torch, made in Python.
-Tensor expressed_gradient(const Tensor& logits, const Tensor& target, const Tensor& upstream, int64_t number) {
-  static const auto again = c10::Dispatcher::singleton()
-                                .findSchemaOrThrow("noiseproof_launcher::again", "")
-                                .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, int64_t)>();
-  return again.call(logits, target, upstream, number);
+// The gradient as an expression of torch, made in Python; ``kept`` is what was drawn, or else what was given.
+Tensor expressed_gradient(
+    const Tensor& logits, const Tensor& target, const Tensor& kept, const Tensor& upstream, int64_t number) {
+  static const auto again =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("noiseproof_launcher::again", "")
+          .typed<Tensor(const Tensor&, const Tensor&, const Held&, const Tensor&, int64_t)>();
+  return again.call(logits, target, kept.defined() ? Held(kept) : std::nullopt, upstream, number);
 }
 
 struct LaunchedLoss : torch::autograd::Node {
   std::shared_ptr<const Plan> plan;
   int64_t number, stream; // torch runs a node on the stream of its forward pass
-  torch::autograd::SavedVariable logits, target;
+  torch::autograd::SavedVariable logits, target, given; // not what labels were drawn from: that has moved on
   Tensor scratch;
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& upstreams) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!upstreams[0].defined()) return {Tensor()};
     const Tensor z = logits.unpack(), labels = target.unpack();
-    if (at::GradMode::is_enabled()) return {expressed_gradient(z, labels, upstreams[0], number)};
-    if (plan->fits(z, labels))
-      if (const auto found = launched_gradient(z, labels, upstreams[0])) return {*found};
+    const Tensor held = given.unpack();
+    if (at::GradMode::is_enabled()) return {expressed_gradient(z, labels, kept(held), upstreams[0], number)};
+    if (plan->fits(z, labels) && (plan->drawn != NOTHING || plan->given.is_like(held, plan->device)))
+      if (const auto found = launched_gradient(z, labels, held, upstreams[0])) return {*found};
     const at::AutoGradMode grad(true);
-    return {expressed_gradient(z, labels, upstreams[0], number).detach()};
+    return {expressed_gradient(z, labels, kept(held), upstreams[0], number).detach()};
+  }
+
+  Tensor kept(const Tensor& held) const {
+    if (plan->drawn == NOTHING) return held;
+    const int64_t bytes = plan->rows * static_cast<int64_t>(sizeof(int64_t));
+    return scratch.narrow(0, plan->drawn, bytes).view(at::kLong);
   }
 
   // Nothing where a launch fails, as on a thread that has never used the device.
-  std::optional<Tensor> launched_gradient(const Tensor& z, const Tensor& labels, const Tensor& given) const {
+  std::optional<Tensor> launched_gradient(
+      const Tensor& z, const Tensor& labels, const Tensor& held, const Tensor& above) const {
     const at::AutoDispatchBelowADInplaceOrView below;
-    const Tensor upstream = is_aligned(given) && given.scalar_type() == at::kFloat ? given : given.to(at::kFloat).clone();
+    const Tensor upstream = is_aligned(above) && above.scalar_type() == at::kFloat ? above : above.to(at::kFloat).clone();
     const Tensor found = at::empty({plan->rows, plan->classes}, z.options().requires_grad(false));
     Places places;
     places.set(LOGITS, z);
     places.set(TARGET, labels);
+    if (held.defined()) places.set(GIVEN, held);
     places.set(UPSTREAM, upstream);
     places.set(GRADIENT, found);
     places.set(SCRATCH, scratch);
-    if (run(launch_kernel, plan->backward, places, reinterpret_cast<void*>(stream))) return std::nullopt;
-    return found;
+    const size_t done = run(launch_kernel, plan->backward, places, reinterpret_cast<void*>(stream));
+    return done < plan->backward.size() ? std::nullopt : std::optional<Tensor>(found);
   }
 
   void release_variables() override {
     const std::lock_guard<std::mutex> lock(mutex_);
     logits.reset_data();
     target.reset_data();
+    given.reset_data();
     scratch = Tensor();
   }
 };
 
 // The mean loss; nothing where these logits are not known yet or the first launch fails.
-std::optional<Tensor> loss(const Tensor& logits, const Tensor& target, int64_t number, int64_t stream) {
-  const auto plan = plan_for(number, logits, target);
+std::optional<Tensor> loss(
+    const Tensor& logits, const Tensor& target, const Held& held, int64_t number, int64_t stream) {
+  const Tensor given = held.value_or(Tensor());
+  const auto plan = plan_for(number, logits, target, given);
   if (!plan || torch::autograd::isFwGradDefined(logits)) return std::nullopt;
   Tensor value, scratch;
   {
@@ -128,9 +146,14 @@ std::optional<Tensor> loss(const Tensor& logits, const Tensor& target, int64_t n
     Places places;
     places.set(LOGITS, logits);
     places.set(TARGET, target);
+    if (held) places.set(GIVEN, given);
     places.set(VALUE, value);
     places.set(SCRATCH, scratch);
-    if (run(launch_kernel, plan->forward, places, reinterpret_cast<void*>(stream))) return std::nullopt;
+    const size_t done = run(launch_kernel, plan->forward, places, reinterpret_cast<void*>(stream));
+    TORCH_CHECK(
+        !done || done == plan->forward.size() || plan->drawn == NOTHING,
+        "the CUDA driver refused to launch a kernel of a loss that had begun to draw labels for this batch");
+    if (done < plan->forward.size()) return std::nullopt;
   }
   if (!at::GradMode::is_enabled() || !logits.requires_grad()) return value;
   auto node = make_node<LaunchedLoss>();
@@ -140,6 +163,7 @@ std::optional<Tensor> loss(const Tensor& logits, const Tensor& target, int64_t n
   node->stream = stream;
   node->logits = torch::autograd::SavedVariable(logits, false);
   node->target = torch::autograd::SavedVariable(target, false);
+  if (held && plan->drawn == NOTHING) node->given = torch::autograd::SavedVariable(given, false);
   node->scratch = std::move(scratch);
   torch::autograd::set_history(value, node);
   return value;
@@ -147,10 +171,13 @@ std::optional<Tensor> loss(const Tensor& logits, const Tensor& target, int64_t n
 
 TORCH_LIBRARY(noiseproof_launcher, m) {
   m.def("use(int address) -> ()", use);
-  m.def("define(int number, Tensor logits, int scratch, int[] forward, int[] backward) -> ()", define);
+  m.def(
+      "define(int number, Tensor logits, Tensor? given, int scratch, int drawn, int[] forward, int[] backward)"
+      " -> ()",
+      define);
   m.def("forget(int number) -> ()", forget);
-  m.def("loss(Tensor logits, Tensor target, int number, int stream) -> Tensor?", loss);
-  m.def("again(Tensor logits, Tensor target, Tensor upstream, int number) -> Tensor");
+  m.def("loss(Tensor logits, Tensor target, Tensor? given, int number, int stream) -> Tensor?", loss);
+  m.def("again(Tensor logits, Tensor target, Tensor? kept, Tensor upstream, int number) -> Tensor");
 }
 
 } // namespace noiseproof

@@ -16,9 +16,10 @@ using LaunchKernel = int (*)(
     void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
     unsigned block_z, unsigned shared, void* stream, void** arguments, void** extra);
 
-enum Source : int64_t { LOGITS, TARGET, VALUE, UPSTREAM, GRADIENT, SCRATCH, CONSTANT, SOURCES };
+enum Source : int64_t { LOGITS, TARGET, GIVEN, VALUE, UPSTREAM, GRADIENT, SCRATCH, CONSTANT, SOURCES };
 constexpr size_t MOST_ARGUMENTS = 40;
 constexpr uintptr_t ALIGNMENT = 16; // kernels are compiled for memory that starts at a multiple of it
+constexpr int64_t NOTHING = -1;
 
 struct Argument {
   Source source;
@@ -43,10 +44,32 @@ inline bool is_aligned(const Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % ALIGNMENT == 0;
 }
 
+// A tensor a loss holds, and gives along at every call; undefined where it holds none.
+struct Given {
+  bool is_there;
+  at::ScalarType dtype;
+  std::vector<int64_t> sizes;
+
+  explicit Given(const Tensor& tensor) : is_there(tensor.defined()) {
+    if (!is_there) return;
+    dtype = tensor.scalar_type();
+    sizes = tensor.sizes().vec();
+  }
+
+  bool is_like(const Tensor& tensor, int64_t device) const {
+    if (!is_there || !tensor.defined()) return is_there == tensor.defined();
+    return !tensor.unsafeGetTensorImpl()->is_python_dispatch() && tensor.sizes() == sizes &&
+        tensor.scalar_type() == dtype && tensor.get_device() == device && tensor.is_contiguous() &&
+        is_aligned(tensor);
+  }
+};
+
 struct Plan {
   at::ScalarType dtype;
   int64_t device, rows, classes, row_stride, class_stride;
+  Given given;
   int64_t scratch; // bytes the backward pass reads again
+  int64_t drawn; // where in them the labels begin that the forward pass drew for its rows, or NOTHING
   std::vector<Kernel> forward, backward;
 
   bool is_for(const Tensor& logits) const {
@@ -62,9 +85,10 @@ struct Plan {
   }
 };
 
-// The error code of the first launch that fails, 0 if none does.
-inline int run(LaunchKernel launch, const std::vector<Kernel>& kernels, const Places& places, void* stream) {
-  for (const Kernel& kernel : kernels) {
+// How many were launched: all, or those before the first that fails.
+inline size_t run(LaunchKernel launch, const std::vector<Kernel>& kernels, const Places& places, void* stream) {
+  for (size_t done = 0; done < kernels.size(); ++done) {
+    const Kernel& kernel = kernels[done];
     std::array<int64_t, MOST_ARGUMENTS> values;
     std::array<void*, MOST_ARGUMENTS> addresses;
     for (size_t i = 0; i < kernel.arguments.size(); ++i) {
@@ -76,9 +100,9 @@ inline int run(LaunchKernel launch, const std::vector<Kernel>& kernels, const Pl
     const int code = launch(
         kernel.function, grid[0], grid[1], grid[2], kernel.threads, 1, 1, kernel.shared, stream,
         addresses.data(), nullptr);
-    if (code) return code;
+    if (code) return done;
   }
-  return 0;
+  return kernels.size();
 }
 
 } // namespace noiseproof
