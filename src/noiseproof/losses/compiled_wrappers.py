@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from ..kernels.cpu import operator as cpu_operator
+from ..kernels.cpu.again import REDUCTIONS
 from .base import Loss
 from .compiled import is_of_whole_batch, number_of
 from .cr import CR
@@ -23,8 +24,11 @@ def peer(loss: Peer, logits: Tensor, target: Tensor, ignore_index: int, reductio
     number = number_of(base, logits.shape[1])
     if number is None or is_of_whole_batch(number):
         return None
-    peering = cpu_operator.Peering(loss.alpha, loss.seed, step, loss.training)
-    return cpu_operator.run_peer(logits, target, number, peering, ignore_index, reduction)
+    how = REDUCTIONS[reduction]
+    found: Tensor = cpu_operator.peer(
+        logits, target, step, loss.training, number, loss.alpha, loss.seed, ignore_index, how
+    )
+    return found
 
 
 def blind(loss: CR, logits: Tensor, target: Tensor, ignore_index: int, reduction: str) -> Tensor | None:
@@ -32,8 +36,12 @@ def blind(loss: CR, logits: Tensor, target: Tensor, ignore_index: int, reduction
     number = number_of(loss, logits.shape[1])
     if number is None:
         return None
-    prior = None if loss.prior is None else loss.prior.float().contiguous()
-    return cpu_operator.run_blind(logits, target, number, prior, loss.beta, ignore_index, reduction)
+    prior = loss._buffers["prior"]
+    if prior is not None:
+        prior = prior.float().contiguous()
+    how = REDUCTIONS[reduction]
+    found: Tensor = cpu_operator.blind(logits, target, prior, number, loss.beta, ignore_index, how)
+    return found
 
 
 WRAPPERS: dict[type[Loss], Callable[[Any, Tensor, Tensor, int, str], Tensor | None]] = {Peer: peer, CR: blind}

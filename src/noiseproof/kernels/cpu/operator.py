@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +22,12 @@ _NOT_TRIED: Any = object()
 _loading = threading.Lock()
 _loss: Any = _NOT_TRIED
 """The operator, None if it is not there."""
+peer: Any = None
+"""(logits, target, step, training, number, alpha, seed, ignore_index, reduction): a loss less alpha times that
+of other rows under other labels. The operator counts the step, (), where ``training``."""
+blind: Any = None
+"""(logits, target, prior, number, beta, ignore_index, reduction): a loss of every class less beta times its
+mean under labels drawn from the prior, (C,) float32, or from the labels of the batch where it is None."""
 
 
 def takes(logits: Tensor) -> bool:
@@ -46,46 +52,6 @@ def run(logits: Tensor, target: Tensor, number: int, ignore_index: int, reductio
     ValueError for labels that are no class and margins that are not finite.
     """
     found: Tensor = _loss._op(logits, target, number, ignore_index, REDUCTIONS[reduction])
-    return found
-
-
-class Peering(NamedTuple):
-    """How a peer loss draws its permutations."""
-
-    alpha: float
-    seed: int
-    step: Tensor
-    """(): counted by the operator while training."""
-    training: bool
-
-
-def run_peer(
-    logits: Tensor, target: Tensor, number: int, peering: Peering, ignore_index: int, reduction: str
-) -> Tensor:
-    """A loss of the margin less alpha times that of other rows under other labels; shapes as above."""
-    alpha, seed, step, training = peering
-    operator = torch.ops.noiseproof_cpu.peer.default._op
-    found: Tensor = operator(
-        logits, target, step, training, number, alpha, seed, ignore_index, REDUCTIONS[reduction]
-    )
-    return found
-
-
-def run_blind(
-    logits: Tensor,
-    target: Tensor,
-    number: int,
-    prior: Tensor | None,
-    beta: float,
-    ignore_index: int,
-    reduction: str,
-) -> Tensor:
-    """A loss of every class less beta times its mean under labels drawn from ``prior``, (C,) float32.
-
-    Without a prior these are the labels of the batch.
-    """
-    operator = torch.ops.noiseproof_cpu.blind.default._op
-    found: Tensor = operator(logits, target, prior, number, beta, ignore_index, REDUCTIONS[reduction])
     return found
 
 
@@ -132,6 +98,7 @@ def load() -> Any:
 
 
 def _opened() -> Any:
+    global peer, blind
     try:
         torch.ops.load_library(str(build.library()))  # type: ignore[no-untyped-call]
     except OSError:
@@ -139,6 +106,7 @@ def _opened() -> Any:
     torch.library.impl("noiseproof_cpu::again", "CompositeImplicitAutograd")(again)
     torch.library.impl("noiseproof_cpu::again_classes", "CompositeImplicitAutograd")(again_classes)
     torch.library.register_fake("noiseproof_cpu::loss")(_shape_of_loss)
+    peer, blind = torch.ops.noiseproof_cpu.peer.default._op, torch.ops.noiseproof_cpu.blind.default._op
     return torch.ops.noiseproof_cpu.loss.default
 
 

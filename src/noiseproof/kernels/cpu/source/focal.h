@@ -11,12 +11,13 @@ namespace noiseproof {
 template <int64_t TERMS>
 struct PowerSeries {
   float most = 0;
-  std::array<float, TERMS> series{}; // in x = 2 p / most - 1, which runs from -1 to 1
+  std::array<float, TERMS> series{};
 
   PowerSeries() = default;
 
+  // By Chebyshev polynomials of 2 p / most - 1, which runs from -1 to 1, written as powers of p.
   PowerSeries(double exponent, double largest) : most(static_cast<float>(largest)) {
-    std::array<double, TERMS> chebyshev{}, before{1}, now{0, 1}, sum{};
+    std::array<double, TERMS> chebyshev{}, before{1}, now{-1, 2 / largest}, sum{};
     constexpr double PI = 3.14159265358979323846;
     for (int64_t k = 0; k < TERMS; ++k)
       for (int64_t i = 0; i < TERMS; ++i) {
@@ -26,7 +27,7 @@ struct PowerSeries {
     for (int64_t k = 0; k < TERMS; ++k) {
       for (int64_t i = 0; i < TERMS; ++i) sum[i] += chebyshev[k] * before[i];
       std::array<double, TERMS> next{};
-      for (int64_t i = 0; i < TERMS; ++i) next[i] = (i ? 2 * now[i - 1] : 0) - before[i];
+      for (int64_t i = 0; i < TERMS; ++i) next[i] = (i ? 4 / largest * now[i - 1] : 0) - 2 * now[i] - before[i];
       before = now;
       now = next;
     }
@@ -34,24 +35,29 @@ struct PowerSeries {
   }
 
   INLINE Vector operator()(Vector p) const {
-    const Vector x = p * (2 / most) - 1.0f;
     Vector found = all(series[TERMS - 1]);
-    for (int64_t k = TERMS - 2; k >= 0; --k) found = found * x + series[k];
+#pragma GCC unroll 16
+    for (int64_t k = TERMS - 2; k >= 0; --k) found = found * p + series[k];
     return found;
   }
 };
 
 // (1-p)^(gamma-1), by what is cheapest for the shares of a row.
 struct Focus {
-  static constexpr double FARTHEST = 2; // polynomials of so few terms follow powers from -2 to 2
+  static constexpr double FARTHEST = 2; // polynomials of so few terms follow powers from -1 to 2
   double gamma = -1; // below 0: no focal loss
-  PowerSeries<11> wide;
-  PowerSeries<5> narrow;
+  PowerSeries<3> exact; // where gamma is 1, 2 or 3
+  PowerSeries<4> narrow;
+  PowerSeries<7> middle;
+  PowerSeries<10> wide;
 
   Focus() = default;
-  explicit Focus(double given) : gamma(given), wide(given - 1, 0.5), narrow(given - 1, 1.0 / 16) {}
+  explicit Focus(double given)
+      : gamma(given), exact(given - 1, 0.5), narrow(given - 1, 1.0 / 16), middle(given - 1, 0.25),
+        wide(given - 1, 0.5) {}
 
   bool is_polynomial() const { return std::fabs(gamma - 1) <= FARTHEST; }
+  bool is_exact() const { return gamma == 1 || gamma == 2 || gamma == 3; }
 };
 
 template <bool PRIOR, class Slope>
@@ -72,8 +78,12 @@ inline ClassSums focal_sums(const Focus& focus, float* z, const float* e, const 
     const auto power = [=](Vector p) { return raised(log(1.0f - p) * (gamma - 1)); };
     return focal_sums_with<PRIOR>(power, gamma, z, e, prior, n, row);
   }
-  if (row.largest <= focus.narrow.most) return focal_sums_with<PRIOR>(focus.narrow, gamma, z, e, prior, n, row);
-  return focal_sums_with<PRIOR>(focus.wide, gamma, z, e, prior, n, row);
+  const auto with = [=](const auto& slope) {
+    return focal_sums_with<PRIOR>(slope, gamma, z, e, prior, n, row);
+  };
+  if (focus.is_exact()) return with(focus.exact);
+  if (row.largest <= focus.narrow.most) return with(focus.narrow);
+  return row.largest <= focus.middle.most ? with(focus.middle) : with(focus.wide);
 }
 
 } // namespace noiseproof

@@ -64,10 +64,11 @@ struct LossFunction : torch::autograd::Node {
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& upstreams) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const Tensor &upstream = upstreams[0], z = logits.unpack(), labels = target.unpack();
+    const Tensor& upstream = upstreams[0];
     if (!upstream.defined()) return {Tensor()};
-    if (at::GradMode::is_enabled()) return {any_differentiable_gradient(task, z, labels, upstream)};
-    if (!gradient.defined()) return {gradient_of(task, z, labels, upstream)};
+    const Tensor z = logits.unpack();
+    if (at::GradMode::is_enabled()) return {any_differentiable_gradient(task, z, target.unpack(), upstream)};
+    if (!gradient.defined()) return {gradient_of(task, z, target.unpack(), upstream)};
     Tensor found = std::exchange(gradient, Tensor()); // another backward pass forms it anew
     multiply(found, static_cast<float>(*upstream.const_data_ptr<float>() * task.factor));
     return {found};

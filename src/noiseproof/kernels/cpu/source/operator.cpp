@@ -42,7 +42,7 @@ Tensor blind(
   Task task{find_loss(number), ignore_index, reduction};
   TORCH_CHECK_VALUE(task.loss->rows.every_class, "noiseproof_cpu::blind takes losses of every class");
   task.beta = beta;
-  task.prior = at::empty({padded(classes)}, logits.options().dtype(at::kFloat).requires_grad(false));
+  task.prior = empty({padded(classes)});
   float* share = task.prior.mutable_data_ptr<float>();
   std::fill_n(share, padded(classes), 0.0f);
   if (prior) {

@@ -5,8 +5,7 @@
 // scale, say) is known before rounding; so does a second backward pass over a retained graph.
 #pragma once
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
+#include <ATen/EmptyTensor.h>
 
 #include <numeric>
 
@@ -63,8 +62,9 @@ inline bool run_task(const Task& task, const Tensor& logits, const Tensor& targe
   }
 }
 
-inline Tensor contiguous_like(const Tensor& logits) {
-  return at::empty_like(logits, logits.options(), at::MemoryFormat::Contiguous);
+// Not initialised, and without the way through torch's dispatcher, which takes as long as a small batch.
+inline Tensor empty(at::IntArrayRef shape, at::ScalarType type = at::kFloat) {
+  return at::detail::empty_cpu(shape, type);
 }
 
 inline double divisor(int64_t kept, int64_t reduction) {
@@ -104,13 +104,13 @@ inline void reduce(const Task& task, int64_t rows, double scale, const float* va
 inline std::pair<Tensor, Tensor> evaluate(Task& task, const Tensor& logits, const Tensor& target, bool with_gradient) {
   const int64_t rows = logits.size(0), kept = checked_count(logits, target, task.ignore_index);
   const auto shape = task.reduction == NONE ? target.sizes() : at::IntArrayRef();
-  const Tensor value = at::empty(shape, logits.options().dtype(at::kFloat));
+  const Tensor value = empty(shape);
   const std::unique_ptr<float[]> space(new float[2 * rows]);
   const bool by_mean = task.loss->by_mean;
   Places places;
   places.values = space.get();
   places.weights = by_mean || task.peers ? space.get() + rows : nullptr;
-  if (with_gradient) places.gradient = contiguous_like(logits);
+  if (with_gradient) places.gradient = empty(logits.sizes());
   places.scale = 1 / divisor(kept, task.reduction);
   TORCH_CHECK_VALUE(run_task(task, logits, target, places), "a margin is not finite");
   if (by_mean) task.factor = per_mean(places.weights, rows, kept);
@@ -120,7 +120,7 @@ inline std::pair<Tensor, Tensor> evaluate(Task& task, const Tensor& logits, cons
 
 inline Tensor gradient_of(const Task& task, const Tensor& logits, const Tensor& target, const Tensor& upstream) {
   Places places;
-  places.gradient = contiguous_like(logits);
+  places.gradient = empty(logits.sizes(), logits.scalar_type());
   places.row_scale = upstream;
   places.scale = task.factor / divisor(checked_count(logits, target, task.ignore_index), task.reduction);
   run_task(task, logits, target, places);
