@@ -23,8 +23,8 @@ _loading = threading.Lock()
 _loss: Any = _NOT_TRIED
 """The operator, None if it is not there."""
 peer: Any = None
-"""(logits, target, step, training, number, alpha, seed, ignore_index, reduction): a loss less alpha times that
-of other rows under other labels. The operator counts the step, (), where ``training``."""
+"""(logits, target, step, training, number, alpha, seed, ignore_index, reduction): a loss less alpha times
+that of other rows under other labels. The operator counts the step, (), where ``training``."""
 blind: Any = None
 """(logits, target, prior, number, beta, ignore_index, reduction): a loss of every class less beta times its
 mean under labels drawn from the prior, (C,) float32, or from the labels of the batch where it is None."""
