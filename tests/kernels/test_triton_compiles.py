@@ -25,6 +25,7 @@ SPECS = [
     "peer(nfl)",
     "10*nce + 0.1*agce",
     "10*nce + nfl",
+    "nfl + mae",
 ]
 KERNELS = [
     "blind_gradient_kernel",

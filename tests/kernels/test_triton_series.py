@@ -5,7 +5,7 @@ import torch
 from row_batches import row_error, step
 
 from noiseproof import losses
-from noiseproof.kernels.triton import launch_series
+from noiseproof.kernels.triton import launch_series, start
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 slow = pytest.mark.slow
@@ -130,6 +130,71 @@ def test_sums_with_losses_of_row_statistics(spec, classes, masked, device):
         assert row_error(gradient, slope) < 5e-6
         assert not gradient[logits == -torch.inf].any()
         assert not gradient[1].any()
+
+
+@pytest.mark.parametrize(
+    ("classes", "spread", "level"),
+    [
+        (2049, 1.0, 0.0),
+        pytest.param(3000, 20.0, 0.0, marks=slow),
+        pytest.param(3000, 2.0, 1e4, marks=slow),
+        pytest.param(262144, 3.0, 0.0, marks=slow),
+    ],
+)
+@pytest.mark.parametrize("spec", SUMS)
+def test_sums_of_any_logits(spec, classes, spread, level, device):
+    logits, target = batch(classes, spread)
+    value, gradient, _ = errors(losses.get(spec, reduction="none"), logits + level, target, device)
+    assert value < 2e-6
+    assert gradient < 2e-6
+
+
+def test_sums_in_half_precision(device):
+    logits, target = batch(4100, 3.0, torch.bfloat16)
+    value, gradient, _ = errors(losses.get("10*nce + nfl", reduction="none"), logits, target, device)
+    assert value < 2e-6
+    assert gradient < 1e-2
+
+
+@pytest.mark.parametrize("depth", [-torch.inf, -1e9])
+def test_sums_without_some_classes(depth, device):
+    """Also that which stands for the label, and all but two; logits of a row do not lie together."""
+    logits, target = batch(2100, 2.0)
+    target[:] = torch.tensor([9, 0, 2099, 40])
+    logits[0, :3] = logits[1, 1] = logits[2, 1:2099] = logits[3, 2090:] = depth
+    loss = losses.get("10*nce + nfl + gls", reduction="none")
+    wanted, slope = step(loss, logits.double(), target)
+    found, gradient = step(loss, logits.to(device).T.contiguous().T, target.to(device))
+    torch.testing.assert_close(found, wanted, rtol=2e-6, atol=1e-6)
+    assert row_error(gradient, slope, 1e-6) < 1e-5
+    if depth == -torch.inf:
+        assert not gradient[logits == depth].any()
+
+
+@pytest.mark.parametrize("spec", SUMS)
+def test_a_label_outside_makes_a_sum_nan(spec, device):
+    logits, target = batch(2100, 2.0)
+    target[1] = 2100
+    found, gradient = step(losses.get(spec, reduction="none"), logits.to(device), target.to(device))
+    assert found.isnan().tolist() == [False, True, False, False]
+    assert gradient.isnan().any(1).tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("spec", ["nfl", "10*nce + nfl", "nfl + mae", "nfl + rce + gls"])
+def test_the_first_pass_reads_all_logits_once(spec, device, monkeypatch):
+    """``blind_kernel`` leaves all rows but those that the state tells it to read."""
+    heard = []
+    monkeypatch.setattr(start, "_hear", lambda *launch: heard.append(start.Heard(*launch)))
+    logits, target = (t.to(device) for t in batch(2100, 0.5))
+    losses.get(spec, reduction="none")(logits.requires_grad_(), target)
+    readers = [launch for launch in heard if launch.arguments[0].data_ptr() == logits.data_ptr()]
+    assert [name_of(launch) for launch in readers] == ["series_kernel", "blind_kernel"]
+    assert not readers[0].arguments[3][3].any()
+
+
+def name_of(launch):
+    """Of a kernel that was compiled, or else interpreted."""
+    return getattr(launch.compiled, "name", None) or launch.compiled.fn.__name__
 
 
 @pytest.mark.parametrize(("spec", "is_one"), [*((spec, True) for spec in SUMS), ("nfl + mse", False)])

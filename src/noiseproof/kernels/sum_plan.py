@@ -13,6 +13,7 @@ from .reference import Wanted
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
+    from .triton.launch_join import Rows
 
 
 class SumPlan(NamedTuple):
@@ -30,12 +31,31 @@ class SumPlan(NamedTuple):
     """What that is multiplied with."""
 
     def first(self, batch: Batch) -> tuple[Tensor, Saved]:
-        from .triton import launch, launch_join
+        from .triton import launch_join
 
-        values, saved = self.blind.with_slopes(batch, launch_join.SLOPE_ROWS)
-        first = launch.statistics(batch, self.wanted, self.program)
-        launch_join.join(first, self.slots, values, saved[2], self.weight)
+        values, saved, of = self._parts(batch)
+        launch_join.join(batch, of, self.program, self.slots, values, saved[2], self.weight)
         return values, saved
+
+    def _parts(self, batch: Batch) -> tuple[Tensor, Saved, Rows]:
+        """Values and derivatives of the loss over its blind one, and what the other loss is found from.
+
+        Many classes are read once for both.
+        """
+        from .triton import launch, launch_join, launch_series
+
+        blind, size, sum_z = self.blind, launch_join.SLOPE_ROWS, self.wanted is not None
+        sums = blind._sums(batch)
+        if sums is None:
+            values, saved = blind.with_slopes(batch, size)
+        else:
+            values, saved = launch_series.series_values(batch, blind.own, blind.classes, sums, size, sum_z)
+        if sums is not None or not sum_z:
+            return values, saved, launch_join.Rows(saved[0], launch_series.SUM_ROWS if sum_z else ())
+        # with a program, though nobody reads its results: without, the memory for them would be empty
+        state = launch.statistics(batch, self.wanted, self.program).state
+        sum_rows = int(launch.State.SUM_Z), int(launch.State.CLASSES)
+        return values, saved, launch_join.Rows(state, sum_rows)
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
         return self.blind.second(batch, saved, upstream, count)

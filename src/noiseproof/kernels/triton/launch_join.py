@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torch import Tensor
 
+from ..programs.recorder import Program
 from .join import join_kernel
-from .launch import First, steps_of
+from .launch import Batch, ignored_label, steps_of
+from .launch_blind import given
 from .start import start
 
 ROWS = 128
@@ -13,7 +17,42 @@ SLOPE_ROWS = 5
 """Derivatives with respect to margin and blind loss, then the factor of exp(z - peak), shift and label."""
 
 
-def join(first: First, slots: tuple[int, ...], values: Tensor, slopes: Tensor, weight: float) -> None:
+class Rows(NamedTuple):
+    """What the loss of row statistics is to be found from."""
+
+    state: Tensor
+    """Margin, peak and mass of every row, and perhaps more."""
+    sums: tuple[int, ...]
+    """Where in it the sum of z, relative to the label, and the number of classes are, if they are wanted."""
+
+
+def join(
+    batch: Batch,
+    of: Rows,
+    program: Program,
+    slots: tuple[int, ...],
+    values: Tensor,
+    slopes: Tensor,
+    weight: float,
+) -> None:
     """``values`` (N,) and ``slopes`` (5, N) of the second loss become those of the sum."""
-    arguments = (*first[:1], first.partials, first.values, values, slopes, len(values), weight, slots, ROWS)
-    start(join_kernel, (steps_of(len(values), ROWS), 1, 1), 4, arguments)
+    _, *labels = given(batch)
+    start(
+        join_kernel,
+        (steps_of(len(values), ROWS), 1, 1),
+        4,
+        (
+            *labels,
+            of.state,
+            values,
+            slopes,
+            len(values),
+            ignored_label(batch),
+            weight,
+            batch.keep is not None,
+            of.sums,
+            *program,
+            slots,
+            ROWS,
+        ),
+    )

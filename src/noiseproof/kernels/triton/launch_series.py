@@ -15,14 +15,16 @@ from .start import start
 
 FEWEST_CLASSES = 2049
 """From here a program takes one row, whose sums are large beside what any class adds."""
+SUM_ROWS = 4, 5
+"""Of the state, where a sum of z is wanted: that, and how many classes are not masked."""
 
 
 def series_values(
-    batch: Batch, own: Program, program: Program, sums: Sums, slope_rows: int = 2
+    batch: Batch, own: Program, program: Program, sums: Sums, slope_rows: int = 2, sum_z: bool = False
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
     """(N,) values; margin, peak, mass and which rows were read again, then numbers of B, and slopes."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
-    shapes = (4, rows), (4, rows), (rows,), (1, rows), (slope_rows, rows)
+    shapes = (6 if sum_z else 4, rows), (4, rows), (rows,), (1, rows), (slope_rows, rows)
     memory = [logits.new_empty(shape, dtype=torch.float32) for shape in shapes]
     state, found, values, partials, slopes = memory
     tile, width = tile_of(classes), BYTES_PER_LOAD // logits.element_size()
@@ -41,6 +43,7 @@ def series_values(
             *program,
             tuple(sums.value),
             tuple(sums.ratio),
+            sum_z,
             tile.block // width,
             width,
         ),

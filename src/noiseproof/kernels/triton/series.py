@@ -3,7 +3,8 @@ r"""Triton: the blind loss without a prior of many classes, from one pass over t
 
 An unlikely class adds :math:`a_0+a_1p+(b_0+b_1p)\log p`, so every lane needs the sums of e, of z and of e z
 alone. The likeliest class of a lane is then taken out of them and put through the program. A row in which
-more than one millionth may be missing, or with masked classes, is left to ``blind_kernel``.
+more than one millionth may be missing, or with masked classes, is left to ``blind_kernel``. The sum of z is
+kept where another loss, which is added, wants it.
 """
 
 import triton
@@ -12,7 +13,7 @@ import triton.language as tl
 from .blind import combined, levels, store_loss
 from .program import exp, fast_exp, run
 from .rows import block_of, next_label, put_in_lanes, rows_of_program
-from .series_rows import MISSING, levels_of, of_lanes, of_row
+from .series_rows import MISSING, levels_of, of_lanes, of_row, recounted, sum_of_lanes
 
 LOWEST_PEAK = tl.constexpr(-1e20)
 """Where a lane begins: finite, so that no difference of peaks is nan."""
@@ -45,12 +46,14 @@ def series_kernel(
     RESULTS: tl.constexpr,
     VALUE: tl.constexpr,
     RATIO: tl.constexpr,
+    SUM_Z: tl.constexpr,
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """As ``statistics_kernel`` and ``blind_kernel``; rows left to the latter have 1 last in ``state``.
+    """As ``statistics_kernel`` and ``blind_kernel``; rows left to the latter have 1 in row 3 of ``state``.
 
     ``reach`` times p squared, also times log p, is what the series leave out, beside their first terms.
+    ``SUM_Z`` adds rows 4 and 5: the sum of z less the label's, and how many classes are not masked.
     """
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, 1)
     begin = logits + row * row_stride
@@ -81,6 +84,11 @@ def series_kernel(
     own_loss = run((levels[0],), OWN)
     own_loss = own_loss[OWN_RESULTS[0]], own_loss[OWN_RESULTS[1]]
     store(own_loss, results, levels, careful, state, found, values, partials, slopes, row, kept, rows)
+    if SUM_Z:
+        total = sum_of_lanes(sums, count + inside, own, low)
+        total = recounted(total, begin, own, kept, stop, column_stride, CONTIGUOUS, LANES, WIDTH // 2)
+        tl.store(state + 4 * rows + row, total[0], mask=row < rows)
+        tl.store(state + 5 * rows + row, total[1], mask=row < rows)
 
 
 @triton.jit

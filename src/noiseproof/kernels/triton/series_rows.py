@@ -7,6 +7,7 @@ import triton.language as tl
 from .blind import LOG_SURE, finish
 from .classes import terms_of_classes
 from .program import exp, fast_exp, logsigmoid
+from .rows import LOWEST, block_of
 
 SMALLEST_MASS = tl.constexpr(1e-30)
 LARGEST_MASS = tl.constexpr(0.125)
@@ -89,3 +90,38 @@ def of_row(
     share = tl.where(is_sure, 1.0, 0.0)
     sums = (values, ratios, others, share)
     return finish(sums, margin, log_top, label_leads, margin * 0.0 + 1.0, CODE, RESULTS)
+
+
+@triton.jit
+def sum_of_lanes(sums, counts, own, low):
+    """Of z less the label's, for which ``low`` stood; not finite where a class is masked."""
+    peak, _, depths, _ = sums
+    return tl.sum(depths + counts * (peak - own[:, None]), 1) - (low - own)
+
+
+@triton.jit
+def recounted(
+    total,
+    begin,
+    own,
+    kept,
+    classes,
+    column_stride,
+    CONTIGUOUS: tl.constexpr,
+    LANES: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """The total and the number of classes; of classes that are not masked if the total is not finite.
+
+    Such a row is read once more, few logits at a time, so that no row needs more registers for it.
+    """
+    present = tl.full([1], classes, tl.float32)
+    if tl.min((tl.abs(total) < float("inf")).to(tl.int32), 0) == 0:
+        zero = tl.zeros([1, LANES], tl.float32)
+        lanes, counts = zero, zero
+        for start in range(0, classes, LANES * WIDTH):
+            z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
+            lanes += tl.sum(tl.where(z == LOWEST, 0.0, z - own[:, None, None]), 2)
+            counts += tl.sum(tl.where(z == LOWEST, 0.0, 1.0), 2)
+        total, present = tl.sum(lanes, 1), tl.sum(counts, 1)
+    return total, present
