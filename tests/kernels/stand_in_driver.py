@@ -59,6 +59,8 @@ def read(address, example):
     number = ctypes.c_int64.from_address(address).value
     if not isinstance(example, Tensor):
         return number
+    if not example.numel():
+        return torch.empty(example.shape, dtype=example.dtype)
     span = 1 + sum((n - 1) * step for n, step in zip(example.shape, example.stride(), strict=True))
     memory = (ctypes.c_char * (span * example.element_size())).from_address(number)
     return torch.frombuffer(memory, dtype=example.dtype).as_strided(example.shape, example.stride())

@@ -13,6 +13,7 @@ from .programs.series import Sums, sums_of
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
+    from .triton.launch_mean import Mean
 
 
 class WithoutBlindCE(NamedTuple):
@@ -22,11 +23,11 @@ class WithoutBlindCE(NamedTuple):
     """(C,) in float32, None for the label frequencies of the batch."""
     beta: float
 
-    def first(self, batch: Batch) -> tuple[Tensor, Saved]:
+    def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
         from .triton import launch_prior
 
         prior = launch_prior.counted(batch) if self.prior is None else self.prior
-        values, state = launch_prior.prior_values(batch, prior, self.beta)
+        values, state = launch_prior.prior_values(batch, prior, self.beta, mean)
         return values, (prior, state)
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
@@ -48,24 +49,27 @@ class OwnAndBlind(NamedTuple):
     beta: float | None
     """None divides by the blind loss."""
 
-    def first(self, batch: Batch) -> tuple[Tensor, Saved]:
-        return self.with_slopes(batch, 2)
+    def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
+        return self.with_slopes(batch, 2, mean)
 
-    def with_slopes(self, batch: Batch, slope_rows: int) -> tuple[Tensor, Saved]:
+    def with_slopes(self, batch: Batch, slope_rows: int, mean: Mean | None = None) -> tuple[Tensor, Saved]:
         """``first`` with room for more slopes than its own two."""
-        from .triton import launch, launch_blind, launch_powers, launch_prior, launch_series
+        from .triton import launch, launch_blind, launch_mean, launch_powers, launch_prior, launch_series
 
         sums, powers = self._sums(batch), powers_of(self.classes)
         if sums is not None:
-            return launch_series.series_values(batch, self.own, self.classes, sums, slope_rows)
+            values, saved = launch_series.series_values(batch, self.own, self.classes, sums, slope_rows)
+            if mean is not None:
+                launch_mean.take(mean, values, values, batch.target, launch.ignored_label(batch))
+            return values, saved
         prior = launch_prior.counted(batch) if self.prior is None and self.beta is not None else self.prior
         if powers is not None and self.beta is not None and prior is not None:
-            values, state = launch_powers.powers_values(batch, self.own, powers, prior, self.beta)
+            values, state = launch_powers.powers_values(batch, self.own, powers, prior, self.beta, mean)
             return values, (state, prior)
         first = launch.statistics(batch, None, self.own)
         slopes = first.values.new_empty((slope_rows, len(first.values)))
         ending = launch_blind.Ending(first.values, first.partials, slopes, self.beta)
-        found = launch_blind.blind_of(batch, prior, self.classes, first.state, ending)
+        found = launch_blind.blind_of(batch, prior, self.classes, first.state, ending, mean=mean)
         return first.values, (*found, slopes, *([] if prior is None else [prior]))
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,6 +15,9 @@ from .programs.limit import is_worth_a_kernel
 from .programs.recorder import Program, Recorded, Tape
 from .reference import Statistics, Wanted
 from .row_function import RowFunction
+
+if TYPE_CHECKING:
+    from .triton.launch_mean import Mean
 
 
 class Recording(NamedTuple):
@@ -82,20 +85,17 @@ def fused_statistics(logits: Tensor, target: Tensor) -> Statistics:
 class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, call: Call, in_place: bool) -> Tensor:  # type: ignore[override]
-        from .triton import launch, launch_mean
+        from .triton import launch_mean
         from .triton.start import listening
 
-        batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
+        mean = launch_mean.mean_of(logits, call.by_weight) if call.mean or call.by_weight else None
         with listening(call.number is not None) as heard:
-            first, ctx.slots = first_pass(logits, call)
-            value: Tensor = first.values
-            count = None
-            if call.mean or call.by_weight:
-                mean, number = launch_mean.mean(first, batch, call.by_weight)
-                value, count = (mean, number) if call.mean else (value, None)
+            first, ctx.slots = first_pass(logits, call, mean)
+        value, count = mean[:2] if mean is not None and call.mean else (first.values, None)
         ctx.lesson = None
         if call.number is not None:
-            ctx.lesson = Lesson(call.number, logits, call.target).forward(heard, value, _table(logits, call))
+            lesson = Lesson(call.number, logits, call.target).reads(_table(logits, call))
+            ctx.lesson = lesson.forward(heard, value, mean and mean.ticket)
         ctx.call, ctx.in_place = call, in_place
         ctx.save_for_backward(logits, call.target, call.keep, first.state, first.partials, count)
         return value
@@ -119,15 +119,15 @@ class _Fused(torch.autograd.Function):
         return grad, None, None
 
 
-def first_pass(logits: Tensor, call: Call) -> tuple[Any, tuple[int, ...]]:
+def first_pass(logits: Tensor, call: Call, mean: Mean | None) -> tuple[Any, tuple[int, ...]]:
     """Statistics, values and partial derivatives, and which statistics these belong to."""
     from .triton import launch
 
     batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
     if call.recording is None:
-        return _evaluate_with_torch(batch, call.function)
-    found = call.recording
-    first = launch.statistics(batch, call.function.wanted, found.program, tables=_table(logits, call))
+        return _evaluate_with_torch(batch, call.function, mean)
+    found, tables = call.recording, _table(logits, call)
+    first = launch.statistics(batch, call.function.wanted, found.program, tables=tables, mean=mean)
     return first, found.slots
 
 
@@ -137,15 +137,18 @@ def _table(logits: Tensor, call: Call) -> Tensor | None:
     return tables.on_device(known, logits.device) if known else None
 
 
-def _evaluate_with_torch(batch: Any, function: RowFunction) -> tuple[Any, tuple[int, ...]]:
-    from .triton import launch
+def _evaluate_with_torch(batch: Any, function: RowFunction, mean: Mean | None) -> tuple[Any, tuple[int, ...]]:
+    from .triton import launch, launch_mean
 
     first = launch.statistics(batch, function.wanted)
     value, partials = function.evaluate(*launch.statistics_of(first.state))
     results = torch.stack([value.reshape(-1), *(p.reshape(-1) for p in partials.given())])
     if batch.keep is not None:
         results = torch.where(batch.keep, results, 0.0)
-    return launch.First(first.state, results[0].clone(), results[1:]), partials.slots()
+    found = launch.First(first.state, results[0].clone(), results[1:])
+    if mean is not None:
+        launch_mean.take(mean, found.values, found.partials, batch.target, launch.ignored_label(batch))
+    return found, partials.slots()
 
 
 class _FusedStatistics(torch.autograd.Function):

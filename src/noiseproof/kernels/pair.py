@@ -27,7 +27,7 @@ def pair_rows(logits: Tensor, pair: Pair) -> tuple[Tensor, Tensor]:
 class _Pair(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, pair: Pair) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        found = [first_pass(logits, call) for call in pair]
+        found = [first_pass(logits, call, None) for call in pair]
         ctx.pair, ctx.slots = pair, found[0][1]
         sides = [
             (call.target, first.state, first.partials) for call, (first, _) in zip(pair, found, strict=True)

@@ -11,6 +11,7 @@ from .programs.recorder import Program
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
+    from .triton.launch_mean import Mean
 
 OF_THE_MARGIN = (0, -1, -1, -1, -1)
 """Where the derivatives lie: there is one."""
@@ -31,12 +32,12 @@ class PeerPlan(NamedTuple):
     counts: bool = False
     """Whether ``step`` is one more afterwards."""
 
-    def first(self, batch: Batch) -> tuple[Tensor, Saved]:
+    def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
         from .triton import launch_peer
 
         drawn = launch_peer.permutation(batch, self.step, self.begins)
         counted = self.step, self.counts
-        return launch_peer.pair_values(batch, drawn, counted, self.alpha, self.program)
+        return launch_peer.pair_values(batch, drawn, counted, self.alpha, self.program, mean)
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
         from .triton import launch_pair

@@ -13,6 +13,7 @@ from .launcher.lesson import Lesson, shown
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
+    from .triton.launch_mean import Mean
 
 Saved = tuple[Tensor, ...]
 
@@ -20,8 +21,8 @@ Saved = tuple[Tensor, ...]
 class Plan(Protocol):
     """How the kernels take a loss. Rows of ``batch`` count by its ``ignore_index``."""
 
-    def first(self, batch: Batch) -> tuple[Tensor, Saved]:
-        """(N,) values, 0 where ignored, and what the second pass needs."""
+    def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
+        """(N,) values, 0 where ignored, and what the second pass needs; puts their mean where it belongs."""
         ...
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
@@ -59,14 +60,15 @@ class _Planned(torch.autograd.Function):
         from .triton.start import listening
 
         batch = launch.Batch(logits, planned.target, None, planned.ignore_index)
+        mean = launch_mean.mean_of(logits) if planned.mean else None
         with listening(planned.number is not None) as heard:
-            value, saved = planned.plan.first(batch)
-            count = None
-            if planned.mean:
-                value, count = launch_mean.mean(launch.First(value, value, value), batch)
+            values, saved = planned.plan.first(batch, mean)
+        value, count = (values, None) if mean is None else mean[:2]
         ctx.lesson = None
         if planned.number is not None:
-            lesson = Lesson(planned.number, logits, planned.target, planned.given).forward(heard, value)
+            lesson = Lesson(planned.number, logits, planned.target, planned.given).forward(
+                heard, value, mean and mean.ticket
+            )
             ctx.lesson = lesson.draws(saved[0]) if planned.draws else lesson
         ctx.planned = planned
         ctx.save_for_backward(logits, planned.target, count, *saved)

@@ -14,6 +14,7 @@ from .reference import Wanted
 if TYPE_CHECKING:
     from .triton.launch import Batch
     from .triton.launch_join import Rows
+    from .triton.launch_mean import Mean
 
 
 class SumPlan(NamedTuple):
@@ -30,11 +31,13 @@ class SumPlan(NamedTuple):
     weight: float
     """What that is multiplied with."""
 
-    def first(self, batch: Batch) -> tuple[Tensor, Saved]:
-        from .triton import launch_join
+    def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
+        from .triton import launch, launch_join, launch_mean
 
         values, saved, of = self._parts(batch)
         launch_join.join(batch, of, self.program, self.slots, values, saved[2], self.weight)
+        if mean is not None:
+            launch_mean.take(mean, values, values, batch.target, launch.ignored_label(batch))
         return values, saved
 
     def _parts(self, batch: Batch) -> tuple[Tensor, Saved, Rows]:

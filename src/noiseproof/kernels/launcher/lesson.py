@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from ..tickets import Ticket
 from .signature import passed
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class Source(IntEnum):
     UPSTREAM = 4
     GRADIENT = 5
     SCRATCH = 6
-    CONSTANT = 7
+    TICKET = 7
+    CONSTANT = 8
 
 
 Place = tuple[Source, int]
@@ -62,13 +64,19 @@ class Lesson:
         """As long as these are there nobody else has their places."""
         self._forward: list[int] | None = None
 
-    def forward(self, heard: Sequence[Heard], value: Tensor, tables: Tensor | None = None) -> Lesson:
-        """What is neither given nor returned is memory in between."""
-        self._alive += [value, *_tensors(heard)]
-        self._places[value.data_ptr()] = Source.VALUE, 0
+    def reads(self, tables: Tensor | None) -> Lesson:
+        """Numbers that stay where they are."""
         if tables is not None:
             self._places[tables.data_ptr()] = Source.CONSTANT, tables.data_ptr()
             self._kept.append(tables)
+        return self
+
+    def forward(self, heard: Sequence[Heard], value: Tensor, ticket: Ticket | None) -> Lesson:
+        """What is neither given nor returned is memory in between."""
+        self._alive += [value, *_tensors(heard)]
+        self._places[value.data_ptr()] = Source.VALUE, 0
+        if ticket is not None:
+            self._places[ticket.address] = Source.TICKET, 0
         for tensor in _tensors(heard):
             memory = tensor.untyped_storage()
             if tensor.data_ptr() not in self._places and memory.data_ptr() not in self._between:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from .. import build, path, tracing
 from ..inplace import allowed as may_overwrite
+from ..tickets import next_ticket
 
 DRIVER = "libcuda.so.1"
 Again = Callable[[Tensor, Tensor, Tensor | None], Tensor]
@@ -46,7 +47,10 @@ def has_hooks() -> bool:
 
 def run(logits: Tensor, target: Tensor, given: Tensor | None, number: int) -> Tensor | None:
     """The mean loss, (); None if nobody has shown how to do it for such logits. ``given``: see ``Lesson``."""
-    found: Tensor | None = _loss(logits, target, given, number, stream_of(logits))
+    ticket = next_ticket(logits)
+    if ticket is None:
+        return None
+    found: Tensor | None = _loss(logits, target, given, number, stream_of(logits), ticket.address)
     return found
 
 

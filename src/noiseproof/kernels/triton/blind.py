@@ -9,8 +9,10 @@ import triton
 import triton.language as tl
 
 from .classes import LOG_SMALL, QUIET, exact_terms, terms_of_classes
+from .mean import take_last
 from .program import exp, fast_exp, logsigmoid, sigmoid
-from .rows import LOWEST, block_of, columns_of, rows_of_program
+from .rows import LOWEST, block_of, rows_of_program
+from .shares import part_of_prior, share_of
 
 LOG_SURE = tl.constexpr(-0.2876820724517809)
 TINY = tl.constexpr(1e-35)
@@ -39,6 +41,9 @@ def blind_kernel(
     values,
     partials,
     slopes,
+    ticket,
+    mean,
+    count,
     rows,
     classes,
     row_stride,
@@ -46,6 +51,7 @@ def blind_kernel(
     ignore_index,
     beta,
     COMBINE: tl.constexpr,
+    MEAN: tl.constexpr,
     COUNTED: tl.constexpr,
     AGAIN: tl.constexpr,
     HAS_KEEP: tl.constexpr,
@@ -94,15 +100,7 @@ def blind_kernel(
         by_margin = tl.load(partials + row, mask=kept, other=0.0)
         whole_loss = combined(own_value, results[0], factor, COMBINE)
         store_loss(values, slopes, whole_loss, by_margin, row, kept, rows)
-
-
-@triton.jit
-def part_of_prior(prior, classes, beta, COUNTED: tl.constexpr):
-    """What the numbers in ``prior`` are multiplied with: beta, over all rows where they are counts."""
-    if COUNTED:
-        return tl.div_rn(beta * 1.0, tl.maximum(tl.load(prior + classes), 1.0))
-    else:
-        return beta * 1.0
+        take_last(values, slopes, target, ticket, mean, count, rows, ignore_index, MEAN)
 
 
 @triton.jit
@@ -120,27 +118,6 @@ def store_loss(values, slopes, loss, by_margin, row, kept, rows):
     tl.store(values + row, tl.where(kept, loss[0], 0.0), mask=row < rows)
     tl.store(slopes + row, tl.where(kept, loss[1] * by_margin, 0.0), mask=row < rows)
     tl.store(slopes + rows + row, tl.where(kept, loss[2], 0.0), mask=row < rows)
-
-
-@triton.jit
-def share_of(
-    prior,
-    start,
-    classes,
-    HAS_PRIOR: tl.constexpr,
-    WHOLE: tl.constexpr,
-    ROWS: tl.constexpr,
-    LANES: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
-    """How much each class counts, (ROWS, LANES, WIDTH): every row asks for itself, so none has to wait."""
-    column = columns_of(start, LANES, WIDTH)[None, :, :] + tl.zeros([ROWS, 1, 1], tl.int32)
-    if HAS_PRIOR and WHOLE:
-        return tl.load(prior + column)
-    elif HAS_PRIOR:
-        return tl.load(prior + column, mask=column < classes, other=0.0)
-    else:
-        return tl.full([ROWS, LANES, WIDTH], 1.0, tl.float32)
 
 
 @triton.jit

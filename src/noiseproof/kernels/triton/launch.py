@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -12,8 +11,10 @@ from torch import Tensor
 from ..programs.recorder import Program
 from ..reference import Statistics, Wanted
 from .gradient import gradient_kernel
+from .launch_mean import Mean, ending, finish
 from .start import start
 from .statistics import statistics_kernel
+from .tile import BYTES_PER_LOAD, steps_of, tile_of
 
 NO_PROGRAM = Program((), ())
 
@@ -47,29 +48,6 @@ class Batch(NamedTuple):
     ignore_index: int | None
 
 
-class Tile(NamedTuple):
-    """How much one program holds at a time."""
-
-    rows: int
-    block: int
-    warps: int
-    blocks: int = 1
-    """Blocks of a row one program of the gradient writes; the statistics need the whole row."""
-
-
-BYTES_PER_LOAD = 16
-
-
-@functools.cache
-def tile_of(classes: int) -> Tile:
-    """Fixed sizes, measured on an H200: small rows are taken together, large ones block by block."""
-    if classes > 2048:
-        return Tile(1, 2048, 4, 8)
-    block = max(16, 1 << (classes - 1).bit_length())
-    rows = max(1, min(16, 1024 // block))
-    return Tile(rows, block, max(1, min(4, rows * block // 256)))
-
-
 class First(NamedTuple):
     """What the statistics pass leaves, in float32; values and partials only from a program."""
 
@@ -85,17 +63,18 @@ def statistics(
     program: Program = NO_PROGRAM,
     centred: bool = True,
     tables: Tensor | None = None,
+    mean: Mean | None = None,
 ) -> First:
     """Read the logits once; a program's first result are the values, (N,), the others partials, (k, N).
 
     ``centred`` takes the label's logit off logsumexp and sum of z, whose difference then keeps its digits.
     """
-    logits, target = batch.logits, batch.target.contiguous()
+    logits, target, extra = batch.logits, batch.target.contiguous(), wanted is not None
     rows, classes = logits.shape
-    extra = wanted is not None
     sizes = (len(State) if extra else 3, rows), (rows,), (max(0, len(program.outputs) - 1), rows)
     first = First(*(logits.new_empty(size, dtype=torch.float32) for size in sizes))
-    tile, width = tile_of(classes), BYTES_PER_LOAD // logits.element_size()
+    tile, width = tile_of(classes, rows), BYTES_PER_LOAD // logits.element_size()
+    asked = ending(mean, first.state)
     start(
         statistics_kernel,
         (steps_of(rows, tile.rows), 1, 1),
@@ -106,10 +85,12 @@ def statistics(
             target if batch.keep is None else batch.keep.contiguous(),
             *first,
             first.values if tables is None else tables,
+            *asked[:3],
             rows,
             classes,
             *logits.stride(),
             ignored_label(batch),
+            asked[3],
             batch.keep is not None,
             logits.stride(1) == 1,
             extra,
@@ -120,6 +101,7 @@ def statistics(
             width,
         ),
     )
+    finish(mean, first.values, first.partials, target, ignored_label(batch))
     return first
 
 
@@ -149,7 +131,7 @@ def gradient(
     logits, target = batch.logits, batch.target.contiguous()
     rows, classes = logits.shape
     out = logits if inplace else torch.empty_like(logits, memory_format=torch.contiguous_format)
-    tile = tile_of(classes)
+    tile = tile_of(classes, rows)
     start(
         gradient_kernel,
         (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
@@ -184,7 +166,3 @@ def gradient(
 
 def ignored_label(batch: Batch) -> int:
     return 0 if batch.ignore_index is None else batch.ignore_index
-
-
-def steps_of(length: int, step: int) -> int:
-    return -(-length // step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import torch
@@ -13,18 +12,21 @@ from ..programs.recorder import Program
 from ..programs.series import Sums
 from .blind import blind_kernel
 from .blind_gradient import blind_gradient_kernel
-from .launch import BYTES_PER_LOAD, Batch, Tile, ignored_label, statistics, steps_of, tile_of
+from .launch import Batch, ignored_label, statistics
+from .launch_mean import Mean, finish
+from .launch_mean import ending as asked_of
 from .start import start
+from .tile import BYTES_PER_LOAD, Tile, steps_of, tile_of
 
 MARGIN, BLIND = 0, 3
 """Rows of the state that are differentiable; peak and mass lie between them."""
 STATE_ROWS = 7
+PRIOR_TILE = Tile(4, 512, 4, 8)
 
 
-@functools.cache
-def blind_tile(classes: int, has_prior: bool) -> Tile:
+def blind_tile(classes: int, batch: int, has_prior: bool) -> Tile:
     """Rows taken together read the prior once."""
-    return Tile(4, 512, 4, 8) if has_prior and classes > 2048 else tile_of(classes)
+    return PRIOR_TILE if has_prior and classes > 2048 else tile_of(classes, batch)
 
 
 class Ending(NamedTuple):
@@ -72,15 +74,18 @@ def blind_of(
     state: Tensor,
     ending: Ending | None = None,
     found: Tensor | None = None,
+    mean: Mean | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Margin, peak and mass as given, and the (4, N) numbers of B. ``prior`` may end with a count of rows.
 
-    ``found`` are those numbers where ``series_kernel`` has them already, but for some rows.
+    ``found`` are those numbers where ``series_kernel`` has them already, but for some rows. ``mean`` is that
+    of ``ending``, and not for such rows alone.
     """
     logits, again = batch.logits, found is not None
     rows, classes = logits.shape
     found = logits.new_empty((STATE_ROWS - BLIND, rows), dtype=torch.float32) if found is None else found
-    tile, width = blind_tile(classes, prior is not None), BYTES_PER_LOAD // logits.element_size()
+    tile, width = blind_tile(classes, rows, prior is not None), BYTES_PER_LOAD // logits.element_size()
+    asked = asked_of(mean, state)
     start(
         blind_kernel,
         (steps_of(rows, tile.rows), 1, 1),
@@ -91,8 +96,10 @@ def blind_of(
             state,
             found,
             *((found, found, found) if ending is None else ending[:3]),
+            *asked[:3],
             *sizes(batch),
             *_combination(ending),
+            asked[3],
             prior is not None and len(prior) > classes,
             again,
             batch.keep is not None,
@@ -105,6 +112,8 @@ def blind_of(
         ),
         contract=True,
     )
+    if ending is not None:
+        finish(mean, ending.values, ending.values, batch.target, ignored_label(batch))
     return state, found
 
 
@@ -143,7 +152,8 @@ def blind_gradient(
     """
     logits = batch.logits
     out = torch.empty_like(logits, memory_format=torch.contiguous_format) if out is None else out
-    (rows, classes), tile = logits.shape, blind_tile(logits.shape[1], prior is not None)
+    rows, classes = logits.shape
+    tile = blind_tile(classes, rows, prior is not None)
     above, how = from_above(upstream, count, slopes)
     blocks = tile.blocks if sums is None else steps_of(classes, tile.block)
     start(

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from ..programs.recorder import Program
 from .join import join_kernel
-from .launch import Batch, ignored_label, steps_of
+from .launch import Batch, ignored_label
 from .launch_blind import given
 from .start import start
+from .tile import steps_of
 
 ROWS = 128
 SLOPE_ROWS = 5

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .launch import Batch, ignored_label, steps_of, tile_of
+from .launch import Batch, ignored_label
 from .pair import pair_gradient_kernel
 from .start import start
+from .tile import steps_of, tile_of
 
 
 class Side(NamedTuple):
@@ -34,7 +35,7 @@ def pair_gradient(batch: Batch, first: Side, second: Side, slots: tuple[int, ...
     """The gradient of the logits, of their dtype."""
     logits, target = batch.logits, first.target.contiguous()
     (rows, classes), (slopes, number, alpha) = logits.shape, above
-    out, tile = torch.empty_like(logits, memory_format=torch.contiguous_format), tile_of(classes)
+    out, tile = torch.empty_like(logits, memory_format=torch.contiguous_format), tile_of(classes, rows)
     how = (slopes.stride(0) if slopes.dim() else 0, alpha or 0.0, alpha is not None, number is not None)
     start(
         pair_gradient_kernel,

@@ -6,10 +6,12 @@ import torch
 from torch import Tensor
 
 from ..programs.recorder import Program
-from .launch import BYTES_PER_LOAD, Batch, ignored_label, steps_of, tile_of
+from .launch import Batch, ignored_label
+from .launch_mean import Mean, ending, finish
 from .pair_statistics import pair_statistics_kernel
 from .permutation import permutation_kernel
 from .start import start
+from .tile import BYTES_PER_LOAD, steps_of, tile_of
 
 PERMUTATION_ROWS, PERMUTATION_BLOCK = 16, 256
 
@@ -25,7 +27,12 @@ def permutation(batch: Batch, step: Tensor, begins: tuple[int, int]) -> tuple[Te
 
 
 def pair_values(
-    batch: Batch, drawn: tuple[Tensor, Tensor], counted: tuple[Tensor, bool], alpha: float, program: Program
+    batch: Batch,
+    drawn: tuple[Tensor, Tensor],
+    counted: tuple[Tensor, bool],
+    alpha: float,
+    program: Program,
+    mean: Mean | None = None,
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
     """(N,) losses less alpha times those of the second labels; and these labels, (6, N), (2, N) for later.
 
@@ -37,7 +44,8 @@ def pair_values(
         logits.new_empty(size, dtype=torch.float32) for size in ((rows,), (6, rows), (2, rows))
     )
     partner = torch.empty_like(target)
-    tile, width = tile_of(classes), BYTES_PER_LOAD // logits.element_size()
+    tile, width = tile_of(classes, rows), BYTES_PER_LOAD // logits.element_size()
+    asked = ending(mean, state)
     start(
         pair_statistics_kernel,
         (steps_of(rows, tile.rows), 1, 1),
@@ -51,11 +59,13 @@ def pair_values(
             state,
             values,
             partials,
+            *asked[:3],
             rows,
             classes,
             *logits.stride(),
             ignored_label(batch),
             alpha,
+            asked[3],
             counted[1],
             logits.stride(1) == 1,
             *program,
@@ -64,4 +74,5 @@ def pair_values(
             width,
         ),
     )
+    finish(mean, values, values, target, ignored_label(batch))
     return values, (partner, state, partials)

@@ -7,22 +7,30 @@ from torch import Tensor
 
 from ..programs.powers import Powers
 from ..programs.recorder import Program
-from .launch import BYTES_PER_LOAD, Batch, steps_of
+from .launch import Batch, ignored_label
 from .launch_blind import blind_tile, given, sizes
+from .launch_mean import Mean, ending, finish
 from .powers import powers_kernel
 from .powers_gradient import powers_gradient_kernel
 from .start import start
+from .tile import BYTES_PER_LOAD, steps_of
 
 STATE_ROWS = 6
 
 
 def powers_values(
-    batch: Batch, own: Program, powers: Powers, prior: Tensor, beta: float
+    batch: Batch,
+    own: Program,
+    powers: Powers,
+    prior: Tensor,
+    beta: float,
+    mean: Mean | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(N,) values, and the (6, N) numbers the gradient needs. ``prior`` is (C,) or counts with their sum."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
     values, state = (logits.new_empty(size, dtype=torch.float32) for size in (rows, (STATE_ROWS, rows)))
-    tile, width = blind_tile(classes, True), BYTES_PER_LOAD // logits.element_size()
+    tile, width = blind_tile(classes, rows, True), BYTES_PER_LOAD // logits.element_size()
+    asked = ending(mean, state)
     start(
         powers_kernel,
         (steps_of(rows, tile.rows), 1, 1),
@@ -32,9 +40,11 @@ def powers_values(
             prior,
             values,
             state,
+            *asked[:3],
             *sizes(batch),
             beta,
             powers.constant,
+            asked[3],
             len(prior) > classes,
             logits.stride(1) == 1,
             *own,
@@ -47,6 +57,7 @@ def powers_values(
         ),
         contract=True,
     )
+    finish(mean, values, values, batch.target, ignored_label(batch))
     return values, state
 
 
@@ -62,7 +73,7 @@ def powers_gradient(
     """The gradient of the logits; ``upstream`` is (N,) or one number, over ``count`` if that is given."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
     out = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    tile = blind_tile(classes, True)
+    tile = blind_tile(classes, rows, True)
     start(
         powers_gradient_kernel,
         (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),

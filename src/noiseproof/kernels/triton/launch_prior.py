@@ -5,32 +5,43 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .launch import BYTES_PER_LOAD, Batch, ignored_label, steps_of
+from .count import compare_kernel, count_kernel
+from .launch import Batch, ignored_label
 from .launch_blind import blind_tile
-from .prior import count_kernel, prior_kernel
+from .launch_mean import Mean, ending, finish
+from .prior import prior_kernel
 from .prior_gradient import prior_gradient_kernel
 from .start import start
+from .tile import BYTES_PER_LOAD, steps_of
 from .zero import zeros
 
 STATE_ROWS = 4
-COUNT_BLOCK = 256
+COUNT_BLOCK, COUNT_CLASSES = 256, 16
+MOST_COMPARED = 1 << 23
+"""Labels with classes: for so few one kernel that compares them is faster than zeros and additions."""
 
 
 def counted(batch: Batch) -> Tensor:
     """How many rows every class has, and last how many there are: (C + 1,) in float32."""
-    rows, classes = batch.logits.shape
-    counts = zeros(classes + 1, like=batch.logits)
+    (rows, classes), target = batch.logits.shape, batch.target.contiguous()
     sizes = (rows, classes, ignored_label(batch), COUNT_BLOCK)
-    start(count_kernel, (steps_of(rows, COUNT_BLOCK), 1, 1), 4, (batch.target.contiguous(), counts, *sizes))
+    if rows * classes <= MOST_COMPARED:
+        counts = batch.logits.new_empty(classes + 1, dtype=torch.float32)
+        grid = (steps_of(classes, COUNT_CLASSES), 1, 1)
+        start(compare_kernel, grid, 4, (target, counts, *sizes, COUNT_CLASSES))
+    else:
+        counts = zeros(classes + 1, like=batch.logits)
+        start(count_kernel, (steps_of(rows, COUNT_BLOCK), 1, 1), 4, (target, counts, *sizes))
     return counts
 
 
-def prior_values(batch: Batch, prior: Tensor, beta: float) -> tuple[Tensor, Tensor]:
+def prior_values(batch: Batch, prior: Tensor, beta: float, mean: Mean | None = None) -> tuple[Tensor, Tensor]:
     """(N,) values, and the (4, N) numbers the gradient needs. ``prior`` is (C,) or from ``counted``."""
     logits, target = batch.logits, batch.target.contiguous()
     rows, classes = logits.shape
     values, state = (logits.new_empty(size, dtype=torch.float32) for size in (rows, (STATE_ROWS, rows)))
-    tile, width = blind_tile(classes, True), BYTES_PER_LOAD // logits.element_size()
+    tile, width = blind_tile(classes, rows, True), BYTES_PER_LOAD // logits.element_size()
+    asked = ending(mean, state)
     start(
         prior_kernel,
         (steps_of(rows, tile.rows), 1, 1),
@@ -41,11 +52,13 @@ def prior_values(batch: Batch, prior: Tensor, beta: float) -> tuple[Tensor, Tens
             prior,
             values,
             state,
+            *asked[:3],
             rows,
             classes,
             *logits.stride(),
             ignored_label(batch),
             beta,
+            asked[3],
             len(prior) > classes,
             logits.stride(1) == 1,
             tile.rows,
@@ -54,6 +67,7 @@ def prior_values(batch: Batch, prior: Tensor, beta: float) -> tuple[Tensor, Tens
         ),
         contract=True,
     )
+    finish(mean, values, values, target, ignored_label(batch))
     return values, state
 
 
@@ -64,7 +78,7 @@ def prior_gradient(
     logits, target = batch.logits, batch.target.contiguous()
     rows, classes = logits.shape
     out = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    tile = blind_tile(classes, True)
+    tile = blind_tile(classes, rows, True)
     start(
         prior_gradient_kernel,
         (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),

@@ -7,11 +7,12 @@ from torch import Tensor
 
 from ..programs.recorder import Program
 from ..programs.series import Sums
-from .launch import BYTES_PER_LOAD, Batch, steps_of, tile_of
+from .launch import Batch
 from .launch_blind import Ending, blind_gradient, blind_of, from_above, given, sizes
 from .series import series_kernel
 from .series_gradient import series_gradient_kernel
 from .start import start
+from .tile import BYTES_PER_LOAD, steps_of, tile_of
 
 FEWEST_CLASSES = 2049
 """From here a program takes one row, whose sums are large beside what any class adds."""

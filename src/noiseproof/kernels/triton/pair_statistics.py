@@ -8,6 +8,7 @@ only adds: nothing cancels where one of the two has nearly all.
 import triton
 import triton.language as tl
 
+from .mean import take_last
 from .program import fast_exp, run
 from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
 
@@ -23,12 +24,16 @@ def pair_statistics_kernel(
     state,
     values,
     partials,
+    ticket,
+    mean,
+    count,
     rows,
     classes,
     row_stride,
     column_stride,
     ignore_index,
     alpha,
+    MEAN: tl.constexpr,
     COUNTS: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
     CODE: tl.constexpr,
@@ -72,6 +77,7 @@ def pair_statistics_kernel(
     second = with_class(sums, other_own, tl.where(same, LOWEST, own))
     tl.store(partner + row, mate, mask=row < rows)
     finish(first, second, state, values, partials, row, kept, rows, alpha, CODE, RESULTS)
+    take_last(values, values, target, ticket, mean, count, rows, ignore_index, MEAN)
 
 
 @triton.jit

@@ -10,10 +10,11 @@ than the label has more than three quarters, whose part in R must not cancel wit
 import triton
 import triton.language as tl
 
-from .blind import part_of_prior, share_of
+from .mean import take_last
 from .powers_rows import advance, of_row, read_again, totals
 from .program import run
 from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
+from .shares import part_of_prior, share_of
 
 
 @triton.jit
@@ -23,6 +24,9 @@ def powers_kernel(
     prior,
     values,
     state,
+    ticket,
+    mean,
+    count,
     rows,
     classes,
     row_stride,
@@ -30,6 +34,7 @@ def powers_kernel(
     ignore_index,
     beta,
     constant,
+    MEAN: tl.constexpr,
     COUNTED: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
     OWN: tl.constexpr,
@@ -63,6 +68,7 @@ def powers_kernel(
     tl.store(values + row, tl.where(kept, value, 0.0), mask=row < rows)
     for k in tl.static_range(6):
         tl.store(state + k * rows + row, results[k], mask=row < rows)
+    take_last(values, values, target, ticket, mean, count, rows, ignore_index, MEAN)
 
 
 @triton.jit

@@ -4,9 +4,9 @@
 import triton
 import triton.language as tl
 
-from .blind import share_of
 from .program import LOG2_E, exp, fast_exp, logsigmoid, sigmoid
 from .rows import LOWEST, block_of, without_label
+from .shares import share_of
 
 SURE = tl.constexpr(0.75)
 

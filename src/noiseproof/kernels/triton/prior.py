@@ -9,23 +9,13 @@ not masked the loss is :math:`(1-\beta\Pi)(\log\sum_k e^{z_k}-s)+\beta S`. Its g
 import triton
 import triton.language as tl
 
-from .blind import part_of_prior, share_of
+from .mean import take_last
 from .program import fast_exp, logsigmoid, sigmoid
 from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
+from .shares import part_of_prior, share_of
 
 FAR = tl.constexpr(-1e30)
 """Stands for a masked logit where nothing times it is to be 0."""
-
-
-@triton.jit
-def count_kernel(target, counts, rows, classes, ignore_index, BLOCK: tl.constexpr):
-    """Rows of every class, and after those of all; ``counts`` (C + 1,) begins as 0. Whole numbers: exact."""
-    row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    label = tl.load(target + row, mask=row < rows, other=0)
-    kept = (row < rows) & (label != ignore_index)
-    one = tl.full([BLOCK], 1.0, tl.float32)
-    tl.atomic_add(counts + label, one, mask=kept & (label >= 0) & (label < classes), sem="relaxed")
-    tl.atomic_add(counts + classes, tl.sum(kept.to(tl.float32), 0), sem="relaxed")
 
 
 @triton.jit
@@ -35,12 +25,16 @@ def prior_kernel(
     prior,
     values,
     state,
+    ticket,
+    mean,
+    count,
     rows,
     classes,
     row_stride,
     column_stride,
     ignore_index,
     beta,
+    MEAN: tl.constexpr,
     COUNTED: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
     ROWS: tl.constexpr,
@@ -82,6 +76,7 @@ def prior_kernel(
     for k in tl.static_range(3):
         tl.store(state + k * rows + row, results[k + 1], mask=row < rows)
     tl.store(state + 3 * rows + row, masked, mask=row < rows)
+    take_last(values, values, target, ticket, mean, count, rows, ignore_index, MEAN)
 
 
 @triton.jit

@@ -10,6 +10,7 @@ Half precision is bound by arithmetic, not memory: hence lanes that only meet at
 import triton
 import triton.language as tl
 
+from .mean import take_last
 from .program import fast_exp, logsigmoid, run, sigmoid
 from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
 from .squares import fallen, lowered
@@ -27,11 +28,15 @@ def statistics_kernel(
     values,
     partials,
     tables,
+    ticket,
+    mean,
+    count,
     rows,
     classes,
     row_stride,
     column_stride,
     ignore_index,
+    MEAN: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
     EXTRA: tl.constexpr,
@@ -76,6 +81,7 @@ def statistics_kernel(
         for k in tl.static_range(1, len(RESULTS)):
             place = partials + (k - 1) * rows + row
             tl.store(place, tl.where(kept, registers[RESULTS[k]], 0.0), mask=row < rows)
+        take_last(values, partials, target, ticket, mean, count, rows, ignore_index, MEAN)
 
 
 @triton.jit

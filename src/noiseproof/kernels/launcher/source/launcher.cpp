@@ -133,7 +133,7 @@ struct LaunchedLoss : torch::autograd::Node {
 
 // The mean loss; nothing where these logits are not known yet or the first launch fails.
 std::optional<Tensor> loss(
-    const Tensor& logits, const Tensor& target, const Held& held, int64_t number, int64_t stream) {
+    const Tensor& logits, const Tensor& target, const Held& held, int64_t number, int64_t stream, int64_t ticket) {
   const Tensor given = held.value_or(Tensor());
   const auto plan = plan_for(number, logits, target, given);
   if (!plan || torch::autograd::isFwGradDefined(logits)) return std::nullopt;
@@ -149,6 +149,7 @@ std::optional<Tensor> loss(
     if (held) places.set(GIVEN, given);
     places.set(VALUE, value);
     places.set(SCRATCH, scratch);
+    places.begin[TICKET] = reinterpret_cast<char*>(ticket);
     const size_t done = run(launch_kernel, plan->forward, places, reinterpret_cast<void*>(stream));
     TORCH_CHECK(
         !done || done == plan->forward.size() || plan->drawn == NOTHING,
@@ -176,7 +177,7 @@ TORCH_LIBRARY(noiseproof_launcher, m) {
       " -> ()",
       define);
   m.def("forget(int number) -> ()", forget);
-  m.def("loss(Tensor logits, Tensor target, Tensor? given, int number, int stream) -> Tensor?", loss);
+  m.def("loss(Tensor logits, Tensor target, Tensor? given, int number, int stream, int ticket) -> Tensor?", loss);
   m.def("again(Tensor logits, Tensor target, Tensor? kept, Tensor upstream, int number) -> Tensor");
 }
 

@@ -16,7 +16,7 @@ using LaunchKernel = int (*)(
     void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
     unsigned block_z, unsigned shared, void* stream, void** arguments, void** extra);
 
-enum Source : int64_t { LOGITS, TARGET, GIVEN, VALUE, UPSTREAM, GRADIENT, SCRATCH, CONSTANT, SOURCES };
+enum Source : int64_t { LOGITS, TARGET, GIVEN, VALUE, UPSTREAM, GRADIENT, SCRATCH, TICKET, CONSTANT, SOURCES };
 constexpr size_t MOST_ARGUMENTS = 40;
 constexpr uintptr_t ALIGNMENT = 16; // kernels are compiled for memory that starts at a multiple of it
 constexpr int64_t NOTHING = -1;

@@ -1,0 +1,37 @@
+"""How the work of a kernel is cut into programs."""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+BYTES_PER_LOAD = 16
+FEWEST_PROGRAMS = 128
+MOST_SHAPES = 4096
+
+
+class Tile(NamedTuple):
+    """How much one program holds at a time."""
+
+    rows: int
+    block: int
+    warps: int
+    blocks: int = 1
+    """Blocks of a row one program of the gradient writes; the statistics need the whole row."""
+
+
+@functools.lru_cache(MOST_SHAPES)
+def tile_of(classes: int, batch: int = 1 << 30) -> Tile:
+    """Fixed sizes, measured on an H200: small rows are taken together, large ones block by block.
+
+    Of a small batch fewer rows are, so that every program is soon done.
+    """
+    if classes > 2048:
+        return Tile(1, 2048, 4, 8)
+    block = max(16, 1 << (classes - 1).bit_length())
+    rows = max(1, min(16, 1024 // block, 1 << (batch // FEWEST_PROGRAMS).bit_length() >> 1))
+    return Tile(rows, block, max(1, min(4, rows * block // 256)))
+
+
+def steps_of(length: int, step: int) -> int:
+    return -(-length // step)
