@@ -5,7 +5,8 @@
 
 namespace noiseproof {
 
-// The next row of logits, and the place of a row's gradient: both are wanted right after its exponentials.
+// The row of logits after the next, and the place of a row's gradient: both are wanted right after its exponentials.
+// The next one is begun before them already: finding its largest logit takes long, but nothing waits for it.
 struct Ahead {
   static constexpr int64_t LINE = 64;
   const char *next = nullptr, *out = nullptr; // or null
@@ -13,7 +14,7 @@ struct Ahead {
 
   template <class Number>
   Ahead(const Logits<Number>& logits, int64_t i, const Number* gradient) : size(sizeof(Number)) {
-    if (logits.column_stride == 1 && i + 1 < logits.rows) next = reinterpret_cast<const char*>(logits.row(i + 1));
+    if (logits.column_stride == 1 && i + 2 < logits.rows) next = reinterpret_cast<const char*>(logits.row(i + 2));
     if (gradient) out = reinterpret_cast<const char*>(gradient + i * logits.classes);
   }
 

@@ -19,6 +19,11 @@ struct Block {
   float* z(int64_t lane) const { return space.z(lane); }
   float* shifted(int64_t lane) const { return space.second(lane); }
 
+  // The row into scratch memory, and the largest logit beside the label.
+  float start(int64_t i) const {
+    return i < end && labels.kept(i) ? load(logits, i, {labels.target[i]}, z(i - begin)) : 0;
+  }
+
   // Sums and margins; false if a margin is not finite. Ignored rows get margin 0.
   bool read_rows() const {
     double* const* r = space.registers;
@@ -26,11 +31,12 @@ struct Block {
     for (int64_t k = 0; k < loss.program.inputs; ++k) std::fill_n(r[k], BLOCK, 0.0);
     std::fill_n(above, BLOCK, 0.0);
     std::fill_n(mass, BLOCK, 1.0);
+    float next = start(begin);
     for (int64_t i = begin; i < end; ++i) {
+      const float peak = std::exchange(next, start(i + 1));
       if (!labels.kept(i)) continue;
-      const int64_t lane = i - begin, label = labels.target[i];
-      const float own = logits.at(i, label);
-      const float peak = load(logits, i, {label}, z(lane));
+      const int64_t lane = i - begin;
+      const float own = logits.at(i, labels.target[i]);
       const Ahead ahead(logits, i, results.gradient);
       const Sums row = loss.sums(z(lane), padded(logits.classes), peak, own, ahead, shifted(lane));
       space.sums[lane] = row;

@@ -39,13 +39,14 @@ struct ClassBlock {
     }
   }
 
-  // Losses of all rows; false if one of them or a margin is not finite.
+  // Losses of all rows, and what their gradients need; false if one of them or a margin is not finite.
   bool finish(EveryLanes& lanes, int64_t n) const {
     const double finite = lanes.finish(n, sides(), beside.prior ? &beside.beta : nullptr);
     for (int64_t side = 0; side < sides(); ++side)
       if (float* values = side ? results.weights : results.values)
         for (int64_t i = begin; i < end; ++i)
           values[i] = labels.kept(i) ? static_cast<float>(lanes.labels[side].loss[i - begin]) : 0.0f;
+    if (results.gradient) lanes.descend(n, sides());
     return finite == 0;
   }
 };
@@ -61,9 +62,20 @@ struct EveryBlock : ClassBlock<Number> {
   int64_t label(int64_t i, int64_t side) const { return side ? beside.peers->second[i] : labels.target[i]; }
   double share(int64_t j) const { return beside.prior ? beside.prior[j] : 1; }
 
-  void read_row(int64_t i, EveryLanes& lanes) const {
+  struct Start {
+    const float* row;
+    float peak;
+  };
+
+  Start start(int64_t i) const {
+    if (i == end || !labels.kept(i)) return {};
+    const float* row = as_floats(logits, i, z(i - begin));
+    return {row, peak_of(row, logits.classes)};
+  }
+
+  void read_row(int64_t i, const Start& from, EveryLanes& lanes) const {
     const int64_t k = i - begin, n = padded(logits.classes);
-    const float *row = as_floats(logits, i, z(k)), peak = peak_of(row, logits.classes);
+    const auto [row, peak] = from;
     const double mass = raise_row(row, logits.classes, peak, {logits, i, results.gradient}, z(k), e(k));
     const int64_t sure = mass < 2 ? place_of(1.0f, e(k), n) : -1;
     lanes.sure[k] = sure;
@@ -76,6 +88,7 @@ struct EveryBlock : ClassBlock<Number> {
       one.share[k] = share(place);
       one.apart[k] = place != sure;
       one.counted[k] = one.apart[k] * (side == 0 || place != label(i, 0));
+      one.scale[k] = side ? -beside.peers->alpha * results.scale_of(beside.peers->origin[i]) : results.scale_of(i);
     }
     if (sure >= 0) z(k)[sure] = LOWEST;
     for (int64_t side = 0; side < sides(); ++side) z(k)[label(i, side)] = LOWEST;
@@ -126,28 +139,25 @@ struct EveryBlock : ClassBlock<Number> {
       return;
     }
     const int64_t k = i - begin;
-    const Peers* peers = beside.peers;
-    const double scales[2] = {results.scale_of(i), peers ? -peers->alpha * results.scale_of(peers->origin[i]) : 0};
-    const EveryRow row(lanes, k, sides(), scales);
-    const auto by_e = static_cast<float>(row.by_e);
-    const auto by_ratio = static_cast<float>(row.by_blind * loss.classes.by_ratio);
+    const auto by_e = static_cast<float>(lanes.by_e[k]);
+    const auto by_ratio = static_cast<float>(lanes.by_blind[k] * loss.classes.by_ratio);
     const float *high = e(k), *ratio = z(k);
     fill(out, logits.classes, [=](int64_t j) { return read(high + j) * by_e - read(ratio + j) * by_ratio; });
-    const bool same = sides() == 2 && label(i, 0) == label(i, 1);
     for (int64_t side = 0; side < sides(); ++side) {
-      const OneClass& one = lanes.labels[side];
-      const double by_value = same ? row.by_value[0] + row.by_value[1] : row.by_value[side];
-      const double less = one.steep[k] * (row.by_blind * one.share[k] + by_value);
-      out[label(i, side)] = static_cast<Number>(static_cast<float>(high[label(i, side)] * row.by_e - less));
+      const int64_t place = label(i, side);
+      out[place] = static_cast<Number>(static_cast<float>(high[place] * lanes.by_e[k] - lanes.labels[side].less[k]));
     }
-    if (lanes.sure[k] >= 0) out[lanes.sure[k]] = static_cast<Number>(static_cast<float>(row.at_sure));
+    if (lanes.sure[k] >= 0) out[lanes.sure[k]] = static_cast<Number>(static_cast<float>(lanes.at_sure[k]));
   }
 
   bool run_all() const {
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
     EveryLanes lanes(sides());
-    for (int64_t i = begin; i < end; ++i)
-      if (labels.kept(i)) read_row(i, lanes);
+    Start next = start(begin);
+    for (int64_t i = begin; i < end; ++i) {
+      const Start now = std::exchange(next, start(i + 1));
+      if (labels.kept(i)) read_row(i, now, lanes);
+    }
     this->run_exactly(lanes, n);
     loss.focus.gamma >= 0 ? add_focal(lanes) : add_program(lanes);
     const bool finite = this->finish(lanes, n);

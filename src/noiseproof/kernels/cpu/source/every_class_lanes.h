@@ -17,6 +17,8 @@ struct OneClass {
   Register apart, counted; // 1 if it is not the sure class; 1 if it is to be added to the sums
   Register steep, at_sure; // the emphasis over 1 - p where it is apart, the emphasis where it is not
   Register loss, by_value, by_blind; // the loss under this label and its derivatives
+  Register scale; // how much it counts
+  Register less; // the gradient at this label is e * by_e less that
 };
 
 struct alignas(64) EveryLanes {
@@ -24,6 +26,7 @@ struct alignas(64) EveryLanes {
   Register tail, mass, per_mass, log_mass; // tail: the sum of exp(z - peak) but for the largest
   Register values, ratios, blind; // sums over classes; blind: B
   Register sure_margin, sure_value, sure_emphasis, sure_share, per_tail; // 0 where no class is sure
+  Register by_e, by_blind, at_sure; // a gradient row is e_j * by_e - a_j * by_blind, but for sure class and labels
   std::array<OneClass, 2> labels;
   std::array<int64_t, BLOCK> sure; // or -1
   bool any_sure = false;
@@ -98,25 +101,41 @@ struct alignas(64) EveryLanes {
     }
     return finite;
   }
-};
 
-// A gradient row is e_j * by_e - a_j * by_blind, but for sure class and labels.
-struct EveryRow {
-  double by_e = 0, by_blind = 0, at_sure = 0;
-  std::array<double, 2> by_value{};
+  // After losses are known.
+  void descend(int64_t n, int64_t sides) {
+    for (double* each : {by_e, by_blind, at_sure}) std::fill_n(each, n, 0.0);
+    for (int64_t side = 0; side < sides; ++side) pull(labels[side], n);
+    for (int64_t k = 0; k < n; ++k) {
+      const double all = (by_e[k] + by_blind[k] * ratios[k]) * per_mass[k];
+      const double sure = at_sure[k] + by_blind[k] * sure_emphasis[k];
+      by_e[k] = all + sure * per_tail[k];
+      at_sure[k] = all - sure;
+    }
+    for (int64_t side = 0; side < sides; ++side) {
+      OneClass& one = labels[side];
+      for (int64_t k = 0; k < n; ++k) one.less[k] = one.steep[k] * (by_blind[k] * one.share[k] + one.by_value[k]);
+    }
+    if (sides == 2) join(n);
+  }
 
-  EveryRow(const EveryLanes& lanes, int64_t k, int64_t sides, const double* scales) {
-    for (int64_t side = 0; side < sides; ++side) {
-      by_value[side] = scales[side] * lanes.labels[side].by_value[k];
-      by_blind += scales[side] * lanes.labels[side].by_blind[k];
+  void pull(OneClass& label, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) {
+      label.by_value[k] *= label.scale[k];
+      by_blind[k] += label.scale[k] * label.by_blind[k];
+      by_e[k] += label.by_value[k] * label.steep[k];
+      at_sure[k] += label.by_value[k] * label.at_sure[k];
     }
-    double pull = by_blind * lanes.ratios[k], sure = by_blind * lanes.sure_emphasis[k];
-    for (int64_t side = 0; side < sides; ++side) {
-      pull += by_value[side] * lanes.labels[side].steep[k];
-      sure += by_value[side] * lanes.labels[side].at_sure[k];
+  }
+
+  // Where both labels are the same, both losses reach it.
+  void join(int64_t n) {
+    auto& [one, other] = labels;
+    for (int64_t k = 0; k < n; ++k) {
+      const double same = other.apart[k] - other.counted[k];
+      one.less[k] += same * one.steep[k] * other.by_value[k];
+      other.less[k] += same * other.steep[k] * one.by_value[k];
     }
-    by_e = pull * lanes.per_mass[k] + sure * lanes.per_tail[k];
-    at_sure = pull * lanes.per_mass[k] - sure;
   }
 };
 

@@ -19,9 +19,14 @@ struct PairBlock {
   float* shifted(int64_t lane) const { return space.second(lane); }
   int64_t second(int64_t i) const { return beside.peers->second[i]; }
 
-  void read_row(int64_t i, PairLanes& lanes) const {
+  // The row into scratch memory, and the largest logit beside the labels.
+  float start(int64_t i) const {
+    return i < end && labels.kept(i) ? load<true>(logits, i, {labels.target[i], second(i)}, z(i - begin)) : 0;
+  }
+
+  void read_row(int64_t i, float peak, PairLanes& lanes) const {
     const int64_t k = i - begin, label = labels.target[i];
-    const float peak = load<true>(logits, i, {label, second(i)}, z(k)), own = logits.at(i, label);
+    const float own = logits.at(i, label);
     lanes.peak[k] = peak;
     const Ahead ahead(logits, i, results.gradient);
     lanes.read(k, loss.sums(z(k), padded(logits.classes), peak == LOWEST ? 0 : peak, own, ahead, shifted(k)));
@@ -77,8 +82,11 @@ struct PairBlock {
   bool run_all() const {
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
     PairLanes lanes;
-    for (int64_t i = begin; i < end; ++i)
-      if (labels.kept(i)) read_row(i, lanes);
+    float next = start(begin);
+    for (int64_t i = begin; i < end; ++i) {
+      const float peak = std::exchange(next, start(i + 1));
+      if (labels.kept(i)) read_row(i, peak, lanes);
+    }
     const double finite = run_side(1, n, lanes) + run_side(0, n, lanes);
     if (!results.gradient) return finite == 0;
     const auto& [margin, logsumexp, sum_z, squares, products] = lanes.partials;

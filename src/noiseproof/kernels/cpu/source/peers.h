@@ -2,12 +2,14 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "labels.h"
+#include "memory.h"
 
 namespace noiseproof {
 
@@ -26,27 +28,26 @@ inline uint64_t mixed(uint64_t number) {
 }
 
 // Stable, for numbers spread evenly over all 64 bits: their first bits nearly sort them, neighbours are swapped.
-inline std::vector<int64_t> argsort(const std::vector<int64_t>& keys) {
-  const int bits = std::bit_width(keys.size());
-  const auto bucket = [=](int64_t key) { return (static_cast<uint64_t>(key) ^ (uint64_t{1} << 63)) >> (64 - bits); };
-  std::vector<int64_t> order(keys.size()), next((size_t{1} << bits) + 1);
-  if (keys.empty()) return order;
-  for (const int64_t key : keys) ++next[bucket(key) + 1];
+inline void sort_by(const uint64_t* keys, std::vector<int64_t>& order) {
+  const int bits = std::bit_width(order.size()) + 1;
+  std::vector<int32_t> next((size_t{1} << bits) + 1);
+  for (size_t i = 0; i < order.size(); ++i) ++next[(keys[i] >> (64 - bits)) + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
-  for (size_t i = 0; i < keys.size(); ++i) order[next[bucket(keys[i])]++] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < order.size(); ++i) order[next[keys[i] >> (64 - bits)]++] = static_cast<int64_t>(i);
   for (size_t end = 1; end < order.size(); ++end)
     for (size_t i = end; i > 0 && keys[order[i]] < keys[order[i - 1]]; --i) std::swap(order[i], order[i - 1]);
-  return order;
 }
 
-// The rows that count, ordered by their random numbers of this stream.
+// The rows that count, ordered by their random numbers of this stream, which have a sign.
 inline std::vector<int64_t> shuffled(const std::vector<int64_t>& kept, int64_t seed, int64_t step, uint64_t stream) {
   const uint64_t start = mixed(static_cast<uint64_t>(seed) * 6364136223846793005u + stream);
   const uint64_t shift = static_cast<uint64_t>(step) * static_cast<uint64_t>(-4417276706812531889) + start;
-  std::vector<int64_t> keys(kept.size());
+  const Memory<uint64_t> keys(kept.size());
+  std::vector<int64_t> found(kept.size());
   for (size_t k = 0; k < kept.size(); ++k)
-    keys[k] = mixed(static_cast<uint64_t>(kept[k]) * static_cast<uint64_t>(-7046029254386353131) + shift);
-  std::vector<int64_t> found = argsort(keys);
+    keys.start[k] = mixed(static_cast<uint64_t>(kept[k]) * static_cast<uint64_t>(-7046029254386353131) + shift) ^
+        (uint64_t{1} << 63);
+  sort_by(keys.start, found);
   for (int64_t& place : found) place = kept[place];
   return found;
 }

@@ -13,14 +13,26 @@ struct PowersBlock : ClassBlock<Number> {
   float* e(int64_t lane) const { return space.z(lane); }
   float* f(int64_t lane) const { return space.second(lane); }
 
-  void read_row(int64_t i, EveryLanes& lanes, PowerLanes& sums) const {
+  struct Start {
+    const float* row;
+    Range range;
+  };
+
+  Start start(int64_t i) const {
+    if (i == end || !labels.kept(i)) return {};
+    const float* row = as_floats(logits, i, e(i - begin));
+    return {row, range_of(row, logits.classes)};
+  }
+
+  void read_row(int64_t i, const Start& from, EveryLanes& lanes, PowerLanes& sums) const {
     const int64_t k = i - begin, label = labels.target[i];
     OneClass& one = lanes.labels[0];
     float* share = space.shares.start;
-    const float* row = as_floats(logits, i, e(k));
-    const auto [lowest, peak] = range_of(row, logits.classes);
+    const float* row = from.row;
+    const auto [lowest, peak] = from.range;
     one.low[k] = logits.at(i, label) - peak;
     one.share[k] = std::exchange(share[label], 0.0f);
+    one.scale[k] = results.scale_of(i);
     sums.masked[k] = lowest == LOWEST;
     sums.shares[k] = sums.masked[k] ? shares_of(row, share, logits.classes) : space.all_shares - one.share[k];
     const Ahead ahead(logits, i, results.gradient);
@@ -58,21 +70,19 @@ struct PowersBlock : ClassBlock<Number> {
       return;
     }
     const int64_t k = i - begin, label = labels.target[i];
-    const double scale = results.scale_of(i);
-    const EveryRow row(lanes, k, 1, &scale);
-    const OneClass& one = lanes.labels[0];
-    const double at_label = e(k)[label] * row.by_e - one.steep[k] * (row.by_blind * one.share[k] + row.by_value[0]);
-    descend(row, lanes.per_mass[k], sums.per_power[k], k, out);
+    descend(k, lanes, sums.per_power[k], out);
     if (loss.powers.ratio.constant != 0 && sums.masked[k]) clear_masked(logits, i, out);
+    const double at_label = e(k)[label] * lanes.by_e[k] - lanes.labels[0].less[k];
     out[label] = static_cast<Number>(static_cast<float>(at_label));
-    if (lanes.sure[k] >= 0) out[lanes.sure[k]] = static_cast<Number>(static_cast<float>(row.at_sure));
+    if (lanes.sure[k] >= 0) out[lanes.sure[k]] = static_cast<Number>(static_cast<float>(lanes.at_sure[k]));
   }
 
-  void descend(const EveryRow& row, double per_mass, double per_power, int64_t k, Number* out) const {
+  void descend(int64_t k, const EveryLanes& lanes, double per_power, Number* out) const {
     const PowerTerms& ratio = loss.powers.ratio;
-    const auto by_e = static_cast<float>(row.by_e), constant = static_cast<float>(row.by_blind * ratio.constant);
-    const auto linear = static_cast<float>(row.by_blind * ratio.linear * per_mass);
-    const auto power = static_cast<float>(row.by_blind * ratio.power * per_power);
+    const double by_blind = lanes.by_blind[k];
+    const auto by_e = static_cast<float>(lanes.by_e[k]), constant = static_cast<float>(by_blind * ratio.constant);
+    const auto linear = static_cast<float>(by_blind * ratio.linear * lanes.per_mass[k]);
+    const auto power = static_cast<float>(by_blind * ratio.power * per_power);
     const float *high = e(k), *higher = f(k), *share = space.shares.start;
     const auto rest = [=](int64_t j) { return read(high + j) * (by_e - read(share + j) * linear); };
     if (higher)
@@ -86,8 +96,11 @@ struct PowersBlock : ClassBlock<Number> {
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
     EveryLanes lanes(1);
     PowerLanes sums;
-    for (int64_t i = begin; i < end; ++i)
-      if (labels.kept(i)) read_row(i, lanes, sums);
+    Start next = start(begin);
+    for (int64_t i = begin; i < end; ++i) {
+      const Start now = std::exchange(next, start(i + 1));
+      if (labels.kept(i)) read_row(i, now, lanes, sums);
+    }
     this->run_exactly(lanes, n);
     sums.add(loss.powers, n, lanes);
     const bool finite = this->finish(lanes, n);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include "focal.h"
 #include "gradient.h"
