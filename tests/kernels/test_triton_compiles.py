@@ -30,10 +30,12 @@ SPECS = [
 KERNELS = [
     "blind_gradient_kernel",
     "blind_kernel",
+    "compare_kernel",
     "count_kernel",
     "gradient_kernel",
     "join_kernel",
     "mean_kernel",
+    "numbers_kernel",
     "pair_gradient_kernel",
     "pair_statistics_kernel",
     "permutation_kernel",

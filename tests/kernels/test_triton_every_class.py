@@ -151,7 +151,7 @@ PEER = ["permutation_kernel", "pair_statistics_kernel", "ones", "pair_gradient_k
         ("cr(gce)", ["compare_kernel", "powers_kernel", "ones", "powers_gradient_kernel"]),
         ("cr(focal)", ["compare_kernel", *BLIND]),
         ("peer(ce)", PEER),
-        ("10*nce + nfl", [*BLIND[:2], "statistics_kernel", "join_kernel", "mean_kernel", *BLIND[2:]]),
+        ("10*nce + nfl", [*BLIND[:2], "join_kernel", *BLIND[2:]]),
     ],
 )
 def test_small_batches_are_a_handful_of_kernels(spec, wanted, device, monkeypatch):
@@ -200,10 +200,12 @@ def test_both_labels_share_one_gradient_pass(spec, device, monkeypatch):
     assert calls == [1]
 
 
+@pytest.mark.parametrize("most_drawn_again", [4096, 0])
 @pytest.mark.parametrize("rows", [6, 300])
-def test_kernels_draw_the_same_permutations(rows, device):
+def test_kernels_draw_the_same_permutations(rows, most_drawn_again, device, monkeypatch):
     from noiseproof.kernels.triton import launch, launch_peer
 
+    monkeypatch.setattr(launch_peer, "MOST_ROWS_DRAWN_AGAIN", most_drawn_again)
     logits, target = (t.to(device) for t in batch(rows, 5))
     loss = losses.get("peer(ce, seed=11)").to(device).train()
     for _ in range(3):
@@ -213,6 +215,19 @@ def test_kernels_draw_the_same_permutations(rows, device):
         keep = target != -100
         wanted = peer.partners(target, *loss._permutations(logits, keep))
         assert torch.equal(labels[places.long()[keep]], wanted[keep])
+
+
+@pytest.mark.parametrize("most_compared", [1 << 23, 0])
+@pytest.mark.parametrize(("rows", "classes"), [(6, 5), (300, 33)])
+def test_labels_are_counted(rows, classes, most_compared, device, monkeypatch):
+    from noiseproof.kernels.triton import launch, launch_prior
+
+    monkeypatch.setattr(launch_prior, "MOST_COMPARED", most_compared)
+    logits, target = torch.zeros(rows, classes), torch.randint(classes, (rows,))
+    target[0], target[1], target[2] = -100, classes, -1
+    counts = launch_prior.counted(launch.Batch(logits.to(device), target.to(device), None, -100)).cpu()
+    there = target[3:]
+    assert counts.tolist() == [*torch.bincount(there, minlength=classes).tolist(), rows - 1]
 
 
 @pytest.mark.parametrize("spec", ["peer(ce)", "peer(gce, alpha=0.5)"])

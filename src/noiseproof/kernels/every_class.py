@@ -10,6 +10,7 @@ from .plan import Saved
 from .programs.powers import powers_of
 from .programs.recorder import Program
 from .programs.series import Sums, sums_of
+from .reference import Wanted
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
@@ -52,11 +53,13 @@ class OwnAndBlind(NamedTuple):
     def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
         return self.with_slopes(batch, 2, mean)
 
-    def with_slopes(self, batch: Batch, slope_rows: int, mean: Mean | None = None) -> tuple[Tensor, Saved]:
-        """``first`` with room for more slopes than its own two."""
+    def with_slopes(
+        self, batch: Batch, slope_rows: int, mean: Mean | None = None, wanted: Wanted | None = None
+    ) -> tuple[Tensor, Saved]:
+        """``first`` with room for more slopes than its own two, and statistics that others want."""
         from .triton import launch, launch_blind, launch_mean, launch_powers, launch_prior, launch_series
 
-        sums, powers = self._sums(batch), powers_of(self.classes)
+        sums, powers = self.sums(batch), powers_of(self.classes)
         if sums is not None:
             values, saved = launch_series.series_values(batch, self.own, self.classes, sums, slope_rows)
             if mean is not None:
@@ -66,7 +69,7 @@ class OwnAndBlind(NamedTuple):
         if powers is not None and self.beta is not None and prior is not None:
             values, state = launch_powers.powers_values(batch, self.own, powers, prior, self.beta, mean)
             return values, (state, prior)
-        first = launch.statistics(batch, None, self.own)
+        first = launch.statistics(batch, wanted, self.own, of_margin=True)
         slopes = first.values.new_empty((slope_rows, len(first.values)))
         ending = launch_blind.Ending(first.values, first.partials, slopes, self.beta)
         found = launch_blind.blind_of(batch, prior, self.classes, first.state, ending, mean=mean)
@@ -75,7 +78,7 @@ class OwnAndBlind(NamedTuple):
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
         from .triton import launch_blind, launch_powers, launch_series
 
-        sums, powers = self._sums(batch), powers_of(self.classes)
+        sums, powers = self.sums(batch), powers_of(self.classes)
         if sums is not None:
             return launch_series.series_gradient(batch, self.classes, sums, saved, upstream, count)
         if powers is not None and self.beta is not None:
@@ -87,7 +90,7 @@ class OwnAndBlind(NamedTuple):
             batch, given, self.classes, (state, found), slopes, upstream, count
         )
 
-    def _sums(self, batch: Batch) -> Sums | None:
+    def sums(self, batch: Batch) -> Sums | None:
         """How one pass is enough; None where it is not."""
         from .triton.launch_series import FEWEST_CLASSES
 

@@ -32,33 +32,27 @@ class SumPlan(NamedTuple):
     """What that is multiplied with."""
 
     def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
-        from .triton import launch, launch_join, launch_mean
+        from .triton import launch_join
 
         values, saved, of = self._parts(batch)
-        launch_join.join(batch, of, self.program, self.slots, values, saved[2], self.weight)
-        if mean is not None:
-            launch_mean.take(mean, values, values, batch.target, launch.ignored_label(batch))
+        launch_join.join(batch, of, self.program, self.slots, values, saved[2], self.weight, mean)
         return values, saved
 
     def _parts(self, batch: Batch) -> tuple[Tensor, Saved, Rows]:
         """Values and derivatives of the loss over its blind one, and what the other loss is found from.
 
-        Many classes are read once for both.
+        The statistics are read once for both.
         """
         from .triton import launch, launch_join, launch_series
 
         blind, size, sum_z = self.blind, launch_join.SLOPE_ROWS, self.wanted is not None
-        sums = blind._sums(batch)
+        sums, rows = blind.sums(batch), (int(launch.State.SUM_Z), int(launch.State.CLASSES))
         if sums is None:
-            values, saved = blind.with_slopes(batch, size)
+            values, saved = blind.with_slopes(batch, size, wanted=self.wanted)
         else:
             values, saved = launch_series.series_values(batch, blind.own, blind.classes, sums, size, sum_z)
-        if sums is not None or not sum_z:
-            return values, saved, launch_join.Rows(saved[0], launch_series.SUM_ROWS if sum_z else ())
-        # with a program, though nobody reads its results: without, the memory for them would be empty
-        state = launch.statistics(batch, self.wanted, self.program).state
-        sum_rows = int(launch.State.SUM_Z), int(launch.State.CLASSES)
-        return values, saved, launch_join.Rows(state, sum_rows)
+            rows = launch_series.SUM_ROWS
+        return values, saved, launch_join.Rows(saved[0], rows if sum_z else ())
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
         return self.blind.second(batch, saved, upstream, count)

@@ -5,6 +5,7 @@ import triton
 import triton.language as tl
 
 from .gradient import LOGSUMEXP, MARGIN, SUM_Z
+from .mean import take_last
 from .program import logsigmoid, run, sigmoid
 from .rows import rows_of_program
 
@@ -16,9 +17,13 @@ def join_kernel(
     state,
     joined,
     slopes,
+    ticket,
+    mean,
+    count,
     rows,
     ignore_index,
     weight,
+    MEAN: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     SUM_ROWS: tl.constexpr,
     CODE: tl.constexpr,
@@ -45,6 +50,7 @@ def join_kernel(
     tl.store(slopes + 2 * rows + row, tl.where(kept, by_mass, 0.0), mask=there)
     tl.store(slopes + 3 * rows + row, tl.where(kept, shift, 0.0), mask=there)
     tl.store(slopes + 4 * rows + row, tl.where(kept, at_label, 0.0), mask=there)
+    take_last(joined, joined, target, ticket, mean, count, rows, ignore_index, MEAN)
 
 
 @triton.jit

@@ -14,7 +14,7 @@ from .gradient import gradient_kernel
 from .launch_mean import Mean, ending, finish
 from .start import start
 from .statistics import statistics_kernel
-from .tile import BYTES_PER_LOAD, steps_of, tile_of
+from .tile import steps_of, tile_of, width_of
 
 NO_PROGRAM = Program((), ())
 
@@ -64,17 +64,18 @@ def statistics(
     centred: bool = True,
     tables: Tensor | None = None,
     mean: Mean | None = None,
+    of_margin: bool = False,
 ) -> First:
     """Read the logits once; a program's first result are the values, (N,), the others partials, (k, N).
 
     ``centred`` takes the label's logit off logsumexp and sum of z, whose difference then keeps its digits.
+    ``of_margin``: the program asks for the margin alone, whatever else is wanted.
     """
     logits, target, extra = batch.logits, batch.target.contiguous(), wanted is not None
     rows, classes = logits.shape
     sizes = (len(State) if extra else 3, rows), (rows,), (max(0, len(program.outputs) - 1), rows)
     first = First(*(logits.new_empty(size, dtype=torch.float32) for size in sizes))
-    tile, width = tile_of(classes, rows), BYTES_PER_LOAD // logits.element_size()
-    asked = ending(mean, first.state)
+    tile, width, asked = tile_of(classes, rows), width_of(logits), ending(mean, first.state)
     start(
         statistics_kernel,
         (steps_of(rows, tile.rows), 1, 1),
@@ -94,7 +95,7 @@ def statistics(
             batch.keep is not None,
             logits.stride(1) == 1,
             extra,
-            (*(wanted or Wanted()), centred),
+            (*(wanted or Wanted()), centred, of_margin),
             *program,
             tile.rows,
             tile.block // width,

@@ -16,12 +16,12 @@ from .launch import Batch, ignored_label, statistics
 from .launch_mean import Mean, finish
 from .launch_mean import ending as asked_of
 from .start import start
-from .tile import BYTES_PER_LOAD, Tile, steps_of, tile_of
+from .tile import Tile, steps_of, tile_of, width_of
 
 MARGIN, BLIND = 0, 3
 """Rows of the state that are differentiable; peak and mass lie between them."""
 STATE_ROWS = 7
-PRIOR_TILE = Tile(4, 512, 4, 8)
+PRIOR_TILE = Tile(2, 1024, 4, 8)
 
 
 def blind_tile(classes: int, batch: int, has_prior: bool) -> Tile:
@@ -84,7 +84,7 @@ def blind_of(
     logits, again = batch.logits, found is not None
     rows, classes = logits.shape
     found = logits.new_empty((STATE_ROWS - BLIND, rows), dtype=torch.float32) if found is None else found
-    tile, width = blind_tile(classes, rows, prior is not None), BYTES_PER_LOAD // logits.element_size()
+    tile, width = blind_tile(classes, rows, prior is not None), width_of(logits)
     asked = asked_of(mean, state)
     start(
         blind_kernel,
@@ -150,9 +150,8 @@ def blind_gradient(
     number, and the ``count`` of a mean scale the result. With ``sums`` only rows are written that are not in
     ``out`` already, see ``launch_series``.
     """
-    logits = batch.logits
+    logits, (rows, classes) = batch.logits, batch.logits.shape
     out = torch.empty_like(logits, memory_format=torch.contiguous_format) if out is None else out
-    rows, classes = logits.shape
     tile = blind_tile(classes, rows, prior is not None)
     above, how = from_above(upstream, count, slopes)
     blocks = tile.blocks if sums is None else steps_of(classes, tile.block)

@@ -10,6 +10,7 @@ from ..programs.recorder import Program
 from .join import join_kernel
 from .launch import Batch, ignored_label
 from .launch_blind import given
+from .launch_mean import Mean, ending, finish
 from .start import start
 from .tile import steps_of
 
@@ -35,9 +36,10 @@ def join(
     values: Tensor,
     slopes: Tensor,
     weight: float,
+    mean: Mean | None = None,
 ) -> None:
     """``values`` (N,) and ``slopes`` (5, N) of the second loss become those of the sum."""
-    _, *labels = given(batch)
+    (_, *labels), asked = given(batch), ending(mean, values)
     start(
         join_kernel,
         (steps_of(len(values), ROWS), 1, 1),
@@ -47,9 +49,11 @@ def join(
             of.state,
             values,
             slopes,
+            *asked[:3],
             len(values),
             ignored_label(batch),
             weight,
+            asked[3],
             batch.keep is not None,
             of.sums,
             *program,
@@ -57,3 +61,4 @@ def join(
             ROWS,
         ),
     )
+    finish(mean, values, values, batch.target, ignored_label(batch))

@@ -9,20 +9,26 @@ from ..programs.recorder import Program
 from .launch import Batch, ignored_label
 from .launch_mean import Mean, ending, finish
 from .pair_statistics import pair_statistics_kernel
-from .permutation import permutation_kernel
+from .permutation import numbers_kernel, permutation_kernel
 from .start import start
-from .tile import BYTES_PER_LOAD, steps_of, tile_of
+from .tile import steps_of, tile_of, width_of
 
 PERMUTATION_ROWS, PERMUTATION_BLOCK = 16, 256
+MOST_ROWS_DRAWN_AGAIN = 4096
+"""Every program draws the random numbers of all rows; of more rows a kernel draws them once."""
 
 
 def permutation(batch: Batch, step: Tensor, begins: tuple[int, int]) -> tuple[Tensor, Tensor]:
     """The place of every row in one random order, and the labels of the rows in another; both (N,)."""
     target = batch.target.contiguous()
     places, labels = torch.empty_like(target, dtype=torch.int32), torch.empty_like(target)
-    sizes = (len(target), ignored_label(batch), *begins, PERMUTATION_ROWS, PERMUTATION_BLOCK)
-    grid = (steps_of(len(target), PERMUTATION_ROWS), 1, 1)
-    start(permutation_kernel, grid, 4, (target, step, places, labels, *sizes))
+    rows, drawn, numbers = len(target), len(target) > MOST_ROWS_DRAWN_AGAIN, labels
+    if drawn:
+        numbers, grid = target.new_empty(2, rows), (steps_of(rows, PERMUTATION_BLOCK), 1, 1)
+        start(numbers_kernel, grid, 4, (step, numbers, rows, *begins, PERMUTATION_BLOCK))
+    sizes = (rows, ignored_label(batch), *begins, drawn, PERMUTATION_ROWS, PERMUTATION_BLOCK)
+    grid = (steps_of(rows, PERMUTATION_ROWS), 1, 1)
+    start(permutation_kernel, grid, 4, (target, step, numbers, places, labels, *sizes))
     return places, labels
 
 
@@ -38,14 +44,10 @@ def pair_values(
 
     ``drawn`` is from ``permutation``, ``counted`` its step, and whether that is one more from now on.
     """
-    logits, target = batch.logits, batch.target.contiguous()
-    rows, classes = logits.shape
-    values, state, partials = (
-        logits.new_empty(size, dtype=torch.float32) for size in ((rows,), (6, rows), (2, rows))
-    )
-    partner = torch.empty_like(target)
-    tile, width = tile_of(classes, rows), BYTES_PER_LOAD // logits.element_size()
-    asked = ending(mean, state)
+    logits, target, (rows, classes) = batch.logits, batch.target.contiguous(), batch.logits.shape
+    shapes, partner = ((rows,), (6, rows), (2, rows)), torch.empty_like(target)
+    values, state, partials = (logits.new_empty(size, dtype=torch.float32) for size in shapes)
+    tile, width, asked = tile_of(classes, rows), width_of(logits), ending(mean, state)
     start(
         pair_statistics_kernel,
         (steps_of(rows, tile.rows), 1, 1),

@@ -13,7 +13,7 @@ from .launch_mean import Mean, ending, finish
 from .powers import powers_kernel
 from .powers_gradient import powers_gradient_kernel
 from .start import start
-from .tile import BYTES_PER_LOAD, steps_of
+from .tile import steps_of, width_of
 
 STATE_ROWS = 6
 
@@ -29,7 +29,7 @@ def powers_values(
     """(N,) values, and the (6, N) numbers the gradient needs. ``prior`` is (C,) or counts with their sum."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
     values, state = (logits.new_empty(size, dtype=torch.float32) for size in (rows, (STATE_ROWS, rows)))
-    tile, width = blind_tile(classes, rows, True), BYTES_PER_LOAD // logits.element_size()
+    tile, width = blind_tile(classes, rows, True), width_of(logits)
     asked = ending(mean, state)
     start(
         powers_kernel,

@@ -12,7 +12,7 @@ from .launch_mean import Mean, ending, finish
 from .prior import prior_kernel
 from .prior_gradient import prior_gradient_kernel
 from .start import start
-from .tile import BYTES_PER_LOAD, steps_of
+from .tile import steps_of, width_of
 from .zero import zeros
 
 STATE_ROWS = 4
@@ -40,7 +40,7 @@ def prior_values(batch: Batch, prior: Tensor, beta: float, mean: Mean | None = N
     logits, target = batch.logits, batch.target.contiguous()
     rows, classes = logits.shape
     values, state = (logits.new_empty(size, dtype=torch.float32) for size in (rows, (STATE_ROWS, rows)))
-    tile, width = blind_tile(classes, rows, True), BYTES_PER_LOAD // logits.element_size()
+    tile, width = blind_tile(classes, rows, True), width_of(logits)
     asked = ending(mean, state)
     start(
         prior_kernel,

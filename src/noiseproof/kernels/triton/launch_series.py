@@ -12,7 +12,7 @@ from .launch_blind import Ending, blind_gradient, blind_of, from_above, given, s
 from .series import series_kernel
 from .series_gradient import series_gradient_kernel
 from .start import start
-from .tile import BYTES_PER_LOAD, steps_of, tile_of
+from .tile import steps_of, tile_of, width_of
 
 FEWEST_CLASSES = 2049
 """From here a program takes one row, whose sums are large beside what any class adds."""
@@ -28,7 +28,7 @@ def series_values(
     shapes = (6 if sum_z else 4, rows), (4, rows), (rows,), (1, rows), (slope_rows, rows)
     memory = [logits.new_empty(shape, dtype=torch.float32) for shape in shapes]
     state, found, values, partials, slopes = memory
-    tile, width = tile_of(classes), BYTES_PER_LOAD // logits.element_size()
+    tile, width = tile_of(classes), width_of(logits)
     start(
         series_kernel,
         (rows, 1, 1),

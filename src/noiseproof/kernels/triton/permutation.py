@@ -36,6 +36,15 @@ def random_numbers(row, begin):
 
 
 @triton.jit
+def numbers_kernel(step, numbers, rows, first_begin, second_begin, BLOCK: tl.constexpr):
+    """``numbers`` (2, N) gets the random numbers of both orders."""
+    row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    epoch = tl.load(step) * EPOCH
+    tl.store(numbers + row, random_numbers(row, epoch + first_begin), mask=row < rows)
+    tl.store(numbers + rows + row, random_numbers(row, epoch + second_begin), mask=row < rows)
+
+
+@triton.jit
 def rows_before(number, row, other_number, other, counts):
     """How many of the counted other rows come before each row."""
     lower = other_number[None, :] < number[:, None]
@@ -45,30 +54,47 @@ def rows_before(number, row, other_number, other, counts):
 
 
 @triton.jit
+def numbers_of(row, numbers, rows, begins, DRAWN: tl.constexpr):
+    """Both random numbers of every row."""
+    if DRAWN:
+        first = tl.load(numbers + row, mask=row < rows, other=0)
+        return first, tl.load(numbers + rows + row, mask=row < rows, other=0)
+    else:
+        return random_numbers(row, begins[0]), random_numbers(row, begins[1])
+
+
+@triton.jit
 def permutation_kernel(
     target,
     step,
+    numbers,
     places,
     labels,
     rows,
     ignore_index,
     first_begin,
     second_begin,
+    DRAWN: tl.constexpr,
     BLOCK: tl.constexpr,
     OTHERS: tl.constexpr,
 ):
-    """``places`` gets every row's place in the first order, ``labels`` the labels in the second."""
+    """``places`` gets every row's place in the first order, ``labels`` the labels in the second.
+
+    ``DRAWN``: the random numbers are there already, which pays for many rows.
+    """
     row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     label = tl.load(target + row, mask=row < rows, other=0)
     kept = (row < rows) & (label != ignore_index)
     epoch = tl.load(step) * EPOCH
-    first, second = random_numbers(row, epoch + first_begin), random_numbers(row, epoch + second_begin)
+    begins = (epoch + first_begin, epoch + second_begin)
+    first, second = numbers_of(row, numbers, rows, begins, DRAWN)
     place, mate_place = tl.zeros([BLOCK], tl.int32), tl.zeros([BLOCK], tl.int32)
     for start in range(0, rows, OTHERS):
         other = start + tl.arange(0, OTHERS).to(tl.int64)
         counts = other < rows
         counts = counts & (tl.load(target + other, mask=counts, other=0) != ignore_index)
-        place += rows_before(first, row, random_numbers(other, epoch + first_begin), other, counts)
-        mate_place += rows_before(second, row, random_numbers(other, epoch + second_begin), other, counts)
+        other_first, other_second = numbers_of(other, numbers, rows, begins, DRAWN)
+        place += rows_before(first, row, other_first, other, counts)
+        mate_place += rows_before(second, row, other_second, other, counts)
     tl.store(places + row, place, mask=kept)
     tl.store(labels + mate_place, label, mask=kept)

@@ -76,7 +76,7 @@ def statistics_kernel(
     for k in tl.static_range(len(found)):
         tl.store(state + k * rows + row, found[k], mask=row < rows)
     if len(RESULTS) > 0:
-        registers = run(inputs_of(found, EXTRA), CODE, tables)
+        registers = run(inputs_of(found, EXTRA and not WANTED[4]), CODE, tables)
         tl.store(values + row, tl.where(kept, registers[RESULTS[0]], 0.0), mask=row < rows)
         for k in tl.static_range(1, len(RESULTS)):
             place = partials + (k - 1) * rows + row

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
+from torch import Tensor
+
 BYTES_PER_LOAD = 16
 FEWEST_PROGRAMS = 128
 MOST_SHAPES = 4096
@@ -35,3 +37,8 @@ def tile_of(classes: int, batch: int = 1 << 30) -> Tile:
 
 def steps_of(length: int, step: int) -> int:
     return -(-length // step)
+
+
+def width_of(logits: Tensor) -> int:
+    """How many of them one load brings."""
+    return BYTES_PER_LOAD // logits.element_size()
