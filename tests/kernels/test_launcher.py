@@ -14,6 +14,7 @@ from noiseproof.kernels.launcher.signature import UnfitError
 from noiseproof.kernels.triton.start import Heard
 from noiseproof.losses import launched
 
+LONGER = pytest.param(torch.bfloat16, marks=pytest.mark.slow)
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 NODE = "LaunchedLoss"
 SPECS = [
@@ -44,7 +45,7 @@ def step(loss, logits, target, factor=1.0):
     return value, gradient
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, LONGER], ids=str)
 @pytest.mark.parametrize("spec", SPECS)
 def test_what_was_seen_once_is_launched_from_then_on(driver, spec, dtype):
     loss = losses.get(spec, ignore_index=2)
