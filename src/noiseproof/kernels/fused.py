@@ -126,8 +126,8 @@ def first_pass(logits: Tensor, call: Call, mean: Mean | None) -> tuple[Any, tupl
     batch = launch.Batch(logits, call.target, call.keep, call.ignore_index)
     if call.recording is None:
         return _evaluate_with_torch(batch, call.function, mean)
-    found, tables = call.recording, _table(logits, call)
-    first = launch.statistics(batch, call.function.wanted, found.program, tables=tables, mean=mean)
+    found, table = call.recording, _table(logits, call)
+    first = launch.statistics(batch, call.function.wanted, found.program, tables=table, mean=mean)
     return first, found.slots
 
 

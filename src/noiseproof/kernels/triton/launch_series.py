@@ -28,7 +28,7 @@ def series_values(
     shapes = (6 if sum_z else 4, rows), (4, rows), (rows,), (1, rows), (slope_rows, rows)
     memory = [logits.new_empty(shape, dtype=torch.float32) for shape in shapes]
     state, found, values, partials, slopes = memory
-    tile, width = tile_of(classes), width_of(logits)
+    tile, width = tile_of(classes, rows), width_of(logits)
     start(
         series_kernel,
         (rows, 1, 1),
@@ -65,7 +65,7 @@ def series_gradient(
     """The gradient of the logits from what ``series_values`` saved: of most rows, then of the others."""
     logits, (state, found, slopes) = batch.logits, saved
     out = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    (rows, classes), tile = logits.shape, tile_of(logits.shape[1])
+    (rows, classes), tile = logits.shape, tile_of(*logits.shape[::-1])
     above, (stride, *flags) = from_above(upstream, count, slopes)
     start(
         series_gradient_kernel,

@@ -23,7 +23,7 @@ class Tile(NamedTuple):
 
 
 @functools.lru_cache(MOST_SHAPES)
-def tile_of(classes: int, batch: int = 1 << 30) -> Tile:
+def tile_of(classes: int, batch: int) -> Tile:
     """Fixed sizes, measured on an H200: small rows are taken together, large ones block by block.
 
     Of a small batch fewer rows are, so that every program is soon done.
