@@ -217,6 +217,18 @@ def test_kernels_draw_the_same_permutations(rows, most_drawn_again, device, monk
         assert torch.equal(labels[places.long()[keep]], wanted[keep])
 
 
+@pytest.mark.parametrize("most_drawn_again", [4096, 0])
+def test_rows_with_equal_keys_keep_their_order(most_drawn_again, device, monkeypatch):
+    """Three bits leave eight keys for 700 rows, in blocks before, of and after those of a program."""
+    if device == "cuda":
+        pytest.skip("constants of compiled kernels cannot be changed")
+    from noiseproof.kernels.triton import permutation
+
+    monkeypatch.setattr(peer, "KEY_BITS", 61)
+    monkeypatch.setattr(permutation, "KEY_BITS", 61)
+    test_kernels_draw_the_same_permutations(700, most_drawn_again, device, monkeypatch)
+
+
 @pytest.mark.parametrize("most_compared", [1 << 23, 0])
 @pytest.mark.parametrize(("rows", "classes"), [(6, 5), (300, 33)])
 def test_labels_are_counted(rows, classes, most_compared, device, monkeypatch):

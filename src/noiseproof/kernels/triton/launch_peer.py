@@ -9,26 +9,26 @@ from ..programs.recorder import Program
 from .launch import Batch, ignored_label
 from .launch_mean import Mean, ending, finish
 from .pair_statistics import pair_statistics_kernel
-from .permutation import numbers_kernel, permutation_kernel
+from .permutation import keys_kernel, permutation_kernel
 from .start import start
 from .tile import steps_of, tile_of, width_of
 
 PERMUTATION_ROWS, PERMUTATION_BLOCK = 16, 256
 MOST_ROWS_DRAWN_AGAIN = 4096
-"""Every program draws the random numbers of all rows; of more rows a kernel draws them once."""
+"""Every program draws the keys of all rows; of more rows a kernel draws them once."""
 
 
 def permutation(batch: Batch, step: Tensor, begins: tuple[int, int]) -> tuple[Tensor, Tensor]:
     """The place of every row in one random order, and the labels of the rows in another; both (N,)."""
     target = batch.target.contiguous()
     places, labels = torch.empty_like(target, dtype=torch.int32), torch.empty_like(target)
-    rows, drawn, numbers = len(target), len(target) > MOST_ROWS_DRAWN_AGAIN, labels
+    rows, drawn, keys = len(target), len(target) > MOST_ROWS_DRAWN_AGAIN, places
+    sizes = (rows, ignored_label(batch), *begins)
     if drawn:
-        numbers, grid = target.new_empty(2, rows), (steps_of(rows, PERMUTATION_BLOCK), 1, 1)
-        start(numbers_kernel, grid, 4, (step, numbers, rows, *begins, PERMUTATION_BLOCK))
-    sizes = (rows, ignored_label(batch), *begins, drawn, PERMUTATION_ROWS, PERMUTATION_BLOCK)
-    grid = (steps_of(rows, PERMUTATION_ROWS), 1, 1)
-    start(permutation_kernel, grid, 4, (target, step, numbers, places, labels, *sizes))
+        keys, grid = places.new_empty(2, rows), (steps_of(rows, PERMUTATION_BLOCK), 1, 1)
+        start(keys_kernel, grid, 4, (target, step, keys, *sizes, PERMUTATION_BLOCK))
+    grid, shape = (steps_of(rows, PERMUTATION_ROWS), 1, 1), (PERMUTATION_ROWS, PERMUTATION_BLOCK)
+    start(permutation_kernel, grid, 4, (target, step, keys, places, labels, *sizes, drawn, *shape))
     return places, labels
 
 
