@@ -87,12 +87,14 @@ def main(
     out: Path,
     jobs: Annotated[int | None, typer.Option(help="Runs at the same time.")] = None,
     without: Annotated[list[Path] | None, typer.Option(help="runs.csv of runs that are finished.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only runs of this network.")] = None,
     most: Annotated[int | None, typer.Option(help="Only the first so many.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Shorten the recipes, to try it.")] = None,
     dry: Annotated[bool, typer.Option("--dry", help="Only say what would be run.")] = False,
 ) -> None:
     manifest, changes, known = Manifest(out), Changes(epochs, "bf16"), finished(without or [])
     runs = {key: one for key, one in queue(manifest, changes).items() if key not in known}
+    runs = {key: one for key, one in runs.items() if model in (None, one.config.model)}
     runs = dict(list(runs.items())[:most])
     for key, one in runs.items():
         config = one.config
