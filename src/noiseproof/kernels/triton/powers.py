@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from .mean import take_last
-from .powers_rows import advance, of_row, read_again, totals
+from .powers_rows import advance, looked_at, of_row, read_again, totals
 from .program import run
 from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
 from .shares import part_of_prior, share_of
@@ -55,8 +55,8 @@ def powers_kernel(
     in_range = kept & (label >= 0) & (label < classes)
     own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
     place = (begin, label, kept, prior, classes, column_stride)
-    sums = read(place, EXPONENTS, COUNTED, CONTIGUOUS, ROWS, LANES, WIDTH)
-    found = totals(sums, own, kept, prior, classes, EXPONENTS, COUNTED)
+    sums, there = read(place, EXPONENTS, COUNTED, CONTIGUOUS, ROWS, LANES, WIDTH)
+    found = totals(sums, there, own, kept, prior, classes, EXPONENTS, COUNTED)
     top = read_again(place, found, EXPONENTS, CONTIGUOUS, ROWS, LANES, WIDTH)
     own_loss = run((found[0],), OWN)
     label_share = tl.load(prior + label, mask=in_range, other=0.0)
@@ -81,24 +81,24 @@ def read(
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """The sums of ``advance`` over all blocks, lane by lane."""
+    """The sums of ``advance`` and of ``looked_at`` over all blocks, lane by lane."""
     begin, label, kept, prior, classes, column_stride = place
     zero = tl.zeros([ROWS, LANES], tl.float32)
-    sums = (zero + LOWEST, zero, zero, zero, zero, zero)
+    sums, there = (zero + LOWEST, zero, zero, zero), (zero, zero)
     stop = classes * tl.max(kept.to(tl.int32), 0)
     whole = stop // (LANES * WIDTH) * (LANES * WIDTH) * tl.min(kept.to(tl.int32), 0)
     coming = next_label(label, 0)
     for start in range(0, whole, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
         share = share_of(prior, start, classes, True, True, ROWS, LANES, WIDTH)
-        other = z
+        there = looked_at(there, z, share, COUNTED, True)  # first, so that one z is enough
         if coming < start + LANES * WIDTH:
-            other = without_label(z, start, label, LANES, WIDTH)
+            z = without_label(z, start, label, LANES, WIDTH)
             coming = next_label(label, start + LANES * WIDTH)
-        sums = advance(sums, z, other, share, EXPONENTS, COUNTED, True)
+        sums = advance(sums, z, share, EXPONENTS)
     for start in range(whole, stop, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
         share = share_of(prior, start, classes, True, False, ROWS, LANES, WIDTH)
-        other = without_label(z, start, label, LANES, WIDTH)
-        sums = advance(sums, z, other, share, EXPONENTS, COUNTED, False)
-    return sums
+        there = looked_at(there, z, share, COUNTED, False)
+        sums = advance(sums, without_label(z, start, label, LANES, WIDTH), share, EXPONENTS)
+    return sums, there

@@ -23,12 +23,25 @@ def raised_to(raised, x, EXPONENT: tl.constexpr):
 
 
 @triton.jit
-def advance(sums, z, other, share, EXPONENTS: tl.constexpr, COUNTED: tl.constexpr, HOPEFUL: tl.constexpr):
-    """Take one block in: peak and mass of the other classes, their weighted powers, shares, and z.
+def looked_at(there, z, share, COUNTED: tl.constexpr, HOPEFUL: tl.constexpr):
+    """Take the shares of one block in, and z.
 
     ``HOPEFUL`` takes no class for masked and adds z up, which gives -inf if one is.
     """
-    peak, mass, first, second, shares, seen = sums
+    shares, seen = there
+    if not COUNTED:
+        shares += tl.sum(share, 2)
+    if HOPEFUL:
+        seen += tl.sum(z, 2)
+    else:
+        shares -= tl.sum(tl.where(z == LOWEST, share, 0.0), 2)
+    return shares, seen
+
+
+@triton.jit
+def advance(sums, other, share, EXPONENTS: tl.constexpr):
+    """Take one block in: peak and mass of the other classes, and their weighted powers."""
+    peak, mass, first, second = sums
     higher = tl.maximum(peak, tl.max(other, 2))
     level = tl.where(higher == LOWEST, 0.0, higher)
     shrink, below = fast_exp(peak - level), other - level[:, :, None]
@@ -39,17 +52,11 @@ def advance(sums, z, other, share, EXPONENTS: tl.constexpr, COUNTED: tl.constexp
     if len(EXPONENTS) > 1:
         power = share * raised_to(raised, below, EXPONENTS[1])
         second = second * raised_to(shrink, peak - level, EXPONENTS[1]) + tl.sum(power, 2)
-    if not COUNTED:
-        shares += tl.sum(share, 2)
-    if HOPEFUL:
-        seen += tl.sum(z, 2)
-    else:
-        shares -= tl.sum(tl.where(z == LOWEST, share, 0.0), 2)
-    return higher, mass, first, second, shares, seen
+    return higher, mass, first, second
 
 
 @triton.jit
-def totals(sums, own, kept, prior, classes, EXPONENTS: tl.constexpr, COUNTED: tl.constexpr):
+def totals(sums, there, own, kept, prior, classes, EXPONENTS: tl.constexpr, COUNTED: tl.constexpr):
     """Margin, peak, mass, p of the peak, both sums of powers, shares, and whether classes may be masked."""
     peak = tl.max(sums[0], 1)
     level = tl.where(peak == LOWEST, 0.0, peak)
@@ -61,11 +68,11 @@ def totals(sums, own, kept, prior, classes, EXPONENTS: tl.constexpr, COUNTED: tl
     second = first * 0.0
     if len(EXPONENTS) > 1:
         second = tl.sum(sums[3] * raised_to(shrink, step, EXPONENTS[1]), 1)
-    shares = tl.sum(sums[4], 1)
+    shares = tl.sum(there[0], 1)
     if COUNTED:
         shares += tl.load(prior + classes)
     lead = tl.where(mass == 0.0, 0.0, sigmoid(-margin) / mass)
-    masked = ~(tl.abs(tl.sum(sums[5], 1)) < float("inf"))
+    masked = ~(tl.abs(tl.sum(there[1], 1)) < float("inf"))
     return margin, level, mass, lead, first, second, shares, masked
 
 

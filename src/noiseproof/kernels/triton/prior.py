@@ -50,28 +50,29 @@ def prior_kernel(
     in_range = kept & (label >= 0) & (label < classes)
     own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
     zero = tl.zeros([ROWS, LANES], tl.float32)
-    sums = (zero + LOWEST, zero, zero + part_of_all(prior, classes, COUNTED, LANES), zero)
+    mass, pull = (zero + LOWEST, zero), (zero + part_of_all(prior, classes, COUNTED, LANES), zero)
     stop = classes * tl.max(kept.to(tl.int32), 0)
     whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
     coming = next_label(label, 0)
     for start in range(0, whole, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
         share = share_of(prior, start, classes, True, True, ROWS, LANES, WIDTH)
-        other = z
+        pull = pulled(pull, z, share, own, True, COUNTED)  # first, so that one z is enough
         if coming < start + LANES * WIDTH:
-            other = without_label(z, start, label, LANES, WIDTH)
+            z = without_label(z, start, label, LANES, WIDTH)
             coming = next_label(label, start + LANES * WIDTH)
-        sums = advance(sums, z, other, share, own, True, COUNTED)
-    sums, masked = recounted(
-        sums, begin, whole, own, kept, prior, classes, column_stride, COUNTED, CONTIGUOUS, ROWS, LANES, WIDTH
+        mass = grown(mass, z)
+    pull, masked = recounted(
+        pull, begin, whole, own, kept, prior, classes, column_stride, COUNTED, CONTIGUOUS, ROWS, LANES, WIDTH
     )
     for start in range(whole, stop, LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
         share = share_of(prior, start, classes, True, False, ROWS, LANES, WIDTH)
-        sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), share, own, False, COUNTED)
+        pull = pulled(pull, z, share, own, False, COUNTED)
+        mass = grown(mass, without_label(z, start, label, LANES, WIDTH))
     label_share = tl.load(prior + label, mask=in_range, other=0.0)
     factor = part_of_prior(prior, classes, beta, COUNTED)
-    results = finish(sums, own, label_share, factor)
+    results = finish(mass, pull, own, label_share, factor)
     tl.store(values + row, tl.where(kept, results[0], 0.0), mask=row < rows)
     for k in tl.static_range(3):
         tl.store(state + k * rows + row, results[k + 1], mask=row < rows)
@@ -86,36 +87,34 @@ def part_of_all(prior, classes, COUNTED: tl.constexpr, LANES: tl.constexpr):
 
 
 @triton.jit
-def advance(sums, z, other, share, own, HOPEFUL: tl.constexpr, COUNTED: tl.constexpr):
-    """Peak and mass of the other classes, then the sums of ``pulled``."""
-    peak, mass, present, pull = sums
-    higher = tl.maximum(peak, tl.max(other, 2))
+def grown(mass, other):
+    """Peak and mass of the other classes with those of one more block."""
+    higher = tl.maximum(mass[0], tl.max(other, 2))
     level = tl.where(higher == LOWEST, 0.0, higher)
-    mass = mass * fast_exp(peak - level) + tl.sum(fast_exp(other - level[:, :, None]), 2)
-    present, pull = pulled(present, pull, z, share, own, HOPEFUL, COUNTED)
-    return higher, mass, present, pull
+    more = tl.sum(fast_exp(other - level[:, :, None]), 2)
+    return higher, mass[1] * fast_exp(mass[0] - level) + more
 
 
 @triton.jit
-def pulled(present, pull, z, share, own, HOPEFUL: tl.constexpr, COUNTED: tl.constexpr):
+def pulled(pull, z, share, own, HOPEFUL: tl.constexpr, COUNTED: tl.constexpr):
     """Sums of the shares of present classes, and of share times z - own.
 
-    ``HOPEFUL`` takes no class for masked, which makes ``pull`` infinite or nan if one is: see ``recounted``.
+    ``HOPEFUL`` takes no class for masked, which makes the latter infinite or nan if one is: see
+    ``recounted``.
     """
     from_own = z - own[:, None, None]
-    weight = share
     if HOPEFUL:
-        present = present if COUNTED else present + tl.sum(weight, 2)
-        return present, pull + tl.sum(weight * from_own, 2)
+        present = pull[0] if COUNTED else pull[0] + tl.sum(share, 2)
+        return present, pull[1] + tl.sum(share * from_own, 2)
     else:
-        there = tl.where(z == LOWEST, 0.0, weight)
-        missing = tl.sum(there - weight, 2) if COUNTED else tl.sum(there, 2)
-        return present + missing, pull + tl.sum(there * tl.maximum(from_own, FAR), 2)
+        there = tl.where(z == LOWEST, 0.0, share)
+        missing = tl.sum(there - share, 2) if COUNTED else tl.sum(there, 2)
+        return pull[0] + missing, pull[1] + tl.sum(there * tl.maximum(from_own, FAR), 2)
 
 
 @triton.jit
 def recounted(
-    sums,
+    pull,
     begin,
     whole,
     own,
@@ -129,32 +128,31 @@ def recounted(
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """The last two sums of rows with masked classes, read once more for them; and which these are."""
-    peak, mass, present, pull = sums
-    wrong = kept[:, None] & ((pull != pull) | (tl.abs(pull) == float("inf")))
+    """The sums of ``pulled`` for rows with masked classes, read once more for them; and which these are."""
+    wrong = kept[:, None] & ((pull[1] != pull[1]) | (tl.abs(pull[1]) == float("inf")))
     masked = tl.max(wrong.to(tl.int32), 1)
     if tl.max(masked, 0) > 0:
-        pull = tl.zeros_like(mass)
-        present = tl.zeros_like(mass) + part_of_all(prior, classes, COUNTED, LANES)
+        zero = tl.zeros([ROWS, LANES], tl.float32)
+        pull = (zero + part_of_all(prior, classes, COUNTED, LANES), zero)
         for start in range(0, whole, LANES * WIDTH):
             z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
             share = share_of(prior, start, classes, True, True, ROWS, LANES, WIDTH)
-            present, pull = pulled(present, pull, z, share, own, False, COUNTED)
-    return (peak, mass, present, pull), masked.to(tl.float32)
+            pull = pulled(pull, z, share, own, False, COUNTED)
+    return pull, masked.to(tl.float32)
 
 
 @triton.jit
-def finish(sums, own, label_share, factor):
+def finish(mass, pull, own, label_share, factor):
     """The value and the rows of ``state`` from the sums of all lanes."""
-    peak = tl.max(sums[0], 1)
+    peak = tl.max(mass[0], 1)
     level = tl.where(peak == LOWEST, 0.0, peak)
-    mass = tl.sum(sums[1] * fast_exp(sums[0] - level[:, None]), 1)
-    margin = own - peak - tl.log(mass)
-    present = tl.sum(sums[2], 1)
+    total = tl.sum(mass[1] * fast_exp(mass[0] - level[:, None]), 1)
+    margin = own - peak - tl.log(total)
+    present = tl.sum(pull[0], 1)
     whole = factor * present
     others = factor * (present - label_share)
     lead = 1.0 - whole
-    value = factor * tl.sum(sums[3], 1) - lead * logsigmoid(margin)
+    value = factor * tl.sum(pull[1], 1) - lead * logsigmoid(margin)
     rest = sigmoid(-margin)
-    direction = tl.where(mass == 0.0, 0.0, lead * rest / mass)
+    direction = tl.where(total == 0.0, 0.0, lead * rest / total)
     return value, level, direction, -(lead * rest) - others
