@@ -28,12 +28,13 @@ SPECS = [
     "nfl + mae",
 ]
 KERNELS = [
+    "blind_again_kernel",
     "blind_gradient_kernel",
     "blind_kernel",
     "compare_kernel",
     "count_kernel",
+    "gradient_again_kernel",
     "gradient_kernel",
-    "join_kernel",
     "keys_kernel",
     "mean_kernel",
     "pair_gradient_kernel",

@@ -137,7 +137,7 @@ def launches(spec, logits, target, monkeypatch):
 
 LAUNCHING = (
     *("launch", "launch_blind", "launch_mean", "launch_pair", "launch_peer", "launch_prior"),
-    *("launch_join", "launch_powers", "launch_series", "zero"),
+    *("launch_again", "launch_powers", "launch_series", "zero"),
 )
 BLIND = ["statistics_kernel", "blind_kernel", "ones", "blind_gradient_kernel"]
 PEER = ["permutation_kernel", "pair_statistics_kernel", "ones", "pair_gradient_kernel"]
@@ -151,7 +151,7 @@ PEER = ["permutation_kernel", "pair_statistics_kernel", "ones", "pair_gradient_k
         ("cr(gce)", ["compare_kernel", "powers_kernel", "ones", "powers_gradient_kernel"]),
         ("cr(focal)", ["compare_kernel", *BLIND]),
         ("peer(ce)", PEER),
-        ("10*nce + nfl", [*BLIND[:2], "join_kernel", *BLIND[2:]]),
+        ("10*nce + nfl", BLIND),
     ],
 )
 def test_small_batches_are_a_handful_of_kernels(spec, wanted, device, monkeypatch):

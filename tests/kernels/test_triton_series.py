@@ -27,14 +27,14 @@ def errors(loss, logits, target, device):
     """Of values and gradients against float64, and how many rows were read again."""
     again = []
 
-    def read_again(batch, prior, program, state, *rest):
-        again.append(int(state[3].sum()))
-        return blind_of(batch, prior, program, state, *rest)
+    def read_again(batch, program, found, *rest):
+        again.append(int(found[0][3].sum()))
+        blind_again(batch, program, found, *rest)
 
-    blind_of = launch_series.blind_of
+    blind_again = launch_series.blind_again
     wanted, slope = step(loss, logits.double(), target)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launch_series, "blind_of", read_again)
+        patch.setattr(launch_series, "blind_again", read_again)
         found, gradient = step(loss, logits.to(device), target.to(device))
     return float(((found - wanted) / wanted).abs().max()), row_error(gradient, slope), again[0]
 
@@ -182,13 +182,13 @@ def test_a_label_outside_makes_a_sum_nan(spec, device):
 
 @pytest.mark.parametrize("spec", ["nfl", "10*nce + nfl", "nfl + mae", "nfl + rce + gls"])
 def test_the_first_pass_reads_all_logits_once(spec, device, monkeypatch):
-    """``blind_kernel`` leaves all rows but those that the state tells it to read."""
+    """``blind_again_kernel`` leaves all rows but those that the state tells it to read."""
     heard = []
     monkeypatch.setattr(start, "_hear", lambda *launch: heard.append(start.Heard(*launch)))
     logits, target = (t.to(device) for t in batch(2100, 0.5))
     losses.get(spec, reduction="none")(logits.requires_grad_(), target)
     readers = [launch for launch in heard if launch.arguments[0].data_ptr() == logits.data_ptr()]
-    assert [name_of(launch) for launch in readers] == ["series_kernel", "blind_kernel"]
+    assert [name_of(launch) for launch in readers] == ["series_kernel", "blind_again_kernel"]
     assert not readers[0].arguments[3][3].any()
 
 

@@ -10,10 +10,10 @@ from .plan import Saved
 from .programs.powers import powers_of
 from .programs.recorder import Program
 from .programs.series import Sums, sums_of
-from .reference import Wanted
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
+    from .triton.launch_join import Join
     from .triton.launch_mean import Mean
 
 
@@ -51,28 +51,23 @@ class OwnAndBlind(NamedTuple):
     """None divides by the blind loss."""
 
     def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
-        return self.with_slopes(batch, 2, mean)
+        return self.joined(batch, mean, None)
 
-    def with_slopes(
-        self, batch: Batch, slope_rows: int, mean: Mean | None = None, wanted: Wanted | None = None
-    ) -> tuple[Tensor, Saved]:
-        """``first`` with room for more slopes than its own two, and statistics that others want."""
-        from .triton import launch, launch_blind, launch_mean, launch_powers, launch_prior, launch_series
+    def joined(self, batch: Batch, mean: Mean | None, join: Join | None) -> tuple[Tensor, Saved]:
+        """``first`` of the sum with another loss; only where ``beta`` is None."""
+        from .triton import launch, launch_blind, launch_join, launch_powers, launch_prior, launch_series
 
         sums, powers = self.sums(batch), powers_of(self.classes)
         if sums is not None:
-            values, saved = launch_series.series_values(batch, self.own, self.classes, sums, slope_rows)
-            if mean is not None:
-                launch_mean.take(mean, values, values, batch.target, launch.ignored_label(batch))
-            return values, saved
+            return launch_series.series_values(batch, self.own, self.classes, sums, mean, join)
         prior = launch_prior.counted(batch) if self.prior is None and self.beta is not None else self.prior
         if powers is not None and self.beta is not None and prior is not None:
             values, state = launch_powers.powers_values(batch, self.own, powers, prior, self.beta, mean)
             return values, (state, prior)
-        first = launch.statistics(batch, wanted, self.own, of_margin=True)
-        slopes = first.values.new_empty((slope_rows, len(first.values)))
+        first = launch.statistics(batch, join and join.wanted, self.own, of_margin=True)
+        slopes = first.values.new_empty((launch_join.slope_rows(join), len(first.values)))
         ending = launch_blind.Ending(first.values, first.partials, slopes, self.beta)
-        found = launch_blind.blind_of(batch, prior, self.classes, first.state, ending, mean=mean)
+        found = launch_blind.blind_of(batch, prior, self.classes, first.state, ending, mean, join)
         return first.values, (*found, slopes, *([] if prior is None else [prior]))
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:

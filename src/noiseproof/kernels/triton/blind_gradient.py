@@ -4,7 +4,7 @@
 import triton
 import triton.language as tl
 
-from .blind import LOG_SURE, levels
+from .blind_rows import LOG_SURE, levels
 from .classes import LOG_SMALL, terms_of_classes
 from .gradient import scale_of
 from .join import joined_slopes
@@ -18,7 +18,6 @@ from .rows import (
     rows_of_program,
     store_part,
 )
-from .series import is_quick
 
 
 @triton.jit
@@ -39,11 +38,9 @@ def blind_gradient_kernel(
     column_stride,
     ignore_index,
     upstream_stride,
-    reach,
     UPSTREAM: tl.constexpr,
     MEAN: tl.constexpr,
     MORE: tl.constexpr,
-    AGAIN: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     HAS_PRIOR: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
@@ -54,15 +51,54 @@ def blind_gradient_kernel(
     BLOCK: tl.constexpr,
     BLOCKS: tl.constexpr,
 ):
-    """``slopes`` are the derivatives with respect to margin and B, times what comes from above.
+    """``slopes`` are the derivatives with respect to margin and B, times what comes from above."""
+    of = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
+    scale = scale_of(upstream, count, of[0], of[2], upstream_stride, UPSTREAM, MEAN)
+    sizes = (rows, classes, row_stride, column_stride)
+    write_gradient(
+        of,
+        logits,
+        prior,
+        (state, found, slopes),
+        scale,
+        out,
+        sizes,
+        MORE,
+        HAS_PRIOR,
+        CONTIGUOUS,
+        SERIES,
+        CODE,
+        RESULTS,
+        ROWS,
+        BLOCK,
+        BLOCKS,
+    )
 
-    ``AGAIN``: only rows ``series_gradient_kernel`` left, one each.
-    """
-    row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
-    if AGAIN and is_quick(state, row, kept, rows, reach, classes):
-        return
+
+@triton.jit
+def write_gradient(
+    of,
+    logits,
+    prior,
+    saved,
+    scale,
+    out,
+    sizes,
+    MORE: tl.constexpr,
+    HAS_PRIOR: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    SERIES: tl.constexpr,
+    CODE: tl.constexpr,
+    RESULTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    BLOCKS: tl.constexpr,
+):
+    """Of the rows ``of``, the blocks of this program; ``saved`` are statistics, numbers of B and slopes."""
+    row, label, kept = of
+    state, found, slopes = saved
+    rows, classes, row_stride, column_stride = sizes
     _, peak, per_mass, log_peak = levels(state, row, kept, rows)
-    scale = scale_of(upstream, count, row, kept, upstream_stride, UPSTREAM, MEAN)
     by_margin = tl.load(slopes + row, mask=kept, other=0.0) * scale
     by_blind = tl.load(slopes + rows + row, mask=kept, other=0.0) * scale
     by_direction = by_blind * tl.load(found + rows + row, mask=kept, other=0.0) - by_margin

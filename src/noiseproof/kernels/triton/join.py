@@ -1,56 +1,34 @@
 # mypy: ignore-errors
-"""Triton: a loss of row statistics added to one over its blind loss, row by row."""
+"""Triton: a loss of row statistics added to one over its blind loss, row by row.
+
+``JOIN`` is how: in which rows of the state sum of z and number of classes are, if they are wanted, code and
+results of its program, and which derivatives these are.
+"""
 
 import triton
 import triton.language as tl
 
 from .gradient import LOGSUMEXP, MARGIN, SUM_Z
-from .mean import take_last
 from .program import logsigmoid, run, sigmoid
-from .rows import rows_of_program
 
 
 @triton.jit
-def join_kernel(
-    target,
-    keep,
-    state,
-    joined,
-    slopes,
-    ticket,
-    mean,
-    count,
-    rows,
-    ignore_index,
-    weight,
-    MEAN: tl.constexpr,
-    HAS_KEEP: tl.constexpr,
-    SUM_ROWS: tl.constexpr,
-    CODE: tl.constexpr,
-    RESULTS: tl.constexpr,
-    SLOTS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """``joined`` becomes the program's value and ``weight`` times what it was, ``slopes`` the derivatives.
+def store_sum(values, slopes, loss, state, weight, row, kept, rows, JOIN: tl.constexpr):
+    """The program's loss and ``weight`` times ``loss``, which is value and derivatives as of ``store_loss``.
 
-    ``state`` holds margin, peak and mass, and in ``SUM_ROWS``, if any, sum of z and number of classes.
+    ``state`` holds margin, peak and mass.
     """
-    row, _, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, BLOCK)
     there = row < rows
     margin = tl.load(state + row, mask=there, other=0.0)
-    registers = run(inputs_of(margin, state, row, there, rows, SUM_ROWS), CODE)
-    value = tl.where(kept, registers[RESULTS[0]], 0.0) + weight * tl.load(joined + row, mask=there)
-    tl.store(joined + row, value, mask=there)
-    for k in tl.static_range(2):
-        place = slopes + k * rows + row
-        tl.store(place, weight * tl.load(place, mask=there), mask=there)
-    at_label, others, shift = slopes_of(margin, registers, RESULTS, SLOTS)
     mass = tl.load(state + 2 * rows + row, mask=there, other=1.0)
+    registers = run(inputs_of(margin, state, row, there, rows, JOIN[0]), JOIN[1])
+    at_label, others, shift = slopes_of(margin, registers, JOIN[2], JOIN[3])
     by_mass = tl.where(mass == 0.0, 0.0, others / mass)
-    tl.store(slopes + 2 * rows + row, tl.where(kept, by_mass, 0.0), mask=there)
-    tl.store(slopes + 3 * rows + row, tl.where(kept, shift, 0.0), mask=there)
-    tl.store(slopes + 4 * rows + row, tl.where(kept, at_label, 0.0), mask=there)
-    take_last(joined, joined, target, ticket, mean, count, rows, ignore_index, MEAN)
+    value = registers[JOIN[2][0]] + weight * loss[0]
+    tl.store(values + row, tl.where(kept, value, 0.0), mask=there)
+    sums = (weight * loss[1], weight * loss[2], by_mass, shift, at_label)
+    for k in tl.static_range(len(sums)):
+        tl.store(slopes + k * rows + row, tl.where(kept, sums[k], 0.0), mask=there)
 
 
 @triton.jit

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from ..programs.class_program import needs_series
 from ..programs.recorder import Program
-from ..programs.series import Sums
 from .blind import blind_kernel
 from .blind_gradient import blind_gradient_kernel
-from .launch import Batch, ignored_label, statistics
+from .launch import Batch, State, ignored_label, statistics
+from .launch_join import Join, joining
 from .launch_mean import Mean, finish
 from .launch_mean import ending as asked_of
 from .start import start
@@ -73,17 +73,17 @@ def blind_of(
     program: Program,
     state: Tensor,
     ending: Ending | None = None,
-    found: Tensor | None = None,
     mean: Mean | None = None,
+    join: Join | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Margin, peak and mass as given, and the (4, N) numbers of B. ``prior`` may end with a count of rows.
 
-    ``found`` are those numbers where ``series_kernel`` has them already, but for some rows. ``mean`` is that
-    of ``ending``, and not for such rows alone.
+    ``mean`` is that of ``ending``, after ``join``: what cancels there does so exactly, so nothing is
+    contracted then.
     """
-    logits, again = batch.logits, found is not None
-    rows, classes = logits.shape
-    found = logits.new_empty((STATE_ROWS - BLIND, rows), dtype=torch.float32) if found is None else found
+    logits, (rows, classes) = batch.logits, batch.logits.shape
+    found = logits.new_empty((STATE_ROWS - BLIND, rows), dtype=torch.float32)
+    weight, how = joining(join, (int(State.SUM_Z), int(State.CLASSES)))
     tile, width = blind_tile(classes, rows, prior is not None), width_of(logits)
     asked = asked_of(mean, state)
     start(
@@ -98,10 +98,10 @@ def blind_of(
             *((found, found, found) if ending is None else ending[:3]),
             *asked[:3],
             *sizes(batch),
-            *_combination(ending),
+            *_combination(ending, weight),
+            how,
             asked[3],
             prior is not None and len(prior) > classes,
-            again,
             batch.keep is not None,
             prior is not None,
             logits.stride(1) == 1,
@@ -110,18 +110,18 @@ def blind_of(
             tile.block // width,
             width,
         ),
-        contract=True,
+        contract=join is None,
     )
     if ending is not None:
         finish(mean, ending.values, ending.values, batch.target, ignored_label(batch))
     return state, found
 
 
-def _combination(ending: Ending | None) -> tuple[float, int]:
-    """beta and the number of the way to combine, see ``blind.combined``."""
+def _combination(ending: Ending | None, weight: float) -> tuple[float, float, int]:
+    """beta, weight and the number of the way to combine, see ``blind.combined``."""
     if ending is None:
-        return 1.0, 0
-    return (1.0, 2) if ending.beta is None else (ending.beta, 1)
+        return 1.0, weight, 0
+    return (1.0, weight, 2) if ending.beta is None else (ending.beta, weight, 1)
 
 
 def from_above(
@@ -141,23 +141,19 @@ def blind_gradient(
     slopes: Tensor,
     upstream: Tensor | None = None,
     count: Tensor | None = None,
-    out: Tensor | None = None,
-    sums: Sums | None = None,
 ) -> Tensor:
     """The gradient of the logits from the derivatives with respect to margin and B, ``slopes`` (2, N).
 
     Of a sum they are (5, N), see ``launch_join``. ``found`` is from ``blind_of``; ``upstream``, (N,) or one
-    number, and the ``count`` of a mean scale the result. With ``sums`` only rows are written that are not in
-    ``out`` already, see ``launch_series``.
+    number, and the ``count`` of a mean scale the result.
     """
     logits, (rows, classes) = batch.logits, batch.logits.shape
-    out = torch.empty_like(logits, memory_format=torch.contiguous_format) if out is None else out
+    out = torch.empty_like(logits, memory_format=torch.contiguous_format)
     tile = blind_tile(classes, rows, prior is not None)
     above, how = from_above(upstream, count, slopes)
-    blocks = tile.blocks if sums is None else steps_of(classes, tile.block)
     start(
         blind_gradient_kernel,
-        (steps_of(rows, tile.rows), steps_of(classes, tile.block * blocks), 1),
+        (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
         tile.warps,
         (
             *given(batch),
@@ -167,11 +163,8 @@ def blind_gradient(
             *above,
             out,
             *sizes(batch),
-            how[0],
-            0.0 if sums is None else sums.reach,
-            *how[1:],
+            *how,
             len(slopes) > 2,
-            sums is not None,
             batch.keep is not None,
             prior is not None,
             logits.stride(1) == 1,
@@ -179,7 +172,7 @@ def blind_gradient(
             *program,
             tile.rows,
             tile.block,
-            blocks,
+            tile.blocks,
         ),
         contract=True,
     )

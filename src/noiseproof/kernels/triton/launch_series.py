@@ -8,7 +8,10 @@ from torch import Tensor
 from ..programs.recorder import Program
 from ..programs.series import Sums
 from .launch import Batch
-from .launch_blind import Ending, blind_gradient, blind_of, from_above, given, sizes
+from .launch_again import blind_again, gradient_again
+from .launch_blind import Ending, from_above, given, sizes
+from .launch_join import Join, slope_rows
+from .launch_mean import Mean
 from .series import series_kernel
 from .series_gradient import series_gradient_kernel
 from .start import start
@@ -16,16 +19,15 @@ from .tile import steps_of, tile_of, width_of
 
 FEWEST_CLASSES = 2049
 """From here a program takes one row, whose sums are large beside what any class adds."""
-SUM_ROWS = 4, 5
-"""Of the state, where a sum of z is wanted: that, and how many classes are not masked."""
 
 
 def series_values(
-    batch: Batch, own: Program, program: Program, sums: Sums, slope_rows: int = 2, sum_z: bool = False
+    batch: Batch, own: Program, program: Program, sums: Sums, mean: Mean | None, join: Join | None
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
     """(N,) values; margin, peak, mass and which rows were read again, then numbers of B, and slopes."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
-    shapes = (6 if sum_z else 4, rows), (4, rows), (rows,), (1, rows), (slope_rows, rows)
+    sum_z = join is not None and join.wanted is not None
+    shapes = (6 if sum_z else 4, rows), (4, rows), (rows,), (1, rows), (slope_rows(join), rows)
     memory = [logits.new_empty(shape, dtype=torch.float32) for shape in shapes]
     state, found, values, partials, slopes = memory
     tile, width = tile_of(classes, rows), width_of(logits)
@@ -50,7 +52,7 @@ def series_values(
         ),
         contract=True,
     )
-    blind_of(batch, None, program, state, Ending(values, partials, slopes, None), found)
+    blind_again(batch, program, (state, found), Ending(values, partials, slopes, None), mean, join)
     return values, (state, found, slopes)
 
 
@@ -63,26 +65,24 @@ def series_gradient(
     count: Tensor | None,
 ) -> Tensor:
     """The gradient of the logits from what ``series_values`` saved: of most rows, then of the others."""
-    logits, (state, found, slopes) = batch.logits, saved
+    logits = batch.logits
     out = torch.empty_like(logits, memory_format=torch.contiguous_format)
     (rows, classes), tile = logits.shape, tile_of(*logits.shape[::-1])
-    above, (stride, *flags) = from_above(upstream, count, slopes)
+    above, (stride, *flags) = from_above(upstream, count, saved[2])
     start(
         series_gradient_kernel,
         (rows, steps_of(classes, tile.block * tile.blocks), 1),
         tile.warps,
         (
             *given(batch),
-            state,
-            found,
-            slopes,
+            *saved,
             *above,
             out,
             *sizes(batch),
             stride,
             sums.reach,
             *flags,
-            len(slopes) > 2,
+            len(saved[2]) > 2,
             batch.keep is not None,
             logits.stride(1) == 1,
             tuple(sums.ratio),
@@ -91,4 +91,5 @@ def series_gradient(
         ),
         contract=True,
     )
-    return blind_gradient(batch, None, program, (state, found), slopes, upstream, count, out, sums)
+    gradient_again(batch, program, sums, saved, upstream, count, out)
+    return out

@@ -77,6 +77,12 @@ def columns_of(start, LANES: tl.constexpr, WIDTH: tl.constexpr):
 def rows_of_program(target, keep, rows, ignore_index, HAS_KEEP: tl.constexpr, ROWS: tl.constexpr):
     """Rows of this program, their labels, and which exist and count."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    return labelled(row, target, keep, rows, ignore_index, HAS_KEEP)
+
+
+@triton.jit
+def labelled(row, target, keep, rows, ignore_index, HAS_KEEP: tl.constexpr):
+    """Rows, their labels, and which exist and count."""
     label = tl.load(target + row, mask=row < rows, other=0)
     if HAS_KEEP:
         kept = tl.load(keep + row, mask=row < rows, other=0) != 0

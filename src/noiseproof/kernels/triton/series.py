@@ -3,14 +3,15 @@ r"""Triton: the blind loss without a prior of many classes, from one pass over t
 
 An unlikely class adds :math:`a_0+a_1p+(b_0+b_1p)\log p`, so every lane needs the sums of e, of z and of e z
 alone. The likeliest class of a lane is then taken out of them and put through the program. A row in which
-more than one millionth may be missing, or with masked classes, is left to ``blind_kernel``. The sum of z is
-kept where another loss, which is added, wants it.
+more than one millionth may be missing, or with masked classes, is left to ``blind_again_kernel``. The sum of
+z is kept where another loss, which is added, wants it.
 """
 
 import triton
 import triton.language as tl
 
-from .blind import combined, levels, store_loss
+from .blind import combined, store_loss, store_numbers
+from .blind_rows import levels
 from .program import exp, fast_exp, run
 from .rows import block_of, next_label, put_in_lanes, rows_of_program
 from .series_rows import MISSING, levels_of, of_lanes, of_row, recounted, sum_of_lanes
@@ -50,7 +51,7 @@ def series_kernel(
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """As ``statistics_kernel`` and ``blind_kernel``; rows left to the latter have 1 in row 3 of ``state``.
+    """As ``statistics_kernel`` and ``blind_kernel``; rows to be read again have 1 in row 3 of ``state``.
 
     ``reach`` times p squared, also times log p, is what the series leave out, beside their first terms.
     ``SUM_Z`` adds rows 4 and 5: the sum of z less the label's, and how many classes are not masked.
@@ -93,13 +94,12 @@ def series_kernel(
 
 @triton.jit
 def store(own_loss, results, levels, careful, state, found, values, partials, slopes, row, kept, rows):
-    """The loss is the label's over the blind one; where that is for ``blind_kernel`` to find, the label's."""
+    """The loss is the label's over the blind one; where that is yet to be found, the label's."""
     loss = combined(own_loss[0], results[0], 1.0, 2)
-    loss = (tl.where(careful, own_loss[0], loss[0]), loss[1], loss[2])
-    store_loss(values, slopes, loss, own_loss[1], row, kept, rows)
+    loss = (tl.where(careful, own_loss[0], loss[0]), loss[1] * own_loss[1], loss[2])
+    store_loss(values, slopes, loss, row, kept, rows)
     tl.store(partials + row, own_loss[1], mask=row < rows)
-    for k in tl.static_range(4):
-        tl.store(found + k * rows + row, tl.where(kept, results[k], 0.0), mask=row < rows)
+    store_numbers(found, results, row, kept, rows)
     for k in tl.static_range(3):
         tl.store(state + k * rows + row, levels[k], mask=row < rows)
     tl.store(state + 3 * rows + row, tl.where(kept & careful, 1.0, 0.0), mask=row < rows)
@@ -127,9 +127,15 @@ def advance(sums, z, count, inside, WIDTH: tl.constexpr, WHOLE: tl.constexpr):
 
 @triton.jit
 def is_quick(state, row, kept, rows, reach, classes):
-    """Whether the series does for the gradient at all classes but the label: it is small beside their sum."""
+    """Whether the series does for the gradients of all rows."""
+    return tl.min(are_quick(state, row, kept, rows, reach, classes).to(tl.int32), 0) > 0
+
+
+@triton.jit
+def are_quick(state, row, kept, rows, reach, classes):
+    """Where it does for the gradient at all classes but the label: it is small beside their sum."""
     _, _, _, log_peak = levels(state, row, kept, rows)
     p = exp(log_peak)
     fits = (p < LARGEST_SHARE) & (reach * p * p < MISSING * classes)
     fits = fits & (tl.load(state + 3 * rows + row, mask=kept, other=0.0) == 0.0)
-    return tl.min((fits | ~kept).to(tl.int32), 0) > 0
+    return fits | ~kept

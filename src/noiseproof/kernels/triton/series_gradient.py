@@ -4,7 +4,7 @@
 import triton
 import triton.language as tl
 
-from .blind import levels
+from .blind_rows import levels
 from .gradient import scale_of
 from .join import joined_slopes
 from .program import exp, fast_exp
@@ -39,7 +39,7 @@ def series_gradient_kernel(
     BLOCK: tl.constexpr,
     BLOCKS: tl.constexpr,
 ):
-    """As ``blind_gradient_kernel``, which writes the other rows."""
+    """As ``blind_gradient_kernel``; ``gradient_again_kernel`` writes the other rows."""
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, 1)
     if not is_quick(state, row, kept, rows, reach, classes):
         return
