@@ -33,7 +33,14 @@ from noiseproof.kernels import triton as room
 from noiseproof.kernels.cpu import operator
 
 HOPPER = GPUTarget("cuda", 90, 32)
-POINTERS = {"float32": "*fp32", "bfloat16": "*bf16", "int64": "*i64", "int32": "*i32", "bool": "*i1"}
+POINTERS = {
+    "float32": "*fp32",
+    "bfloat16": "*bf16",
+    "int64": "*i64",
+    "int32": "*i32",
+    "uint16": "*u16",
+    "bool": "*i1",
+}
 SPECS = "ce;nce;mse;nfl;cr(ce);cr(mae);cr(gce);peer(ce);nfl + mae;10*nce + nfl"
 ROWS, CLASSES = 16, 128256
 FEWEST_PER_THREAD = 16

@@ -26,6 +26,7 @@ POINTERS = {
     torch.bfloat16: "*bf16",
     torch.int64: "*i64",
     torch.int32: "*i32",
+    torch.uint16: "*u16",
     torch.bool: "*i1",
 }
 SHAPES = (4, 10), (3, 5000)
@@ -74,8 +75,13 @@ def main(specs):
             losses.get(spec)(logits, torch.zeros(len(logits), dtype=torch.int64)).backward()
     launch_mean.next_ticket = lambda logits: None  # as where a graph is captured and none is left
     launch_prior.MOST_COMPARED = launch_peer.MOST_ROWS_DRAWN_AGAIN = 0  # as for many rows and classes
-    for spec in ("cr(ce)", "peer(ce)"):
-        losses.get(spec)(torch.randn(4, 10).requires_grad_(), torch.zeros(4, dtype=torch.int64)).backward()
+    for spec, dtype, shape in (
+        ("cr(ce)", torch.float32, SHAPES[0]),
+        ("cr(ce)", torch.bfloat16, SHAPES[1]),
+        ("peer(ce)", torch.float32, SHAPES[0]),
+    ):
+        logits = torch.randn(shape).to(dtype).requires_grad_()
+        losses.get(spec)(logits, torch.zeros(len(logits), dtype=torch.int64)).backward()
     hidden, weight = (
         torch.randn(size, dtype=torch.bfloat16, requires_grad=True) for size in ((4, 8), (50, 8))
     )

@@ -27,7 +27,9 @@ class WithoutBlindCE(NamedTuple):
     def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
         from .triton import launch_prior
 
-        prior = launch_prior.counted(batch) if self.prior is None else self.prior
+        prior = self.prior
+        if prior is None:
+            prior = launch_prior.counted(batch, launch_prior.is_narrow(batch))
         values, state = launch_prior.prior_values(batch, prior, self.beta, mean)
         return values, (prior, state)
 
@@ -60,7 +62,9 @@ class OwnAndBlind(NamedTuple):
         sums, powers = self.sums(batch), powers_of(self.classes)
         if sums is not None:
             return launch_series.series_values(batch, self.own, self.classes, sums, mean, join)
-        prior = launch_prior.counted(batch) if self.prior is None and self.beta is not None else self.prior
+        prior = self.prior
+        if prior is None and self.beta is not None:
+            prior = launch_prior.counted(batch, powers is not None and launch_prior.is_narrow(batch))
         if powers is not None and self.beta is not None and prior is not None:
             values, state = launch_powers.powers_values(batch, self.own, powers, prior, self.beta, mean)
             return values, (state, prior)

@@ -18,6 +18,7 @@ from .rows import (
     rows_of_program,
     store_part,
 )
+from .shares import shares_at
 
 
 @triton.jit
@@ -128,12 +129,10 @@ def shares_of(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """How much each class counts, (ROWS, BLOCK): every row asks for itself, so none has to wait."""
-    column = (start + tl.arange(0, BLOCK))[None, :] + tl.zeros([ROWS, 1], tl.int32)
-    if HAS_PRIOR and WHOLE:
-        return tl.load(prior + column)
-    elif HAS_PRIOR:
-        return tl.load(prior + column, mask=column < classes, other=0.0)
+    """How much each class counts, (ROWS, BLOCK); every row asks, as in ``share_of``."""
+    if HAS_PRIOR:
+        column = (start + tl.arange(0, BLOCK))[None, :] + tl.zeros([ROWS, 1], tl.int32)
+        return shares_at(prior, column, classes, WHOLE)
     else:
         return tl.full([ROWS, BLOCK], 1.0, tl.float32)
 

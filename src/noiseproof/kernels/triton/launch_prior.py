@@ -19,20 +19,29 @@ STATE_ROWS = 4
 COUNT_BLOCK, COUNT_CLASSES = 256, 16
 MOST_COMPARED = 1 << 23
 """Labels with classes: for so few one kernel that compares them is faster than zeros and additions."""
+MOST_WIDE_CLASSES = 2048
+"""Of so many a program reads the counts once, whatever they take."""
 
 
-def counted(batch: Batch) -> Tensor:
-    """How many rows every class has, and last how many there are: (C + 1,) in float32."""
+def is_narrow(batch: Batch) -> bool:
+    """Whether counts are read in 16 bits: many classes, logits as narrow, and no number too large."""
+    rows, classes = batch.logits.shape
+    return batch.logits.element_size() == 2 and classes > MOST_WIDE_CLASSES and rows < 1 << 16
+
+
+def counted(batch: Batch, narrow: bool = False) -> Tensor:
+    """How many rows every class has, and last how many there are: (C + 1,) in float32, or uint16."""
     (rows, classes), target = batch.logits.shape, batch.target.contiguous()
     sizes = (rows, classes, ignored_label(batch), COUNT_BLOCK)
     if rows * classes <= MOST_COMPARED:
-        counts = batch.logits.new_empty(classes + 1, dtype=torch.float32)
+        counts = batch.logits.new_empty(classes + 1, dtype=torch.uint16 if narrow else torch.float32)
         grid = (steps_of(classes, COUNT_CLASSES), 1, 1)
         start(compare_kernel, grid, 4, (target, counts, *sizes, COUNT_CLASSES))
-    else:
-        counts = zeros(classes + 1, like=batch.logits)
-        start(count_kernel, (steps_of(rows, COUNT_BLOCK), 1, 1), 4, (target, counts, *sizes))
-    return counts
+        return counts
+    words = zeros(steps_of(classes + 1, 2) if narrow else classes + 1, like=batch.logits)
+    words = words.view(torch.int32) if narrow else words
+    start(count_kernel, (steps_of(rows, COUNT_BLOCK), 1, 1), 4, (target, words, *sizes))
+    return words.view(torch.uint16)[: classes + 1] if narrow else words
 
 
 def prior_values(batch: Batch, prior: Tensor, beta: float, mean: Mean | None = None) -> tuple[Tensor, Tensor]:

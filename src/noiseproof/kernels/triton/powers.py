@@ -14,7 +14,7 @@ from .mean import take_last
 from .powers_rows import advance, looked_at, of_row, read_again, totals
 from .program import run
 from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
-from .shares import part_of_prior, share_of
+from .shares import part_of_prior, share_of, share_of_label
 
 
 @triton.jit
@@ -59,7 +59,7 @@ def powers_kernel(
     found = totals(sums, there, own, kept, prior, classes, EXPONENTS, COUNTED)
     top = read_again(place, found, EXPONENTS, CONTIGUOUS, ROWS, LANES, WIDTH)
     own_loss = run((found[0],), OWN)
-    label_share = tl.load(prior + label, mask=in_range, other=0.0)
+    label_share = share_of_label(prior, label, in_range)
     factor = part_of_prior(prior, classes, beta, COUNTED)
     results = of_row(
         found, top, own_loss[OWN_RESULTS[1]], label_share, factor, constant, EXPONENTS, VALUE, RATIO

@@ -6,7 +6,7 @@ import triton.language as tl
 
 from .program import LOG2_E, exp, fast_exp, logsigmoid, sigmoid
 from .rows import LOWEST, block_of, without_label
-from .shares import share_of
+from .shares import number_of, share_of
 
 SURE = tl.constexpr(0.75)
 
@@ -70,7 +70,7 @@ def totals(sums, there, own, kept, prior, classes, EXPONENTS: tl.constexpr, COUN
         second = tl.sum(sums[3] * raised_to(shrink, step, EXPONENTS[1]), 1)
     shares = tl.sum(there[0], 1)
     if COUNTED:
-        shares += tl.load(prior + classes)
+        shares += number_of(tl.load(prior + classes))
     lead = tl.where(mass == 0.0, 0.0, sigmoid(-margin) / mass)
     masked = ~(tl.abs(tl.sum(there[1], 1)) < float("inf"))
     return margin, level, mass, lead, first, second, shares, masked

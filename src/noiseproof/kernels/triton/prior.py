@@ -12,7 +12,7 @@ import triton.language as tl
 from .mean import take_last
 from .program import fast_exp, logsigmoid, sigmoid
 from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
-from .shares import part_of_prior, share_of
+from .shares import number_of, part_of_prior, share_of, share_of_label
 
 FAR = tl.constexpr(-1e30)
 """Stands for a masked logit where nothing times it is to be 0."""
@@ -70,7 +70,7 @@ def prior_kernel(
         share = share_of(prior, start, classes, True, False, ROWS, LANES, WIDTH)
         pull = pulled(pull, z, share, own, False, COUNTED)
         mass = grown(mass, without_label(z, start, label, LANES, WIDTH))
-    label_share = tl.load(prior + label, mask=in_range, other=0.0)
+    label_share = share_of_label(prior, label, in_range)
     factor = part_of_prior(prior, classes, beta, COUNTED)
     results = finish(mass, pull, own, label_share, factor)
     tl.store(values + row, tl.where(kept, results[0], 0.0), mask=row < rows)
@@ -83,7 +83,7 @@ def prior_kernel(
 @triton.jit
 def part_of_all(prior, classes, COUNTED: tl.constexpr, LANES: tl.constexpr):
     """All shares together divided among the lanes, exactly; 0 where they are still to be added up."""
-    return tl.load(prior + classes) * (1.0 / LANES) if COUNTED else 0.0
+    return number_of(tl.load(prior + classes)) * (1.0 / LANES) if COUNTED else 0.0
 
 
 @triton.jit
