@@ -20,7 +20,7 @@ slow = pytest.mark.slow
 def heard(monkeypatch):
     """Launches in which three programs look at two rows each: one row more than there are."""
     found = []
-    monkeypatch.setattr(launch_again, "FEWEST_PROGRAMS", 2)
+    monkeypatch.setattr(launch_again, "PROGRAMS", 2)
     monkeypatch.setattr(start, "_hear", lambda *launch: found.append(start.Heard(*launch)))
     return found
 
@@ -77,5 +77,5 @@ def test_programs_of_a_gradient_are_not_too_many_and_take_all_classes(rows, clas
     programs = -(-rows // launch_again.rows_of_program(rows))
     width = tile.block * launch_again.blocks_of_program(tile, programs, classes)
     across = -(-classes // width)
-    assert programs * across <= max(programs, launch_again.MOST_PROGRAMS)
+    assert programs * across <= max(programs, launch_again.PROGRAMS)
     assert across * width >= classes

@@ -16,24 +16,25 @@ from .launch_mean import ending as asked_of
 from .start import start
 from .tile import Tile, steps_of, tile_of, width_of
 
-FEWEST_PROGRAMS, MOST_PROGRAMS = 512, 1024
+PROGRAMS = 1024
+"""So few are soon over; yet if all rows are left there are several times as many as a GPU holds at once."""
 MOST_ROWS = 16
 SUM_ROWS = 4, 5
 """Of the state, where a sum of z is wanted: that, and how many classes are not masked."""
 
 
 def rows_of_program(rows: int) -> int:
-    """How many one program looks at: most often there is nothing to do, and all programs are over at once.
+    """How many one program looks at.
 
     >>> [rows_of_program(rows) for rows in (1, 1000, 4096, 8192, 65536)]
-    [1, 1, 8, 16, 16]
+    [1, 1, 4, 8, 16]
     """
-    return max(1, min(MOST_ROWS, 1 << (rows // FEWEST_PROGRAMS).bit_length() >> 1))
+    return max(1, min(MOST_ROWS, 1 << (rows // PROGRAMS).bit_length() >> 1))
 
 
 def blocks_of_program(tile: Tile, programs: int, classes: int) -> int:
     """Of the gradient of a row: more programs share it where ``programs``, those for all rows, are few."""
-    across = max(1, min(MOST_PROGRAMS // programs, steps_of(classes, tile.block * tile.blocks)))
+    across = max(1, min(PROGRAMS // programs, steps_of(classes, tile.block * tile.blocks)))
     return steps_of(steps_of(classes, tile.block), across)
 
 
