@@ -7,6 +7,7 @@ import importlib.util
 import os
 import pkgutil
 import sys
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -47,6 +48,22 @@ def device(monkeypatch):
     return "cpu"
 
 
+@contextmanager
+def built(part, tmp_path_factory):
+    """It is in the cache meanwhile: of the processes of a session one compiles it, the others wait."""
+    import fcntl
+
+    own = tmp_path_factory.getbasetemp()
+    cache = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch, (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        if cpu_build.problem(part) is not None:
+            cpu_build.build(part)
+        yield
+
+
 @pytest.fixture(scope="session")
 def compiled_operator(tmp_path_factory):
     """The operator of torch, or why there is none."""
@@ -55,9 +72,7 @@ def compiled_operator(tmp_path_factory):
         return there
     if sys.platform == "win32" or cpu_build.compiler() is None:
         return "NO C++ COMPILER: the CPU operator cannot be built, so nothing of it is tested"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        cpu_build.build()
+    with built(cpu_build.CPU, tmp_path_factory):
         found = cpu_operator.load()
     cpu_operator._loss = None  # other tests go their usual way
     return found
@@ -79,10 +94,9 @@ def built_launcher(tmp_path_factory):
         pytest.skip("NO C++ COMPILER: the launcher cannot be built, so nothing of it is tested")
     if torch.cuda.is_available():
         pytest.skip("the stand-in is for machines without a GPU; test_launcher_cuda.py has the real thing")
-    with pytest.MonkeyPatch.context() as patch:
-        if cpu_build.problem(cpu_build.LAUNCHER) is not None:
-            patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-            cpu_build.build(cpu_build.LAUNCHER)
+    if cpu_build.problem(cpu_build.LAUNCHER) is None:
+        return library.opened(0)
+    with built(cpu_build.LAUNCHER, tmp_path_factory):
         return library.opened(0)
 
 

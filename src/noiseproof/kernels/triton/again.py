@@ -53,7 +53,10 @@ def blind_again_kernel(
     column_stride,
     ignore_index,
     weight,
+    SUM_ROWS: tl.constexpr,
     JOIN: tl.constexpr,
+    JOINED: tl.constexpr,
+    SLOTS: tl.constexpr,
     MEAN: tl.constexpr,
     HAS_KEEP: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
@@ -77,11 +80,11 @@ def blind_again_kernel(
         loss = whole_loss(values, partials, results[0], 1.0, of[0], of[2], 2)
         store_loss(values, slopes, loss, of[0], of[2], rows)
         place = next_of(left, place + 1)
-    if len(JOIN) > 0:
+    if len(SLOTS) > 0:
         tl.debug_barrier()
         row, _, kept = labelled(row, target, keep, rows, ignore_index, HAS_KEEP)
         loss = stored(values, slopes, row, kept, rows)
-        store_sum(values, slopes, loss, state, weight, row, kept, rows, JOIN)
+        store_sum(values, slopes, loss, state, weight, row, kept, rows, SUM_ROWS, JOIN, JOINED, SLOTS)
     take_last(values, slopes, target, ticket, mean, count, rows, ignore_index, MEAN)
 
 

@@ -37,7 +37,10 @@ def blind_kernel(
     beta,
     weight,
     COMBINE: tl.constexpr,
+    SUM_ROWS: tl.constexpr,
     JOIN: tl.constexpr,
+    JOINED: tl.constexpr,
+    SLOTS: tl.constexpr,
     MEAN: tl.constexpr,
     COUNTED: tl.constexpr,
     HAS_KEEP: tl.constexpr,
@@ -51,7 +54,7 @@ def blind_kernel(
 ):
     """``found`` gets B, the factor of the softmax over the others, the gradient at label and sure class.
 
-    ``COMBINE`` makes the loss of it: see ``combined``. ``JOIN`` adds another: see ``join``.
+    ``COMBINE`` makes the loss of it: see ``combined``. ``SLOTS`` add another: see ``join``.
     """
     of = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
     row, _, kept = of
@@ -63,8 +66,8 @@ def blind_kernel(
     if COMBINE > 0:
         factor = part_of_prior(prior, classes, beta, COUNTED)
         loss = whole_loss(values, partials, results[0], factor, row, kept, COMBINE)
-        if len(JOIN) > 0:
-            store_sum(values, slopes, loss, state, weight, row, kept, rows, JOIN)
+        if len(SLOTS) > 0:
+            store_sum(values, slopes, loss, state, weight, row, kept, rows, SUM_ROWS, JOIN, JOINED, SLOTS)
         else:
             store_loss(values, slopes, loss, row, kept, rows)
         take_last(values, slopes, target, ticket, mean, count, rows, ignore_index, MEAN)

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Triton: a loss of row statistics added to one over its blind loss, row by row.
 
-``JOIN`` is how: in which rows of the state sum of z and number of classes are, if they are wanted, code and
-results of its program, and which derivatives these are.
+``SUM_ROWS`` are the rows of the state with sum of z and number of classes, if they are wanted, ``JOIN`` and
+``JOINED`` code and results of its program, ``SLOTS`` which derivatives these are; nothing is added without.
 """
 
 import triton
@@ -13,7 +13,20 @@ from .program import logsigmoid, run, sigmoid
 
 
 @triton.jit
-def store_sum(values, slopes, loss, state, weight, row, kept, rows, JOIN: tl.constexpr):
+def store_sum(
+    values,
+    slopes,
+    loss,
+    state,
+    weight,
+    row,
+    kept,
+    rows,
+    SUM_ROWS: tl.constexpr,
+    JOIN: tl.constexpr,
+    JOINED: tl.constexpr,
+    SLOTS: tl.constexpr,
+):
     """The program's loss and ``weight`` times ``loss``, which is value and derivatives as of ``store_loss``.
 
     ``state`` holds margin, peak and mass.
@@ -21,10 +34,10 @@ def store_sum(values, slopes, loss, state, weight, row, kept, rows, JOIN: tl.con
     there = row < rows
     margin = tl.load(state + row, mask=there, other=0.0)
     mass = tl.load(state + 2 * rows + row, mask=there, other=1.0)
-    registers = run(inputs_of(margin, state, row, there, rows, JOIN[0]), JOIN[1])
-    at_label, others, shift = slopes_of(margin, registers, JOIN[2], JOIN[3])
+    registers = run(inputs_of(margin, state, row, there, rows, SUM_ROWS), JOIN)
+    at_label, others, shift = slopes_of(margin, registers, JOINED, SLOTS)
     by_mass = tl.where(mass == 0.0, 0.0, others / mass)
-    value = registers[JOIN[2][0]] + weight * loss[0]
+    value = registers[JOINED[0]] + weight * loss[0]
     tl.store(values + row, tl.where(kept, value, 0.0), mask=there)
     sums = (weight * loss[1], weight * loss[2], by_mass, shift, at_label)
     for k in tl.static_range(len(sums)):

@@ -52,7 +52,7 @@ def blind_again(
     """
     logits, (rows, classes) = batch.logits, batch.logits.shape
     number, tile, width = rows_of_program(rows), tile_of(classes, rows), width_of(logits)
-    asked = asked_of(mean, ending.values)
+    asked, (weight, how) = asked_of(mean, ending.values), joining(join, SUM_ROWS)
     start(
         blind_again_kernel,
         (steps_of(rows, number), 1, 1),
@@ -63,7 +63,8 @@ def blind_again(
             *ending[:3],
             *asked[:3],
             *sizes(batch),
-            *joining(join, SUM_ROWS),
+            weight,
+            *how,
             asked[3],
             batch.keep is not None,
             logits.stride(1) == 1,

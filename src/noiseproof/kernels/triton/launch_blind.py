@@ -99,7 +99,7 @@ def blind_of(
             *asked[:3],
             *sizes(batch),
             *_combination(ending, weight),
-            how,
+            *how,
             asked[3],
             prior is not None and len(prior) > classes,
             batch.keep is not None,

@@ -25,12 +25,12 @@ def slope_rows(join: Join | None) -> int:
     return 2 if join is None else 5
 
 
-def joining(join: Join | None, sums: tuple[int, int]) -> tuple[float, tuple[tuple[float, ...], ...]]:
-    """Weight and ``JOIN``, see ``join``; ``sums`` are rows of the state: sum of z and number of classes.
+def joining(join: Join | None, sums: tuple[int, int]) -> tuple[float, list[tuple[float, ...]]]:
+    """Weight and how, see ``join``; ``sums`` are rows of the state: sum of z and number of classes.
 
     >>> joining(None, (4, 5))
-    (1.0, ())
+    (1.0, [(), (), (), ()])
     """
     if join is None:
-        return 1.0, ()
-    return join.weight, (() if join.wanted is None else sums, *join.program, join.slots)
+        return 1.0, [(), (), (), ()]
+    return join.weight, [() if join.wanted is None else sums, *join.program, join.slots]
