@@ -12,8 +12,9 @@ BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 demo: $(STAMP)
 	$(BIN)/noiseproof demo
 
+# Two processes: files are shared out, so what a file sets up once is set up once.
 test: $(STAMP) $(BROWSER)
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: $(STAMP) $(BROWSER)
 	$(BIN)/python -m pytest -m "slow or not slow" --hypothesis-profile searching

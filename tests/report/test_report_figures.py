@@ -70,7 +70,7 @@ def test_a_figure_draws_on_the_axes_it_is_given_and_leaves_no_trace(name, run):
 
 
 @pytest.mark.parametrize(
-    "name", set(FIGURES) - {"plot_detection", "plot_prediction_counts", "plot_update_scale"}
+    "name", sorted(set(FIGURES) - {"plot_detection", "plot_prediction_counts", "plot_update_scale"})
 )
 def test_without_the_truth_no_figure_calls_a_label_wrong(name, unknown):
     found = words(draw(name, unknown))
