@@ -5,6 +5,7 @@
 printed_and_ours.png: Curriculum Table 5 under two noises, with and without the unit maximum. Printed accuracy
 is clean + diff; open marks are runs that ended with whole classes at 0, with their number.
 emphasis_ends.png: test accuracy of IMAE over epochs, by the margin at which its emphasis ends.
+shifted_and_scaled.png: test accuracy of Curriculum Table 3 over epochs, and what is printed for the end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import matplotlib.pyplot as plt
 from noiseproof.papers import get
 
 HERE = Path(__file__).parent
-FOLDERS = ("a", "791f61f")
+FOLDERS = ("a", "791f61f", "b8c8497")
 NOISES = ("symmetric 0.4", "human 0.4")
 BLUE, RED, GREY = "#1f5fa8", "#c0392b", "#8a8a8a"
 WAYS = {
@@ -28,6 +29,12 @@ WAYS = {
     "with unit maximum, MAE as 2 (1 - p)": ("readings / {} · its MAE is 2 (1 - p) / {} ", GREY, -0.2),
 }
 ENDS = {"never": RED, "at 17.33": BLUE, "at 6.24": "#2e8b57"}
+ROWS = {
+    "MAE scale": ("curriculum.table3", BLUE),
+    "MAE shift": ("curriculum.table3", "#2e8b57"),
+    "CE": ("questions.ce", GREY),
+    "MAE": ("curriculum.table3", RED),
+}
 STEPS_PER_EPOCH = 391
 DROPS = (32_000, 48_000)
 
@@ -43,6 +50,7 @@ def main() -> None:
     runs = [run for run in lines_of("runs.csv") if run["state"] == "finished"]
     draw_printed_and_ours(runs)
     draw_where_the_emphasis_ends(runs)
+    draw_shifted_and_scaled(runs)
 
 
 def draw_printed_and_ours(runs: list[dict[str, str]]) -> None:
@@ -94,21 +102,22 @@ def lost_classes(run: dict[str, str]) -> int:
     return [float(value) for value in run["test_class_accuracy"].split()].count(0)
 
 
+def curve_of(run: dict[str, str]) -> list[float]:
+    """Test accuracy of its epochs, in per cent."""
+    return [
+        100 * float(line["test_accuracy"]) for line in lines_of("epochs.csv") if line["run"] == run["run"]
+    ]
+
+
 def draw_where_the_emphasis_ends(runs: list[dict[str, str]]) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharey=True)
-    epochs = lines_of("epochs.csv")
     for ax, noise in zip(axes, ("symmetric 0.4", "symmetric 0.8"), strict=True):
         for words, color in ENDS.items():
             cell = f"questions.saturation / emphasis ends {words} / {noise} · final % / "
             for run in (run for run in runs if cell in run["cells"]):
-                curve = [100 * float(line["test_accuracy"]) for line in epochs if line["run"] == run["run"]]
-                ax.plot(
-                    range(1, len(curve) + 1),
-                    curve,
-                    color=color,
-                    linewidth=1.2,
-                    label=f"emphasis ends {words}",
-                )
+                curve = curve_of(run)
+                label = f"emphasis ends {words}"
+                ax.plot(range(1, len(curve) + 1), curve, color=color, linewidth=1.2, label=label)
         printed = get("imae.table6").cell("ResNet-20 · IMAE", f"{noise} · final %").printed
         ax.axhline(printed, color="black", linestyle="--", linewidth=1, label="printed, final")
         for steps in DROPS:
@@ -118,6 +127,22 @@ def draw_where_the_emphasis_ends(runs: list[dict[str, str]]) -> None:
     figure.suptitle("IMAE, T = 8, ResNet-20, seed 0 (grey: the rate falls to a tenth)")
     figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, ncols=4, loc="outside lower center")
     figure.savefig(HERE / "emphasis_ends.png", dpi=100)
+
+
+def draw_shifted_and_scaled(runs: list[dict[str, str]]) -> None:
+    figure, ax = plt.subplots(figsize=(8, 4.6), layout="constrained")
+    for row, (table, color) in ROWS.items():
+        (run,) = (run for run in runs if f"{table} / {row} / symmetric 0.4 / run" in run["cells"])
+        curve = curve_of(run)
+        ax.plot(range(1, len(curve) + 1), curve, color=color, linewidth=1.4, label=row)
+        cell = get("curriculum.table3").cell(row, "symmetric 0.4")
+        ax.errorbar(len(curve) + 4, cell.printed, yerr=cell.std, fmt="_", color=color, capsize=3)
+        ax.annotate(f"{cell.printed:.2f}", (len(curve) + 8, cell.printed), va="center", color=color)
+    ax.errorbar([], [], yerr=[], fmt="_", color="black", capsize=3, label="printed, last epoch")
+    ax.set(xlabel="epoch", ylabel="test accuracy, %", ylim=(0, 70), xlim=(0, 220))
+    ax.set_title("Curriculum Table 3: CIFAR-100, symmetric 0.4, ResNet-34, seed 0")
+    figure.legend(*ax.get_legend_handles_labels(), frameon=False, ncols=5, loc="outside lower center")
+    figure.savefig(HERE / "shifted_and_scaled.png", dpi=100)
 
 
 if __name__ == "__main__":

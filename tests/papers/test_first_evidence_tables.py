@@ -1,0 +1,74 @@
+"""Tables of the page have the numbers that the files of the runs have."""
+
+import re
+
+import pytest
+from evidence_runs import (
+    EARLY,
+    EVIDENCE,
+    LABELS,
+    LATE,
+    NEVER,
+    PAGE,
+    RUNS,
+    classes_at_zero,
+    in_words,
+    lines,
+    percent,
+    printed,
+    printed_subsets,
+    read,
+    row_of,
+    runs_with,
+    subsets,
+)
+
+from noiseproof.papers import get
+
+
+@pytest.mark.parametrize("column", LABELS)
+def test_numbers_of_curriculum_table5_are_those_of_the_runs(column):
+    found = lines("Clean labels" if column == "clean" else column.capitalize())
+    assert {(column, "cnn8", loss) for _, loss, _ in found} == runs_with("cnn8", column)
+    for row, loss, (accuracy, *numbers) in found:
+        run, (wanted, snr) = RUNS[column, "cnn8", loss], printed(row, column)
+        assert row_of(run) == row
+        assert accuracy == f"{wanted:.2f}"
+        snrs = [] if column == "clean" else [f"{snr:.2f}", f"{float(run['snr']):.3f}"]
+        assert numbers == in_words(run, *snrs)
+
+
+def test_numbers_of_imae_table6_are_those_of_the_runs():
+    ends = {"never": NEVER, "at 17.33": LATE, "at 6.24": EARLY}
+    rows = [(row, "symmetric 0.4", loss, numbers) for row, loss, numbers in lines("CCE, MAE and IMAE")]
+    assert [loss for _, _, loss, _ in rows] == ["ce", "mae", LATE]
+    for where, loss, numbers in lines("Where the emphasis ends"):
+        column, end = where.split(" · ")
+        assert ends[end] == loss
+        rows.append(("IMAE", column, loss, numbers))
+    assert {(column, "resnet20", loss) for _, column, loss, _ in rows} == runs_with("resnet20")
+    for row, column, loss, numbers in rows:
+        run = RUNS[column, "resnet20", loss]
+        pairs = zip(printed_subsets(row, column), subsets(run), strict=True)
+        assert numbers == [*(f"{wanted:.1f} / {got:.2f}" for wanted, got in pairs), str(classes_at_zero(run))]
+
+
+def test_numbers_of_digits_are_those_of_the_comparison():
+    part = PAGE.split("## Before: digits\n")[1].split("\n#")[0]
+    found = read(EVIDENCE / "results" / "readings_digits.csv")
+    told = [f"{percent(line, 'final_mean'):.1f} ± {percent(line, 'final_std'):.1f}" for line in found]
+    assert sorted(told) == sorted(re.findall(r"[\d.]+ ± [\d.]+", part))
+
+
+def test_numbers_of_curriculum_table3_are_those_of_the_runs():
+    found = lines("MAE as it is, shifted and scaled")
+    assert {("symmetric 0.4", "resnet34", loss) for _, loss, _ in found} == runs_with("resnet34")
+    for row, loss, numbers in found:
+        run, cell = (
+            RUNS["symmetric 0.4", "resnet34", loss],
+            get("curriculum.table3").cell(row, "symmetric 0.4"),
+        )
+        assert row_of(run) == row
+        quoted = ", quoted" if row == "CE" else ""
+        fitted = f"{percent(run, 'train_noisy_subset'):.2f}"
+        assert numbers == [f"{cell.printed:.2f} ± {cell.std:.2f}{quoted}", *in_words(run, fitted)]
