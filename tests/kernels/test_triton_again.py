@@ -60,6 +60,20 @@ def test_rows_that_are_left(spec, left, masked, reduction, device, heard):
     assert not gradient[IGNORED].any()
 
 
+@pytest.mark.parametrize("spec", ["nfl", "10*nce + nfl"])
+def test_blocks_of_unlikely_classes_in_rows_with_likely_ones(spec, device):
+    """One class that is sure, three that share a row, one beside many, each in the first of three blocks."""
+    logits = torch.randn(3, 2 * 2048 + 100, generator=torch.Generator().manual_seed(2))
+    logits[0, 9], logits[1, [5, 70, 800]], logits[2, 3] = 14.0, 9.0, 7.5
+    target = torch.tensor([4000, 5, 2500])
+    wanted, slope = step(losses.get(spec), logits.double(), target)
+    found, gradient = step(losses.get(spec), logits.to(device), target.to(device))
+    torch.testing.assert_close(found, wanted, rtol=5e-6, atol=0)
+    assert row_error(gradient, slope) < 5e-6
+    unlikely = slice(2048, 4000)
+    assert row_error(gradient[:, unlikely], slope[:, unlikely], 1e-9) < 2e-5
+
+
 def test_without_a_ticket_a_kernel_of_its_own_takes_the_mean(device, heard, monkeypatch):
     monkeypatch.setattr("noiseproof.kernels.triton.launch_mean.next_ticket", lambda logits: None)
     logits, target = batch([1], True)

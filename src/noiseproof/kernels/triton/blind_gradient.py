@@ -18,6 +18,8 @@ from .rows import (
     rows_of_program,
     store_part,
 )
+from .series_gradient import gradient_of, of_series
+from .series_rows import LARGEST_SHARE, MISSING
 from .shares import shares_at
 
 
@@ -64,6 +66,8 @@ def blind_gradient_kernel(
         scale,
         out,
         sizes,
+        0.0,
+        (),
         MORE,
         HAS_PRIOR,
         CONTIGUOUS,
@@ -85,6 +89,8 @@ def write_gradient(
     scale,
     out,
     sizes,
+    reach,
+    RATIO: tl.constexpr,
     MORE: tl.constexpr,
     HAS_PRIOR: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
@@ -95,7 +101,10 @@ def write_gradient(
     BLOCK: tl.constexpr,
     BLOCKS: tl.constexpr,
 ):
-    """Of the rows ``of``, the blocks of this program; ``saved`` are statistics, numbers of B and slopes."""
+    """Of the rows ``of``, the blocks of this program; ``saved`` are statistics, numbers of B and slopes.
+
+    ``RATIO``, if there is one, is a series that does for blocks of unlikely classes, up to ``reach``.
+    """
     row, label, kept = of
     state, found, slopes = saved
     rows, classes, row_stride, column_stride = sizes
@@ -112,7 +121,13 @@ def write_gradient(
     for start in range(first, end, BLOCK):
         z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, False, BLOCK)
         by_ratio = by_blind[:, None] * shares_of(prior, start, classes, HAS_PRIOR, False, ROWS, BLOCK)
-        gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
+        if len(RATIO) == 0:
+            gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
+        elif is_unlikely(z, peak, log_peak, reach, classes):
+            chosen = of_series(slope, slope * 0.0, by_blind, log_peak, RATIO)
+            gradient = gradient_of(z - peak[:, None], chosen)
+        else:
+            gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
         gradient = tl.where(z == LOWEST, 0.0, gradient + more[1][:, None])
         gradient = put_at(gradient, start, label, at_label, BLOCK)
         place = places_of(out_begin, start, 1, True, BLOCK)
@@ -135,6 +150,14 @@ def shares_of(
         return shares_at(prior, column, classes, WHOLE)
     else:
         return tl.full([ROWS, BLOCK], 1.0, tl.float32)
+
+
+@triton.jit
+def is_unlikely(z, peak, log_peak, reach, classes):
+    """Whether no class of the block is masked or likely: see ``series.are_quick``."""
+    p = exp(tl.max(tl.max(z, 1), 0) - tl.max(peak, 0) + tl.max(log_peak, 0))
+    fits = (p < LARGEST_SHARE) & (reach * p * p < MISSING * classes)
+    return fits & (tl.min(tl.min(z, 1), 0) > LOWEST)
 
 
 @triton.jit

@@ -108,6 +108,7 @@ def gradient_again(
             len(slopes) > 2,
             batch.keep is not None,
             logits.stride(1) == 1,
+            tuple(sums.ratio),
             needs_series(program),
             *program,
             number,

@@ -14,13 +14,12 @@ from .blind import combined, store_loss, store_numbers
 from .blind_rows import levels
 from .program import exp, fast_exp, run
 from .rows import block_of, next_label, put_in_lanes, rows_of_program
-from .series_rows import MISSING, levels_of, of_lanes, of_row, recounted, sum_of_lanes
+from .series_rows import LARGEST_SHARE, MISSING, levels_of, of_lanes, of_row, recounted, sum_of_lanes
 
 LOWEST_PEAK = tl.constexpr(-1e20)
 """Where a lane begins: finite, so that no difference of peaks is nan."""
 FAR_BELOW = tl.constexpr(1000.0)
 """How far below another class the label is put, which takes it out of all sums of e."""
-LARGEST_SHARE = tl.constexpr(0.25)
 
 
 @triton.jit

@@ -14,6 +14,8 @@ LARGEST_MASS = tl.constexpr(0.125)
 """Of a lane without its likeliest class: here terms beyond the second power are smaller than those of it."""
 MISSING = tl.constexpr(1e-6)
 """How much of the sum over all classes may be left out."""
+LARGEST_SHARE = tl.constexpr(0.25)
+"""Of a class whose gradient may be that of a series."""
 
 
 @triton.jit
