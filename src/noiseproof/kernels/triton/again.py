@@ -5,13 +5,10 @@ import triton
 import triton.language as tl
 
 from .blind import store_loss, store_numbers, whole_loss
-from .blind_gradient import write_gradient
 from .blind_rows import numbers_of
-from .gradient import scale_of
 from .join import store_sum
 from .mean import take_last
 from .rows import labelled
-from .series import are_quick
 
 
 @triton.jit
@@ -94,66 +91,3 @@ def stored(values, slopes, row, kept, rows):
     value = tl.load(values + row, mask=kept, other=0.0)
     by_margin = tl.load(slopes + row, mask=kept, other=0.0)
     return value, by_margin, tl.load(slopes + rows + row, mask=kept, other=0.0)
-
-
-@triton.jit
-def gradient_again_kernel(
-    logits,
-    target,
-    keep,
-    state,
-    found,
-    slopes,
-    upstream,
-    count,
-    out,
-    rows,
-    classes,
-    row_stride,
-    column_stride,
-    ignore_index,
-    upstream_stride,
-    reach,
-    UPSTREAM: tl.constexpr,
-    MEAN: tl.constexpr,
-    MORE: tl.constexpr,
-    HAS_KEEP: tl.constexpr,
-    CONTIGUOUS: tl.constexpr,
-    RATIO: tl.constexpr,
-    SERIES: tl.constexpr,
-    CODE: tl.constexpr,
-    RESULTS: tl.constexpr,
-    NUMBER: tl.constexpr,
-    BLOCK: tl.constexpr,
-    BLOCKS: tl.constexpr,
-):
-    """As ``blind_gradient_kernel`` for rows ``series_gradient_kernel`` left."""
-    row, _, kept = labelled(rows_apart(NUMBER), target, keep, rows, ignore_index, HAS_KEEP)
-    left = ~are_quick(state, row, kept, rows, reach, classes)
-    sizes = (rows, classes, row_stride, column_stride)
-    saved = (state, found, slopes)
-    place = next_of(left, 0)
-    while place < NUMBER:
-        of = row_at(place, target, keep, rows, ignore_index, HAS_KEEP)
-        scale = scale_of(upstream, count, of[0], of[2], upstream_stride, UPSTREAM, MEAN)
-        write_gradient(
-            of,
-            logits,
-            state,
-            saved,
-            scale,
-            out,
-            sizes,
-            reach,
-            RATIO,
-            MORE,
-            False,
-            CONTIGUOUS,
-            SERIES,
-            CODE,
-            RESULTS,
-            1,
-            BLOCK,
-            BLOCKS,
-        )
-        place = next_of(left, place + 1)

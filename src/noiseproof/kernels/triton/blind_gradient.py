@@ -18,8 +18,6 @@ from .rows import (
     rows_of_program,
     store_part,
 )
-from .series_gradient import gradient_of, of_series
-from .series_rows import LARGEST_SHARE, MISSING
 from .shares import shares_at
 
 
@@ -57,57 +55,19 @@ def blind_gradient_kernel(
     """``slopes`` are the derivatives with respect to margin and B, times what comes from above."""
     of = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, ROWS)
     scale = scale_of(upstream, count, of[0], of[2], upstream_stride, UPSTREAM, MEAN)
-    sizes = (rows, classes, row_stride, column_stride)
-    write_gradient(
-        of,
-        logits,
-        prior,
-        (state, found, slopes),
-        scale,
-        out,
-        sizes,
-        0.0,
-        (),
-        MORE,
-        HAS_PRIOR,
-        CONTIGUOUS,
-        SERIES,
-        CODE,
-        RESULTS,
-        ROWS,
-        BLOCK,
-        BLOCKS,
-    )
+    chosen = coefficients(of, state, found, slopes, rows, scale, MORE)
+    memory, sizes = (logits, prior, out), (rows, classes, row_stride, column_stride)
+    first, _, end = blocks_of_program(of[2], classes, BLOCK, BLOCKS)
+    for start in range(first, end, BLOCK):
+        write_block(
+            start, of, memory, sizes, chosen, HAS_PRIOR, CONTIGUOUS, SERIES, CODE, RESULTS, ROWS, BLOCK
+        )
 
 
 @triton.jit
-def write_gradient(
-    of,
-    logits,
-    prior,
-    saved,
-    scale,
-    out,
-    sizes,
-    reach,
-    RATIO: tl.constexpr,
-    MORE: tl.constexpr,
-    HAS_PRIOR: tl.constexpr,
-    CONTIGUOUS: tl.constexpr,
-    SERIES: tl.constexpr,
-    CODE: tl.constexpr,
-    RESULTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    BLOCKS: tl.constexpr,
-):
-    """Of the rows ``of``, the blocks of this program; ``saved`` are statistics, numbers of B and slopes.
-
-    ``RATIO``, if there is one, is a series that does for blocks of unlikely classes, up to ``reach``.
-    """
-    row, label, kept = of
-    state, found, slopes = saved
-    rows, classes, row_stride, column_stride = sizes
+def coefficients(of, state, found, slopes, rows, scale, MORE: tl.constexpr):
+    """Peak, its log p, factor of exp(z - peak), of ratios, what all classes get, label and sure class."""
+    row, _, kept = of
     _, peak, per_mass, log_peak = levels(state, row, kept, rows)
     by_margin = tl.load(slopes + row, mask=kept, other=0.0) * scale
     by_blind = tl.load(slopes + rows + row, mask=kept, other=0.0) * scale
@@ -116,22 +76,37 @@ def write_gradient(
     at_sure = by_blind * tl.load(found + 3 * rows + row, mask=kept, other=0.0) - by_margin * per_mass
     more = joined_slopes(slopes, row, kept, rows, scale, MORE)
     at_label, at_sure, slope = at_label + more[2], at_sure + more[0], by_direction * per_mass + more[0]
+    return peak, log_peak, slope, by_blind, more[1], at_label, at_sure
+
+
+@triton.jit
+def write_block(
+    start,
+    of,
+    memory,
+    sizes,
+    chosen,
+    HAS_PRIOR: tl.constexpr,
+    CONTIGUOUS: tl.constexpr,
+    SERIES: tl.constexpr,
+    CODE: tl.constexpr,
+    RESULTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """The gradient of one block of the rows ``of``; ``chosen`` are ``coefficients``."""
+    row, label, kept = of
+    logits, prior, out = memory
+    rows, classes, row_stride, column_stride = sizes
+    peak, log_peak, slope, by_blind, shift, at_label, at_sure = chosen
     begin, out_begin = logits + row * row_stride, out + row * classes
-    first, _, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)
-    for start in range(first, end, BLOCK):
-        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, False, BLOCK)
-        by_ratio = by_blind[:, None] * shares_of(prior, start, classes, HAS_PRIOR, False, ROWS, BLOCK)
-        if len(RATIO) == 0:
-            gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
-        elif is_unlikely(z, peak, log_peak, reach, classes):
-            chosen = of_series(slope, slope * 0.0, by_blind, log_peak, RATIO)
-            gradient = gradient_of(z - peak[:, None], chosen)
-        else:
-            gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
-        gradient = tl.where(z == LOWEST, 0.0, gradient + more[1][:, None])
-        gradient = put_at(gradient, start, label, at_label, BLOCK)
-        place = places_of(out_begin, start, 1, True, BLOCK)
-        store_part(place, gradient, start, row < rows, kept, classes)
+    z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, False, BLOCK)
+    by_ratio = by_blind[:, None] * shares_of(prior, start, classes, HAS_PRIOR, False, ROWS, BLOCK)
+    gradient = of_block(z, by_ratio, slope, peak, log_peak, at_sure, SERIES, CODE, RESULTS)
+    gradient = tl.where(z == LOWEST, 0.0, gradient + shift[:, None])
+    gradient = put_at(gradient, start, label, at_label, BLOCK)
+    place = places_of(out_begin, start, 1, True, BLOCK)
+    store_part(place, gradient, start, row < rows, kept, classes)
 
 
 @triton.jit
@@ -150,14 +125,6 @@ def shares_of(
         return shares_at(prior, column, classes, WHOLE)
     else:
         return tl.full([ROWS, BLOCK], 1.0, tl.float32)
-
-
-@triton.jit
-def is_unlikely(z, peak, log_peak, reach, classes):
-    """Whether no class of the block is masked or likely: see ``series.are_quick``."""
-    p = exp(tl.max(tl.max(z, 1), 0) - tl.max(peak, 0) + tl.max(log_peak, 0))
-    fits = (p < LARGEST_SHARE) & (reach * p * p < MISSING * classes)
-    return fits & (tl.min(tl.min(z, 1), 0) > LOWEST)
 
 
 @triton.jit

@@ -7,7 +7,8 @@ from torch import Tensor
 from ..programs.class_program import needs_series
 from ..programs.recorder import Program
 from ..programs.series import Sums
-from .again import blind_again_kernel, gradient_again_kernel
+from .again import blind_again_kernel
+from .again_gradient import gradient_again_kernel
 from .launch import Batch, ignored_label
 from .launch_blind import Ending, from_above, given, sizes
 from .launch_join import Join, joining
