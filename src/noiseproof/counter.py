@@ -18,7 +18,7 @@ SAMPLE = -7046029254386353131
 EPOCH = -4417276706812531889
 SEED = 6364136223846793005
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-KEY_BITS = 34
+KEY_SHIFT = 34
 """What is shifted out of a number where rows are only sorted by it: 30 bits are left, soon compared."""
 ROUNDS = ((30, -4658895280553007687), (27, -7723592293110705685))
 

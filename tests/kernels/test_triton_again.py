@@ -74,6 +74,18 @@ def test_blocks_of_unlikely_classes_in_rows_with_likely_ones(spec, device):
     assert row_error(gradient[:, unlikely], slope[:, unlikely], 1e-9) < 2e-5
 
 
+@slow
+def test_a_row_with_few_classes_that_are_not_masked(device):
+    """What the series leaves out is small beside the classes that are there, not beside all."""
+    logits = torch.full((1, 64 * 2048), -torch.inf)
+    logits[0, :2048] = 0.1 * torch.randn(2048, generator=torch.Generator().manual_seed(1))
+    logits[0, 5], logits[0, 2100] = logits[0, :2048].logsumexp(0) - 2.2, 0.0
+    loss, target = losses.get("nfl(gamma=4)"), torch.tensor([2100])
+    _, slope = step(loss, logits.double(), target)
+    _, gradient = step(loss, logits.to(device), target.to(device))
+    assert row_error(gradient, slope) < 1e-6
+
+
 def test_without_a_ticket_a_kernel_of_its_own_takes_the_mean(device, heard, monkeypatch):
     monkeypatch.setattr("noiseproof.kernels.triton.launch_mean.next_ticket", lambda logits: None)
     logits, target = batch([1], True)

@@ -225,8 +225,8 @@ def test_rows_with_equal_keys_keep_their_order(most_drawn_again, device, monkeyp
         pytest.skip("constants of compiled kernels cannot be changed")
     from noiseproof.kernels.triton import launch_peer, permutation
 
-    monkeypatch.setattr(peer, "KEY_BITS", 61)
-    monkeypatch.setattr(permutation, "KEY_BITS", 61)
+    monkeypatch.setattr(peer, "KEY_SHIFT", 61)
+    monkeypatch.setattr(permutation, "KEY_SHIFT", 61)
     monkeypatch.setattr(launch_peer, "PERMUTATION_BLOCK", 64)
     test_kernels_draw_the_same_permutations(150, most_drawn_again, device, monkeypatch)
 

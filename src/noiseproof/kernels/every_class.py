@@ -56,7 +56,7 @@ class OwnAndBlind(NamedTuple):
         return self.joined(batch, mean, None)
 
     def joined(self, batch: Batch, mean: Mean | None, join: Join | None) -> tuple[Tensor, Saved]:
-        """``first`` of the sum with another loss; only where ``beta`` is None."""
+        """``first``, of the sum with another loss if there is one: only where ``beta`` is None."""
         from .triton import launch, launch_blind, launch_join, launch_powers, launch_prior, launch_series
 
         sums, powers = self.sums(batch), powers_of(self.classes)

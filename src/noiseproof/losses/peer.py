@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..counter import KEY_BITS, SEED, draw, mix
+from ..counter import KEY_SHIFT, SEED, draw, mix
 from ..kernels import PeerPlan, kernels_may_run, uses_kernels
 from .base import Loss, Outer
 from .fused import can_be_fused, recording_of
@@ -121,7 +121,7 @@ class Peer(RowLoss):
         rank = number_of_row if keep is None else (keep.long().cumsum(0) - 1).clamp_min(0)
         orders = []
         for side in (1, 2):
-            key = draw(seed=self.seed, epoch=step, index=number_of_row, stream=side) >> KEY_BITS
+            key = draw(seed=self.seed, epoch=step, index=number_of_row, stream=side) >> KEY_SHIFT
             key = key if keep is None else torch.where(keep, key, torch.iinfo(torch.int64).max)
             order = key.argsort(stable=True)[rank]
             orders.append(order if keep is None else torch.where(keep, order, number_of_row))

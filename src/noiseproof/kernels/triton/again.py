@@ -65,7 +65,7 @@ def blind_again_kernel(
 ):
     """As ``blind_kernel`` for rows ``series_kernel`` left; then all are there to be joined and added up."""
     row = rows_apart(NUMBER)
-    left = tl.load(state + 3 * rows + row, mask=row < rows, other=0.0) != 0.0
+    left = tl.load(state + 3 * rows + row, mask=row < rows, other=0.0) == 1.0
     sizes = (rows, classes, row_stride, column_stride)
     place = next_of(left, 0)
     while place < NUMBER:

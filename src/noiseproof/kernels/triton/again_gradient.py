@@ -9,9 +9,8 @@ from .blind_gradient import coefficients, write_block
 from .gradient import scale_of
 from .program import exp
 from .rows import LOWEST, blocks_of_program, labelled, load_block, next_label, places_of
-from .series import are_quick
 from .series_gradient import gradient_of, of_series
-from .series_rows import LARGEST_SHARE, MISSING
+from .series_rows import does_for_gradient
 
 
 @triton.jit
@@ -47,7 +46,7 @@ def gradient_again_kernel(
 ):
     """As ``blind_gradient_kernel`` for rows ``series_gradient_kernel`` left."""
     row, _, kept = labelled(rows_apart(NUMBER), target, keep, rows, ignore_index, HAS_KEEP)
-    left = ~are_quick(state, row, kept, rows, reach, classes)
+    left = tl.load(state + 3 * rows + row, mask=kept, other=0.0) > 0.0
     memory, sizes = (logits, state, out), (rows, classes, row_stride, column_stride)
     place = next_of(left, 0)
     while place < NUMBER:
@@ -91,7 +90,7 @@ def write_whole_block(
     peak, log_peak, slope, by_blind, shift, _, _ = chosen
     begin = logits + row * row_stride
     z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, True, BLOCK)
-    if is_unlikely(z, peak, log_peak, reach, classes):
+    if is_unlikely(z, peak, log_peak, reach, BLOCK):
         factors = of_series(slope, shift, by_blind, log_peak, RATIO)
         place = places_of(out + row * classes, start, 1, True, BLOCK)
         tl.store(place, gradient_of(z - peak[:, None], factors))
@@ -100,8 +99,7 @@ def write_whole_block(
 
 
 @triton.jit
-def is_unlikely(z, peak, log_peak, reach, classes):
-    """Whether no class of the block is masked or likely: see ``series.are_quick``."""
+def is_unlikely(z, peak, log_peak, reach, BLOCK: tl.constexpr):
+    """Whether no class of the block is masked or likely; those of the block alone are sure to be there."""
     p = exp(tl.max(tl.max(z, 1), 0) - tl.max(peak, 0) + tl.max(log_peak, 0))
-    fits = (p < LARGEST_SHARE) & (reach * p * p < MISSING * classes)
-    return fits & (tl.min(tl.min(z, 1), 0) > LOWEST)
+    return does_for_gradient(p, reach, BLOCK) & (tl.min(tl.min(z, 1), 0) > LOWEST)

@@ -7,7 +7,7 @@ import triton.language as tl
 from .classes import LOG_SMALL, QUIET, exact_terms, terms_of_classes
 from .program import exp, fast_exp, logsigmoid, sigmoid
 from .rows import LOWEST, block_of
-from .shares import share_of
+from .shares import share_of, share_of_label
 
 LOG_SURE = tl.constexpr(-0.2876820724517809)
 TINY = tl.constexpr(1e-35)
@@ -62,7 +62,7 @@ def numbers_of(
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
         share = share_of(prior, start, classes, HAS_PRIOR, False, ROWS, LANES, WIDTH)
         sums = take(sums, z, share, top, log_top, cut, CODE, RESULTS)
-    at_label = tl.load(prior + label, mask=in_range, other=0.0) if HAS_PRIOR else margin * 0.0 + 1.0
+    at_label = share_of_label(prior, label, in_range) if HAS_PRIOR else margin * 0.0 + 1.0
     sums = (tl.sum(sums[0], 1), tl.sum(sums[1], 1), tl.sum(sums[2], 1), tl.sum(sums[3], 1))
     return finish(sums, margin, log_top, own >= peak, at_label, CODE, RESULTS)
 

@@ -9,7 +9,7 @@ import triton.language as tl
 def count_kernel(target, counts, rows, classes, ignore_index, BLOCK: tl.constexpr):
     """``counts`` (C + 1,) begins as 0: float32, or whole numbers of 16 bits, added to two by two.
 
-    Exact: whole numbers, and no more rows than 16 bits hold.
+    Exact: whole numbers, and of 16 bits only where they hold all rows.
     """
     row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     label = tl.load(target + row, mask=row < rows, other=0)

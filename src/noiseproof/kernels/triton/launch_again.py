@@ -20,6 +20,7 @@ from .tile import Tile, steps_of, tile_of, width_of
 PROGRAMS = 1024
 """So few are soon over; yet if all rows are left there are several times as many as a GPU holds at once."""
 MOST_ROWS = 16
+"""For one program to look at."""
 SUM_ROWS = 4, 5
 """Of the state, where a sum of z is wanted: that, and how many classes are not masked."""
 

@@ -37,7 +37,7 @@ class Ending(NamedTuple):
     partials: Tensor
     """(1, N): the derivative of the label's with respect to the margin."""
     slopes: Tensor
-    """(2, N): gets the derivatives of the whole with respect to margin and B."""
+    """(2, N): gets the derivatives of the whole with respect to margin and B; (5, N) of a sum."""
     beta: float | None
     """What B is multiplied with and taken away; None divides by B instead."""
 

@@ -80,7 +80,6 @@ def series_gradient(
             out,
             *sizes(batch),
             stride,
-            sums.reach,
             *flags,
             len(saved[2]) > 2,
             batch.keep is not None,

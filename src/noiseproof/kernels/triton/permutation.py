@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from ...counter import EPOCH as _EPOCH
-from ...counter import KEY_BITS as _KEY_BITS
+from ...counter import KEY_SHIFT as _KEY_SHIFT
 from ...counter import ROUNDS as _ROUNDS
 from ...counter import SAMPLE as _SAMPLE
 
@@ -19,7 +19,7 @@ FIRST_BITS, FIRST_FACTOR = tl.constexpr(_ROUNDS[0][0]), tl.constexpr(_ROUNDS[0][
 SECOND_BITS, SECOND_FACTOR = tl.constexpr(_ROUNDS[1][0]), tl.constexpr(_ROUNDS[1][1])
 LAST_BITS = tl.constexpr(31)
 ONES = tl.constexpr((1 << 63) - 1)
-KEY_BITS = tl.constexpr(_KEY_BITS)
+KEY_SHIFT = tl.constexpr(_KEY_SHIFT)
 LAST = tl.constexpr(1 << 30)
 """Above every key, but not so far that a difference would not fit into 32 bits."""
 
@@ -42,7 +42,7 @@ def random_numbers(row, begin):
 @triton.jit
 def keys_of(row, counts, begin):
     """What rows are sorted by: the upper 30 bits, so that differences fit into 32."""
-    return tl.where(counts, (random_numbers(row.to(tl.int64), begin) >> KEY_BITS).to(tl.int32), LAST)
+    return tl.where(counts, (random_numbers(row.to(tl.int64), begin) >> KEY_SHIFT).to(tl.int32), LAST)
 
 
 @triton.jit

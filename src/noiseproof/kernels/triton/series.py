@@ -11,10 +11,9 @@ import triton
 import triton.language as tl
 
 from .blind import combined, store_loss, store_numbers
-from .blind_rows import levels
 from .program import exp, fast_exp, run
 from .rows import block_of, next_label, put_in_lanes, rows_of_program
-from .series_rows import LARGEST_SHARE, MISSING, levels_of, of_lanes, of_row, recounted, sum_of_lanes
+from .series_rows import does_for_gradient, levels_of, of_lanes, of_row, recounted, sum_of_lanes
 
 LOWEST_PEAK = tl.constexpr(-1e20)
 """Where a lane begins: finite, so that no difference of peaks is nan."""
@@ -50,8 +49,9 @@ def series_kernel(
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """As ``statistics_kernel`` and ``blind_kernel``; rows to be read again have 1 in row 3 of ``state``.
+    """As ``statistics_kernel`` and ``blind_kernel``; row 3 of ``state`` says which are to be read again.
 
+    It is 1 for loss and gradient, 2 for the gradient alone, and 0 where the series does.
     ``reach`` times p squared, also times log p, is what the series leave out, beside their first terms.
     ``SUM_Z`` adds rows 4 and 5: the sum of z less the label's, and how many classes are not masked.
     """
@@ -83,7 +83,8 @@ def series_kernel(
     results = of_row(lanes, levels, low, CODE, RESULTS, VALUE, RATIO)
     own_loss = run((levels[0],), OWN)
     own_loss = own_loss[OWN_RESULTS[0]], own_loss[OWN_RESULTS[1]]
-    store(own_loss, results, levels, careful, state, found, values, partials, slopes, row, kept, rows)
+    left = tl.where(careful, 1.0, tl.where(does_for_gradient(exp(levels[4]), reach, classes), 0.0, 2.0))
+    store(own_loss, results, levels, left, state, found, values, partials, slopes, row, kept, rows)
     if SUM_Z:
         total = sum_of_lanes(sums, count + inside, own, low)
         total = recounted(total, begin, own, kept, stop, column_stride, CONTIGUOUS, LANES, WIDTH // 2)
@@ -92,16 +93,16 @@ def series_kernel(
 
 
 @triton.jit
-def store(own_loss, results, levels, careful, state, found, values, partials, slopes, row, kept, rows):
+def store(own_loss, results, levels, left, state, found, values, partials, slopes, row, kept, rows):
     """The loss is the label's over the blind one; where that is yet to be found, the label's."""
     loss = combined(own_loss[0], results[0], 1.0, 2)
-    loss = (tl.where(careful, own_loss[0], loss[0]), loss[1] * own_loss[1], loss[2])
+    loss = (tl.where(left == 1.0, own_loss[0], loss[0]), loss[1] * own_loss[1], loss[2])
     store_loss(values, slopes, loss, row, kept, rows)
     tl.store(partials + row, own_loss[1], mask=row < rows)
     store_numbers(found, results, row, kept, rows)
     for k in tl.static_range(3):
         tl.store(state + k * rows + row, levels[k], mask=row < rows)
-    tl.store(state + 3 * rows + row, tl.where(kept & careful, 1.0, 0.0), mask=row < rows)
+    tl.store(state + 3 * rows + row, tl.where(kept, left, 0.0), mask=row < rows)
 
 
 @triton.jit
@@ -122,19 +123,3 @@ def advance(sums, z, count, inside, WIDTH: tl.constexpr, WHOLE: tl.constexpr):
     products = shrink * (products + step * mass) + tl.sum(raised * below, 2)
     depths = depths + (count * step + tl.sum(below, 2))
     return higher, mass * shrink + tl.sum(raised, 2), depths, products
-
-
-@triton.jit
-def is_quick(state, row, kept, rows, reach, classes):
-    """Whether the series does for the gradients of all rows."""
-    return tl.min(are_quick(state, row, kept, rows, reach, classes).to(tl.int32), 0) > 0
-
-
-@triton.jit
-def are_quick(state, row, kept, rows, reach, classes):
-    """Where it does for the gradient at all classes but the label: it is small beside their sum."""
-    _, _, _, log_peak = levels(state, row, kept, rows)
-    p = exp(log_peak)
-    fits = (p < LARGEST_SHARE) & (reach * p * p < MISSING * classes)
-    fits = fits & (tl.load(state + 3 * rows + row, mask=kept, other=0.0) == 0.0)
-    return fits | ~kept

@@ -9,7 +9,6 @@ from .gradient import scale_of
 from .join import joined_slopes
 from .program import exp, fast_exp
 from .rows import blocks_of_program, load_block, next_label, places_of, put_at, rows_of_program, store_part
-from .series import is_quick
 
 
 @triton.jit
@@ -29,7 +28,6 @@ def series_gradient_kernel(
     column_stride,
     ignore_index,
     upstream_stride,
-    reach,
     UPSTREAM: tl.constexpr,
     MEAN: tl.constexpr,
     MORE: tl.constexpr,
@@ -41,7 +39,7 @@ def series_gradient_kernel(
 ):
     """As ``blind_gradient_kernel``; ``gradient_again_kernel`` writes the other rows."""
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, 1)
-    if not is_quick(state, row, kept, rows, reach, classes):
+    if tl.max(tl.load(state + 3 * rows + row, mask=kept, other=0.0), 0) > 0.0:
         return
     _, peak, per_mass, log_peak = levels(state, row, kept, rows)
     scale = scale_of(upstream, count, row, kept, upstream_stride, UPSTREAM, MEAN)

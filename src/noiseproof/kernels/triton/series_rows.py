@@ -127,3 +127,9 @@ def recounted(
             counts += tl.sum(tl.where(z == LOWEST, 0.0, 1.0), 2)
         total, present = tl.sum(lanes, 1), tl.sum(counts, 1)
     return total, present
+
+
+@triton.jit
+def does_for_gradient(p, reach, classes):
+    """Whether the series does for the gradient at a class of so many: it is small beside their sum."""
+    return (p < LARGEST_SHARE) & (reach * p * p < MISSING * classes)

@@ -28,9 +28,9 @@ inline uint64_t mixed(uint64_t number) {
 }
 
 // What is shifted out of the numbers rows are sorted by, as in counter.py.
-constexpr int kKeyBits = 34;
+constexpr int kKeyShift = 34;
 
-// Stable, for numbers spread evenly over all 64 bits: their first bits nearly sort them, neighbours are swapped.
+// Stable, for numbers spread evenly over their upper 30 bits: some of these nearly sort them, neighbours are swapped.
 inline void sort_by(const uint64_t* keys, std::vector<int64_t>& order) {
   const int bits = std::bit_width(order.size()) + 1;
   std::vector<int32_t> next((size_t{1} << bits) + 1);
@@ -49,7 +49,7 @@ inline std::vector<int64_t> shuffled(const std::vector<int64_t>& kept, int64_t s
   std::vector<int64_t> found(kept.size());
   for (size_t k = 0; k < kept.size(); ++k)
     keys.start[k] = (mixed(static_cast<uint64_t>(kept[k]) * static_cast<uint64_t>(-7046029254386353131) + shift) ^
-                     (uint64_t{1} << 63)) >> kKeyBits << kKeyBits;
+                     (uint64_t{1} << 63)) >> kKeyShift << kKeyShift;
   sort_by(keys.start, found);
   for (int64_t& place : found) place = kept[place];
   return found;
