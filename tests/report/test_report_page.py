@@ -197,8 +197,17 @@ const all = [...document.querySelectorAll("a[href], summary, [tabindex='0']")];
 const stops = all.filter(e => e.checkVisibility());
 const rings = stops.map(e => { e.focus(); const s = getComputedStyle(e);
   return document.activeElement === e && s.outlineStyle === "solid" && parseFloat(s.outlineWidth) >= 2; });
-document.title = rings.filter(Boolean).length + " " + rings.length;
+document.title = document.hasFocus() + " " + rings.filter(Boolean).length + " " + rings.length;
 </script></body>"""
+
+
+def focused(browser, page):
+    """Elements with a ring and all that take the focus; a busy machine may give it to no window at first."""
+    for _ in range(5):
+        has_focus, *found = re.search(r"<title>(\w+) (\d+) (\d+)</title>", browser.dom(page)).groups()
+        if has_focus == "true":
+            return found
+    pytest.fail("the browser never gave the page its focus")
 
 
 def test_every_stop_of_the_keyboard_shows_where_it_is(browser, page, comparison, tmp_path):
@@ -206,6 +215,6 @@ def test_every_stop_of_the_keyboard_shows_where_it_is(browser, page, comparison,
         copy = tmp_path / path.name
         text = path.read_text(encoding="utf-8").replace("Content-Security-Policy", "none")
         copy.write_text(text.replace("</body>", FOCUS), encoding="utf-8")
-        ringed, stops = re.search(r"<title>(\d+) (\d+)</title>", browser.dom(copy)).groups()
+        ringed, stops = focused(browser, copy)
         assert ringed == stops
         assert int(stops) >= 8

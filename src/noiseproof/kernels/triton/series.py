@@ -51,7 +51,7 @@ def series_kernel(
 ):
     """As ``statistics_kernel`` and ``blind_kernel``; row 3 of ``state`` says which are to be read again.
 
-    It is 1 for loss and gradient, 2 for the gradient alone, and 0 where the series does.
+    It is 1 for loss and gradient, 2 for the gradient, 0 where the series does.
     ``reach`` times p squared, also times log p, is what the series leave out, beside their first terms.
     ``SUM_Z`` adds rows 4 and 5: the sum of z less the label's, and how many classes are not masked.
     """
@@ -81,8 +81,7 @@ def series_kernel(
     levels = levels_of(sums, own, kept)
     lanes, careful = of_lanes(sums, count + inside, levels, classes, reach, CODE, RESULTS, VALUE, RATIO)
     results = of_row(lanes, levels, low, CODE, RESULTS, VALUE, RATIO)
-    own_loss = run((levels[0],), OWN)
-    own_loss = own_loss[OWN_RESULTS[0]], own_loss[OWN_RESULTS[1]]
+    own_loss = loss_of(levels[0], OWN, OWN_RESULTS)
     left = tl.where(careful, 1.0, tl.where(does_for_gradient(exp(levels[4]), reach, classes), 0.0, 2.0))
     store(own_loss, results, levels, left, state, found, values, partials, slopes, row, kept, rows)
     if SUM_Z:
@@ -90,6 +89,13 @@ def series_kernel(
         total = recounted(total, begin, own, kept, stop, column_stride, CONTIGUOUS, LANES, WIDTH // 2)
         tl.store(state + 4 * rows + row, total[0], mask=row < rows)
         tl.store(state + 5 * rows + row, total[1], mask=row < rows)
+
+
+@triton.jit
+def loss_of(margin, CODE: tl.constexpr, RESULTS: tl.constexpr):
+    """Value and derivative of the label's loss."""
+    registers = run((margin,), CODE)
+    return registers[RESULTS[0]], registers[RESULTS[1]]
 
 
 @triton.jit
