@@ -10,7 +10,10 @@ from noiseproof.losses.statistics_loss import StatisticsLoss
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 SPECS = ["mse", "mse(alpha=0.3)", "mse + 2*gce", "peer(mse, alpha=0.5)"]
-SIZES = [(512, 10, 3.0, 0), (512, 10, 4.0, 1), (256, 10, 4.0, 2), (12, 1000, 8.0, 3), (8, 4096, 10.0, 4)]
+SIZES = [
+    *(pytest.param(512, 10, 3.0 + seed, seed, marks=pytest.mark.slow) for seed in (0, 1)),
+    *((128, 10, 4.0, 2), (12, 1000, 8.0, 3), (8, 4096, 10.0, 4)),
+]
 """Rows, classes, spread of the logits and seed; more classes need wider logits for one to be sure."""
 
 
