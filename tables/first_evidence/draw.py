@@ -139,7 +139,7 @@ def draw_shifted_and_scaled(runs: list[dict[str, str]]) -> None:
         ax.errorbar(len(curve) + 4, cell.printed, yerr=cell.std, fmt="_", color=color, capsize=3)
         ax.annotate(f"{cell.printed:.2f}", (len(curve) + 8, cell.printed), va="center", color=color)
     ax.errorbar([], [], yerr=[], fmt="_", color="black", capsize=3, label="printed, last epoch")
-    ax.set(xlabel="epoch", ylabel="test accuracy, %", ylim=(0, 70), xlim=(0, 220))
+    ax.set(xlabel="epoch", ylabel="test accuracy, %", ylim=(0, 70), xlim=(0, 226))
     ax.set_title("Curriculum Table 3: CIFAR-100, symmetric 0.4, ResNet-34, seed 0")
     figure.legend(*ax.get_legend_handles_labels(), frameon=False, ncols=5, loc="outside lower center")
     figure.savefig(HERE / "shifted_and_scaled.png", dpi=100)

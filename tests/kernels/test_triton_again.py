@@ -100,8 +100,8 @@ def test_without_a_ticket_a_kernel_of_its_own_takes_the_mean(device, heard, monk
 @pytest.mark.parametrize("rows", [1, 300, 8192, 100_000])
 def test_programs_of_a_gradient_are_not_too_many_and_take_all_classes(rows, classes):
     tile = tile_of(classes, rows)
-    programs = -(-rows // launch_again.rows_of_program(rows))
-    width = tile.block * launch_again.blocks_of_program(tile, programs, classes)
+    programs = -(-rows // launch_again.rows_looked_at(rows))
+    width = tile.block * launch_again.blocks_written(tile, programs, classes)
     across = -(-classes // width)
     assert programs * across <= max(programs, launch_again.PROGRAMS)
     assert across * width >= classes

@@ -37,7 +37,7 @@ def runs_with(model, column=None):
 
 
 def row_of(run):
-    """Of Curriculum Table 5, whatever the reading."""
+    """Of its table, whatever the reading."""
     return run["cells"].split(" / ")[1].split(" · ")[0]
 
 

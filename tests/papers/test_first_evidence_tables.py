@@ -64,10 +64,8 @@ def test_numbers_of_curriculum_table3_are_those_of_the_runs():
     found = lines("MAE as it is, shifted and scaled")
     assert {("symmetric 0.4", "resnet34", loss) for _, loss, _ in found} == runs_with("resnet34")
     for row, loss, numbers in found:
-        run, cell = (
-            RUNS["symmetric 0.4", "resnet34", loss],
-            get("curriculum.table3").cell(row, "symmetric 0.4"),
-        )
+        run = RUNS["symmetric 0.4", "resnet34", loss]
+        cell = get("curriculum.table3").cell(row, "symmetric 0.4")
         assert row_of(run) == row
         quoted = ", quoted" if row == "CE" else ""
         fitted = f"{percent(run, 'train_noisy_subset'):.2f}"

@@ -12,8 +12,8 @@ from .programs.recorder import Program
 from .programs.series import Sums, sums_of
 
 if TYPE_CHECKING:
+    from .sum_plan import SumPlan
     from .triton.launch import Batch
-    from .triton.launch_join import Join
     from .triton.launch_mean import Mean
 
 
@@ -55,7 +55,7 @@ class OwnAndBlind(NamedTuple):
     def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
         return self.joined(batch, mean, None)
 
-    def joined(self, batch: Batch, mean: Mean | None, join: Join | None) -> tuple[Tensor, Saved]:
+    def joined(self, batch: Batch, mean: Mean | None, join: SumPlan | None) -> tuple[Tensor, Saved]:
         """``first``, of the sum with another loss if there is one: only where ``beta`` is None."""
         from .triton import launch, launch_blind, launch_join, launch_powers, launch_prior, launch_series
 

@@ -31,9 +31,7 @@ class SumPlan(NamedTuple):
     """What that is multiplied with."""
 
     def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
-        from .triton.launch_join import Join
-
-        return self.blind.joined(batch, mean, Join(self.program, self.slots, self.wanted, self.weight))
+        return self.blind.joined(batch, mean, self)
 
     def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
         return self.blind.second(batch, saved, upstream, count)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from ..programs.class_program import needs_series
@@ -11,11 +13,14 @@ from .again import blind_again_kernel
 from .again_gradient import gradient_again_kernel
 from .launch import Batch, ignored_label
 from .launch_blind import Ending, from_above, given, sizes
-from .launch_join import Join, joining
+from .launch_join import joining
 from .launch_mean import Mean, finish
 from .launch_mean import ending as asked_of
 from .start import start
 from .tile import Tile, steps_of, tile_of, width_of
+
+if TYPE_CHECKING:
+    from ..sum_plan import SumPlan
 
 PROGRAMS = 1024
 """So few are soon over; yet if all rows are left there are several times as many as a GPU holds at once."""
@@ -25,16 +30,16 @@ SUM_ROWS = 4, 5
 """Of the state, where a sum of z is wanted: that, and how many classes are not masked."""
 
 
-def rows_of_program(rows: int) -> int:
+def rows_looked_at(rows: int) -> int:
     """How many one program looks at.
 
-    >>> [rows_of_program(rows) for rows in (1, 1000, 4096, 8192, 65536)]
+    >>> [rows_looked_at(rows) for rows in (1, 1000, 4096, 8192, 65536)]
     [1, 1, 4, 8, 16]
     """
     return max(1, min(MOST_ROWS, 1 << (rows // PROGRAMS).bit_length() >> 1))
 
 
-def blocks_of_program(tile: Tile, programs: int, classes: int) -> int:
+def blocks_written(tile: Tile, programs: int, classes: int) -> int:
     """Of the gradient of a row: more programs share it where ``programs``, those for all rows, are few."""
     across = max(1, min(PROGRAMS // programs, steps_of(classes, tile.block * tile.blocks)))
     return steps_of(steps_of(classes, tile.block), across)
@@ -46,14 +51,14 @@ def blind_again(
     found: tuple[Tensor, Tensor],
     ending: Ending,
     mean: Mean | None,
-    join: Join | None,
+    join: SumPlan | None,
 ) -> None:
     """Numbers of B and loss of the rows that ``series_kernel`` left; then ``join`` and ``mean`` of all rows.
 
     ``found`` are the state and those numbers. What is joined cancels exactly, so nothing is contracted then.
     """
     logits, (rows, classes) = batch.logits, batch.logits.shape
-    number, tile, width = rows_of_program(rows), tile_of(classes, rows), width_of(logits)
+    number, tile, width = rows_looked_at(rows), tile_of(classes, rows), width_of(logits)
     asked, (weight, how) = asked_of(mean, ending.values), joining(join, SUM_ROWS)
     start(
         blind_again_kernel,
@@ -91,8 +96,8 @@ def gradient_again(
 ) -> None:
     """The rows of ``out`` that ``series_gradient_kernel`` left; ``saved`` is from ``series_values``."""
     logits, (rows, classes), slopes = batch.logits, batch.logits.shape, saved[2]
-    number, tile = rows_of_program(rows), tile_of(classes, rows)
-    blocks = blocks_of_program(tile, steps_of(rows, number), classes)
+    number, tile = rows_looked_at(rows), tile_of(classes, rows)
+    blocks = blocks_written(tile, steps_of(rows, number), classes)
     above, (stride, *flags) = from_above(upstream, count, slopes)
     start(
         gradient_again_kernel,

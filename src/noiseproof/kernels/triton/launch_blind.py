@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,11 +12,14 @@ from ..programs.recorder import Program
 from .blind import blind_kernel
 from .blind_gradient import blind_gradient_kernel
 from .launch import Batch, State, ignored_label, statistics
-from .launch_join import Join, joining
+from .launch_join import joining
 from .launch_mean import Mean, finish
 from .launch_mean import ending as asked_of
 from .start import start
 from .tile import Tile, steps_of, tile_of, width_of
+
+if TYPE_CHECKING:
+    from ..sum_plan import SumPlan
 
 MARGIN, BLIND = 0, 3
 """Rows of the state that are differentiable; peak and mass lie between them."""
@@ -74,7 +77,7 @@ def blind_of(
     state: Tensor,
     ending: Ending | None = None,
     mean: Mean | None = None,
-    join: Join | None = None,
+    join: SumPlan | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Margin, peak and mass as given, and the (4, N) numbers of B. ``prior`` may end with a count of rows.
 

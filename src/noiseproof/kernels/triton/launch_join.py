@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from ..programs.recorder import Program
-from ..reference import Wanted
-
-
-class Join(NamedTuple):
-    """What is added to ``weight`` times the loss over its blind loss."""
-
-    program: Program
-    """Value and derivatives."""
-    slots: tuple[int, ...]
-    """Which derivatives these are."""
-    wanted: Wanted | None
-    """Neither squares nor products."""
-    weight: float
+if TYPE_CHECKING:
+    from ..sum_plan import SumPlan
 
 
-def slope_rows(join: Join | None) -> int:
+def slope_rows(join: SumPlan | None) -> int:
     """Derivatives by margin and B; of a sum also the factor of exp(z - peak), shift and label."""
     return 2 if join is None else 5
 
 
-def joining(join: Join | None, sums: tuple[int, int]) -> tuple[float, list[tuple[float, ...]]]:
+def joining(join: SumPlan | None, sums: tuple[int, int]) -> tuple[float, list[tuple[float, ...]]]:
     """Weight and how, see ``join``; ``sums`` are rows of the state: sum of z and number of classes.
 
     >>> joining(None, (4, 5))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
@@ -10,19 +12,22 @@ from ..programs.series import Sums
 from .launch import Batch
 from .launch_again import blind_again, gradient_again
 from .launch_blind import Ending, from_above, given, sizes
-from .launch_join import Join, slope_rows
+from .launch_join import slope_rows
 from .launch_mean import Mean
 from .series import series_kernel
 from .series_gradient import series_gradient_kernel
 from .start import start
 from .tile import steps_of, tile_of, width_of
 
+if TYPE_CHECKING:
+    from ..sum_plan import SumPlan
+
 FEWEST_CLASSES = 2049
 """From here a program takes one row, whose sums are large beside what any class adds."""
 
 
 def series_values(
-    batch: Batch, own: Program, program: Program, sums: Sums, mean: Mean | None, join: Join | None
+    batch: Batch, own: Program, program: Program, sums: Sums, mean: Mean | None, join: SumPlan | None
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
     """(N,) values; margin, peak, mass and which rows were read again, then numbers of B, and slopes."""
     logits, (rows, classes) = batch.logits, batch.logits.shape

@@ -4,9 +4,8 @@
 import triton
 import triton.language as tl
 
-from .blind_rows import levels
+from .blind_gradient import coefficients
 from .gradient import scale_of
-from .join import joined_slopes
 from .program import exp, fast_exp
 from .rows import blocks_of_program, load_block, next_label, places_of, put_at, rows_of_program, store_part
 
@@ -41,15 +40,12 @@ def series_gradient_kernel(
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, 1)
     if tl.max(tl.load(state + 3 * rows + row, mask=kept, other=0.0), 0) > 0.0:
         return
-    _, peak, per_mass, log_peak = levels(state, row, kept, rows)
     scale = scale_of(upstream, count, row, kept, upstream_stride, UPSTREAM, MEAN)
-    by_margin = tl.load(slopes + row, mask=kept, other=0.0) * scale
-    by_blind = tl.load(slopes + rows + row, mask=kept, other=0.0) * scale
-    by_direction = by_blind * tl.load(found + rows + row, mask=kept, other=0.0) - by_margin
-    at_label = by_margin + by_blind * tl.load(found + 2 * rows + row, mask=kept, other=0.0)
-    more = joined_slopes(slopes, row, kept, rows, scale, MORE)
-    at_label += more[2]
-    chosen = of_series(by_direction * per_mass + more[0], more[1], by_blind, log_peak, RATIO)
+    of = (row, label, kept)
+    peak, log_peak, slope, by_blind, shift, at_label, _ = coefficients(
+        of, state, found, slopes, rows, scale, MORE
+    )
+    chosen = of_series(slope, shift, by_blind, log_peak, RATIO)
     begin, out_begin = logits + row * row_stride, out + row * classes
     first, whole, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)
     coming = next_label(label, first)
