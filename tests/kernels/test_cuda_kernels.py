@@ -113,8 +113,8 @@ def test_model_and_loss_compile_to_one_graph(spec):
     torch.testing.assert_close(model.weight.grad, wanted, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(("spec", "most"), [("ce", 3), ("gce", 3), ("aul", 3), ("nce", 3), ("mse", 3)])
-def test_few_launches(spec, most):
+@pytest.mark.parametrize("spec", ["ce", "gce", "aul", "nce", "mse"])
+def test_two_launches(spec):
     from torch.profiler import ProfilerActivity, profile
 
     logits, target = batch(128, 10)
@@ -125,8 +125,8 @@ def test_few_launches(spec, most):
         torch.cuda.synchronize()
     names = [e.name for e in recorded.events() if "kernel" in e.name and "Memcpy" not in e.name]
     ours = [n for n in names if n in ("statistics_kernel", "mean_kernel", "gradient_kernel")]
-    assert len(ours) == most
-    assert len(names) <= most + 1, f"{names}: one more fills in the upstream 1"
+    assert len(ours) == 2
+    assert len(names) <= 3, f"{names}: one more fills in the upstream 1"
 
 
 @pytest.mark.parametrize("spec", COMPARING)

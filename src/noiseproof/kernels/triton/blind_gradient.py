@@ -18,7 +18,7 @@ from .rows import (
     rows_of_program,
     store_part,
 )
-from .shares import shares_at
+from .shares import shares_of
 
 
 @triton.jit
@@ -107,24 +107,6 @@ def write_block(
     gradient = put_at(gradient, start, label, at_label, BLOCK)
     place = places_of(out_begin, start, 1, True, BLOCK)
     store_part(place, gradient, start, row < rows, kept, classes)
-
-
-@triton.jit
-def shares_of(
-    prior,
-    start,
-    classes,
-    HAS_PRIOR: tl.constexpr,
-    WHOLE: tl.constexpr,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """How much each class counts, (ROWS, BLOCK); every row asks, as in ``share_of``."""
-    if HAS_PRIOR:
-        column = (start + tl.arange(0, BLOCK))[None, :] + tl.zeros([ROWS, 1], tl.int32)
-        return shares_at(prior, column, classes, WHOLE)
-    else:
-        return tl.full([ROWS, BLOCK], 1.0, tl.float32)
 
 
 @triton.jit

@@ -13,9 +13,11 @@ from .launch_mean import Mean, ending, finish
 from .powers import powers_kernel
 from .powers_gradient import powers_gradient_kernel
 from .start import start
-from .tile import steps_of, width_of
+from .tile import Tile, steps_of, width_of
 
 STATE_ROWS = 6
+ONE_ROW = Tile(1, 2048, 4)
+"""Where counts are read in 16 bits: two rows take more registers than reading those once is worth."""
 
 
 def powers_values(
@@ -29,7 +31,8 @@ def powers_values(
     """(N,) values, and the (6, N) numbers the gradient needs. ``prior`` is (C,) or counts with their sum."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
     values, state = (logits.new_empty(size, dtype=torch.float32) for size in (rows, (STATE_ROWS, rows)))
-    tile, width = blind_tile(classes, rows, True), width_of(logits)
+    width = width_of(logits)
+    tile = ONE_ROW if prior.dtype == torch.uint16 else blind_tile(classes, rows, True)
     asked = ending(mean, state)
     start(
         powers_kernel,

@@ -4,12 +4,11 @@
 import triton
 import triton.language as tl
 
-from .blind_gradient import shares_of
 from .gradient import scale_of
 from .powers_rows import powers_at, raised_to
 from .program import fast_exp
 from .rows import blocks_of_program, load_block, next_label, places_of, put_at, rows_of_program, store_part
-from .shares import part_of_prior
+from .shares import part_of_prior, shares_of
 
 
 @triton.jit

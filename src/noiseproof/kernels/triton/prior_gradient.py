@@ -4,7 +4,6 @@
 import triton
 import triton.language as tl
 
-from .blind_gradient import shares_of
 from .gradient import scale_of
 from .program import fast_exp
 from .rows import (
@@ -17,7 +16,7 @@ from .rows import (
     rows_of_program,
     store_part,
 )
-from .shares import part_of_prior
+from .shares import part_of_prior, shares_of
 
 
 @triton.jit

@@ -103,15 +103,12 @@ def block_of(
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Logits (ROWS, LANES, WIDTH) in float32, -inf outside; a whole block has no outside."""
-    column = columns_of(start, LANES, WIDTH)
-    offset = column if CONTIGUOUS else column.to(tl.int64) * column_stride
-    place = begin[:, None, None] + offset[None, :, :]
-    if WHOLE:
-        return tl.load(place).to(tl.float32)
-    else:
-        here = kept[:, None, None] & (column < classes)[None, :, :]
-        return tl.load(place, mask=here, other=LOWEST).to(tl.float32)
+    """Logits (ROWS, LANES, WIDTH) in float32, -inf outside.
+
+    Loaded as (ROWS, BLOCK) a thread has the same columns of all rows, and what belongs to them but once.
+    """
+    z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, WHOLE, LANES * WIDTH)
+    return tl.reshape(z, [z.shape[0], LANES, WIDTH])
 
 
 @triton.jit

@@ -4,8 +4,6 @@
 import triton
 import triton.language as tl
 
-from .rows import columns_of
-
 UNITS = tl.constexpr(0x4B000000)
 """The bits of 2^23 in float32; the last one stands for 1."""
 
@@ -42,6 +40,27 @@ def shares_at(prior, column, classes, WHOLE: tl.constexpr):
 
 
 @triton.jit
+def shares_of(
+    prior,
+    start,
+    classes,
+    HAS_PRIOR: tl.constexpr,
+    WHOLE: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """How much each class counts, (ROWS, BLOCK).
+
+    Every row asks for itself, so none has to wait; what a thread asks for twice is loaded once.
+    """
+    if HAS_PRIOR:
+        column = (start + tl.arange(0, BLOCK))[None, :] + tl.zeros([ROWS, 1], tl.int32)
+        return shares_at(prior, column, classes, WHOLE)
+    else:
+        return tl.full([ROWS, BLOCK], 1.0, tl.float32)
+
+
+@triton.jit
 def share_of(
     prior,
     start,
@@ -52,12 +71,6 @@ def share_of(
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """How much each class counts, (ROWS, LANES, WIDTH).
-
-    Every row asks for itself, so none has to wait; what a thread asks for twice is loaded once.
-    """
-    if HAS_PRIOR:
-        column = columns_of(start, LANES, WIDTH)[None, :, :] + tl.zeros([ROWS, 1, 1], tl.int32)
-        return shares_at(prior, column, classes, WHOLE)
-    else:
-        return tl.full([ROWS, LANES, WIDTH], 1.0, tl.float32)
+    """How much each class counts, (ROWS, LANES, WIDTH) as from ``block_of``."""
+    share = shares_of(prior, start, classes, HAS_PRIOR, WHOLE, ROWS, LANES * WIDTH)
+    return tl.reshape(share, [ROWS, LANES, WIDTH])
