@@ -10,11 +10,12 @@ from noiseproof.papers import get
 HOME = Path(__file__).parents[2]
 EVIDENCE = HOME / "tables" / "first_evidence"
 PAGE = (EVIDENCE / "README.md").read_text(encoding="utf-8")
-FILES = [EVIDENCE / "results" / name / "runs.csv" for name in ("a", "791f61f", "b8c8497")]
+FILES = [EVIDENCE / "results" / name / "runs.csv" for name in ("a", "791f61f", "b8c8497", "0652574")]
 LINE = re.compile(r"^\| ([^|]+) \| `(.+)` \| (.+) \|$", re.MULTILINE)
 SUBSETS = ("best", "final", "noisy subset", "clean subset", "hybrid")
 LABELS = ("clean", "symmetric 0.4", "human 0.4")
-NEVER, LATE, EARLY = (f"imae(T=8.0{end})" for end in (", saturation=None", "", ", saturation=6.24"))
+SATURATIONS = {"never": ", saturation=None", "at 17.33": "", "at 6.24": ", saturation=6.24"}
+"""Where the emphasis of IMAE ends, in the words of the page."""
 
 
 def read(path):
@@ -60,15 +61,23 @@ def printed(row, column="symmetric 0.4"):
     return clean + cell(row, f"{column} · diff").printed, cell(row, f"{column} · snr").printed
 
 
+def imae(column, end):
+    """The loss of IMAE Table 6 with an end of its emphasis."""
+    return f"imae(T={0.5 if column == 'clean' else 8.0}{SATURATIONS[end]})"
+
+
 def subsets(run):
-    """Best, final, noisy subset, clean subset and hybrid accuracy of a run on CIFAR-10, in per cent."""
-    names = ("best_test_accuracy", "final_test_accuracy", "train_noisy_subset", "train_clean_subset")
+    """Accuracies of a run of IMAE Table 6, in per cent; without noise there is no noisy subset."""
     hybrid = hybrid_accuracy(float(run["final_test_accuracy"]), 10_000, float(run["train_intact"]), 50_000)
-    return [*(percent(run, name) for name in names), 100 * hybrid]
+    names = ("best_test_accuracy", "final_test_accuracy", "train_noisy_subset", "train_clean_subset")
+    found = {word: run[name] for word, name in zip(SUBSETS, names, strict=False)} | {"hybrid": hybrid}
+    return {word: 100 * float(number) for word, number in found.items() if number != ""}
 
 
 def printed_subsets(row, column):
-    return [get("imae.table6").cell(f"ResNet-20 · {row}", f"{column} · {name} %").printed for name in SUBSETS]
+    names = [name for name in SUBSETS if (column, name) != ("clean", "noisy subset")]
+    cell = get("imae.table6").cell
+    return {name: cell(f"ResNet-20 · {row}", f"{column} · {name} %").printed for name in names}
 
 
 def classes_at_zero(run):

@@ -4,17 +4,15 @@ import re
 
 import pytest
 from evidence_runs import (
-    EARLY,
     EVIDENCE,
     FINISHED,
     HOME,
     LABELS,
-    LATE,
-    NEVER,
     PAGE,
     RUNS,
-    SUBSETS,
+    SATURATIONS,
     classes_at_zero,
+    imae,
     ours,
     percent,
     printed,
@@ -46,21 +44,33 @@ def test_no_finished_run_is_left_out():
 
 
 def test_e28_imae_ends_near_the_printed_number_only_with_a_saturation():
-    ends = [
-        ("symmetric 0.4", NEVER),
-        ("symmetric 0.4", LATE),
-        ("symmetric 0.4", EARLY),
-        ("symmetric 0.8", NEVER),
-    ]
-    never, late, early, harder = (subsets(RUNS[column, "resnet20", loss])[1] for column, loss in ends)
-    wanted, at_80 = (printed_subsets("IMAE", f"symmetric {rate}")[1] for rate in (0.4, 0.8))
+    column, words = "symmetric 0.4", erratum("E28")
+    never, late, early = (final_imae(column, end) for end in SATURATIONS)
+    wanted = printed_subsets("IMAE", column)["final"]
     assert wanted - never > 30
     assert late == pytest.approx(wanted, abs=3)
     assert early == pytest.approx(wanted, abs=0.5)
-    words = erratum("E28")
     assert f"ends at {never:.1f} without a saturation, at {late:.1f} with one at 17.33" in words
     assert f"and at {early:.1f} with one at 6.24; printed is {wanted:.1f}." in words
-    assert f"At 80% it ends at {harder:.1f} without, printed is {at_80:.1f}," in words
+
+
+def test_e28_clean_labels_need_a_saturation_and_at_80_none_meets_the_printed_number():
+    words = erratum("E28")
+    never, late = (final_imae("clean", end) for end in ("never", "at 17.33"))
+    wanted = printed_subsets("IMAE", "clean")["final"]
+    assert wanted - never > 70
+    assert late == pytest.approx(wanted, abs=0.2)
+    assert f"at {never:.1f} without and at {late:.1f} with one at 17.33; printed is {wanted:.1f}." in words
+    ends = [final_imae("symmetric 0.8", end) for end in SATURATIONS]
+    wanted = printed_subsets("IMAE", "symmetric 0.8")["final"]
+    assert ends[0] - max(ends[1:]) > 4
+    assert wanted - max(ends) > 3
+    told = ", at ".join(f"{end:.1f}" for end in ends[:2]) + f" and at {ends[2]:.1f}"
+    assert f"At 80% it ends at {told} in the same order; printed is {wanted:.1f}." in words
+
+
+def final_imae(column, end):
+    return subsets(RUNS[column, "resnet20", imae(column, end)])["final"]
 
 
 @pytest.mark.parametrize(("row", "loss"), [("SCE", "sce(q=0.95)"), ("GCE", "gce(q=0.4)")])
@@ -76,6 +86,30 @@ def test_e29_sce_and_gce_meet_the_printed_numbers_without_the_unit_maximum(row, 
     assert f"at {unit:.1f} with {unit_snr:.3f}" in words
     assert f"at {without:.1f} with {its_snr:.3f}" in words
     assert f"{accuracy:.2f} with {snr}" in words
+
+
+@pytest.mark.parametrize(("row", "loss"), [("SCE", "sce(q=0.95)"), ("GCE", "gce(q=0.4)")])
+def test_e29_human_labels_say_the_same_of_sce_and_gce(row, loss):
+    accuracy, snr = printed(row, "human 0.4")
+    without, its_snr = ours(loss, "human 0.4")
+    unit, unit_snr = ours(f"unit_max({loss})", "human 0.4")
+    assert unit < without < accuracy
+    assert its_snr == pytest.approx(snr, abs=0.002)
+    assert snr - unit_snr > 0.03
+    words = erratum("E29")
+    assert f"ends at {unit:.1f} with {unit_snr:.3f}" in words
+    assert f"at {without:.1f} with {its_snr:.3f}" in words
+    assert f"printed are {accuracy:.2f} with {snr}" in words
+
+
+def test_e29_with_clean_labels_losses_end_below_ce_only_without_the_unit_maximum():
+    reference, wanted = ours("unit_max(ce)", "clean")[0], printed("CE", "clean")[0]
+    for row, loss in (("SCE", "sce(q=0.95)"), ("GCE", "gce(q=0.4)"), ("AUL", "aul(a=2.0, q=2.0)")):
+        assert ours(loss, "clean")[0] < reference < ours(f"unit_max({loss})", "clean")[0]
+        assert printed(row, "clean")[0] < wanted
+    assert ours("0.5*mae", "clean")[0] < reference < ours("unit_max(mae)", "clean")[0]
+    assert printed("MAE", "clean")[0] < wanted
+    assert "SCE, GCE, AUL and MAE end above CE with the unit maximum and below it without" in erratum("E29")
 
 
 def test_e29_aul_agrees_either_way_and_agce_neither_way():
@@ -113,8 +147,9 @@ def off_table3(row, loss):
 
 def subsets_off(row, column, loss):
     """The same for IMAE Table 6."""
-    numbers = zip(SUBSETS, subsets(RUNS[column, "resnet20", loss]), printed_subsets(row, column), strict=True)
-    return ", ".join(f"{name} {got - wanted:+.2f}" for name, got, wanted in numbers if abs(got - wanted) > 1)
+    found, wanted = subsets(RUNS[column, "resnet20", loss]), printed_subsets(row, column)
+    gaps = {name: found[name] - number for name, number in wanted.items()}
+    return ", ".join(f"{name} {gap:+.2f}" for name, gap in gaps.items() if abs(gap) > 1)
 
 
 def misses():
@@ -130,14 +165,11 @@ def test_everything_that_is_not_met_is_named_with_its_lost_classes():
         for column in LABELS:
             key = ("Curriculum Table 5", column, row)
             wanted[key] = off(row, column, loss), RUNS[column, "cnn8", loss]
-    for row, column, loss, name in (
-        ("CCE", "symmetric 0.4", "ce", "CCE"),
-        ("MAE", "symmetric 0.4", "mae", "MAE"),
-        ("IMAE", "symmetric 0.4", LATE, "IMAE"),
-        ("IMAE", "symmetric 0.8", NEVER, "IMAE, no end"),
-    ):
-        key = ("IMAE Table 6", column, name)
-        wanted[key] = subsets_off(row, column, loss), RUNS[column, "resnet20", loss]
+    for row, loss in (("CCE", "ce"), ("MAE", "mae"), ("IMAE", None)):
+        for column in ("clean", "symmetric 0.4", "symmetric 0.8"):
+            run = RUNS.get((column, "resnet20", its := loss or imae(column, "at 17.33")))
+            if run is not None:
+                wanted["IMAE Table 6", column, row] = subsets_off(row, column, its), run
     for (column, model, loss), run in RUNS.items():
         if model == "resnet34":
             wanted["Curriculum Table 3", column, row_of(run)] = off_table3(row_of(run), loss), run
@@ -163,10 +195,11 @@ def test_what_was_tried_is_what_the_runs_say():
         key = ("Curriculum Table 5", column, row_of(run))
         if net == "cnn8" and run["cells"].startswith("questions") and key in tried:
             tried[key].add(f"`{loss}`: {off(row_of(run), column, loss, least=(0, 0))}")
-    at_40 = "symmetric 0.4"
-    tried["IMAE Table 6", at_40, "IMAE"] = {
-        f"`{loss}`: {subsets_off('IMAE', at_40, loss)}" for loss in (EARLY, NEVER)
-    }
+    for column in ("symmetric 0.4", "symmetric 0.8"):
+        others = [imae(column, end) for end in ("at 6.24", "never")]
+        tried["IMAE Table 6", column, "IMAE"] = {
+            f"`{loss}`: {subsets_off('IMAE', column, loss)}" for loss in others
+        }
     for key, (_, told) in misses().items():
         assert {part for part in told.split("; ") if part.startswith("`")} == tried[key]
         assert told.startswith("nothing yet") == (not tried[key])
