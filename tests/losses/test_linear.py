@@ -99,7 +99,17 @@ def test_soft_targets(spec, reduction):
     width=st.integers(1, 7),
     classes=st.integers(2, 12),
     chunk=st.integers(1, 45),
-    spec=st.sampled_from(["mae", "nce", "gls + ce", "scale(gce, initial_margin=2.0)", "cr(ce)", "peer(ce)"]),
+    spec=st.sampled_from(
+        [
+            "mae",
+            "nce",
+            "gls + ce",
+            "scale(gce, initial_margin=2.0)",
+            "cr(ce)",
+            "peer(ce)",
+            "gr(normalize='batch')",
+        ]
+    ),
     reduction=st.sampled_from(["mean", "sum", "none"]),
     ignored=st.sampled_from([0.0, 0.3, 1.0]),
     seed=st.integers(0, 1000),

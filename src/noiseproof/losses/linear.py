@@ -13,6 +13,7 @@ from ..kernels.linear.total import linear_total, outside_graphs
 from ..kernels.tracing import in_transform
 from .base import Loss
 from .linear_batch import Given, LinearBatch, linear_batch
+from .linear_mean import takes_one_walk, total_over_mean
 from .linear_rows import block_function, is_row_wise, learns_prior, unreduced
 from .linear_shards import alike_of, is_shared_out, question_of, refuse_what_needs_all_logits, sharded
 from .rows import Rows, row_weights
@@ -64,10 +65,13 @@ def _chunked(loss: Loss, batch: LinearBatch, sample_weight: Tensor | None) -> Te
     projection = batch.projection()
     by_class = loss._class_weight(rows)
     hard, soft = (None, by_class) if rows.is_soft else (by_class, None)
-    if loss.reduction == "none" or not is_row_wise(loss):
+    one_walk = takes_one_walk(loss, projection, rows)
+    if loss.reduction == "none" or not (is_row_wise(loss) or one_walk):
         values = unreduced(loss, projection, rows, soft)
         return loss._reduce(values, rows, hard, sample_weight)
     share = _shares(loss, rows, hard, sample_weight, accumulation_dtype(projection.dtype))
+    if one_walk:
+        return total_over_mean(loss, projection, rows, share)
     if projection.shards is not None:
         return sharded_total(projection, question_of(loss, projection, rows), share)
     return linear_total(projection, block_function(loss, rows, soft), share)

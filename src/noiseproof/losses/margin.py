@@ -7,8 +7,9 @@ r"""The margin and its companions: the one operator every loss stands on.
 import torch
 from torch import Tensor
 
-from ..kernels import Statistics, margin_rows, statistics_rows
+from ..kernels import Statistics, statistics_rows
 from .finite import check_margins
+from .margin_loss import MarginLoss
 from .rows import Rows, as_rows
 
 
@@ -30,12 +31,29 @@ def margin(logits: Tensor, target: Tensor, *, ignore_index: int = -100) -> Tenso
         (tensor([1.3069]), tensor([0.7870]), tensor([0.7870]))
     """
     rows = _hard_rows(logits, target, ignore_index)
+    return row_margins(rows).reshape(rows.shape)
 
-    def evaluate(delta: Tensor) -> tuple[Tensor, Tensor]:
-        check_margins(delta, rows.logits, rows.target)
-        return delta, torch.full_like(delta, -1.0)
 
-    return margin_rows(rows.logits, rows.target, evaluate, rows.keep).reshape(rows.shape)
+def row_margins(rows: Rows) -> Tensor:
+    """(N,), 0 where ignored."""
+    margins = _ITSELF.hard_rows(rows)
+    check_margins(margins.detach(), rows.logits, rows.target)
+    return margins
+
+
+class _Itself(MarginLoss):
+    """What every curve is a function of; being a loss, it is compiled and launched as all others are."""
+
+    name = "margin"
+
+    def value(self, margin: Tensor) -> Tensor:
+        return margin
+
+    def emphasis(self, margin: Tensor) -> Tensor:
+        return torch.full_like(margin, -1.0)
+
+
+_ITSELF = _Itself()
 
 
 def row_statistics(logits: Tensor, target: Tensor, *, ignore_index: int = -100) -> Statistics:

@@ -1,0 +1,120 @@
+"""Losses over the mean weight of the batch: the logits of a linear layer are made once."""
+
+import pytest
+import torch
+from torch.nn.functional import linear
+
+from noiseproof import losses
+from noiseproof.kernels.linear import slabs, sweep
+
+SPECS = ['gr(normalize="batch")', 'imae(T=4.0, normalize="batch")', 'gr(g="identity", normalize="batch")']
+
+
+def problem(dtype=torch.float64):
+    generator = torch.Generator().manual_seed(0)
+    sizes = (23, 5), (9, 5), (9,)
+    tensors = [torch.randn(size, generator=generator, dtype=torch.float64).to(dtype) for size in sizes]
+    target = torch.randint(9, (23,), generator=generator)
+    target[[3, 20]] = -100
+    return tensors, target
+
+
+def leaves(tensors):
+    return [t.detach().clone().requires_grad_() for t in tensors]
+
+
+def of_linear(loss, tensors, target, **how):
+    hidden, weight, bias = inputs = leaves(tensors)
+    value = loss.linear(hidden, weight, target, bias=bias, **how)
+    return [value, *torch.autograd.grad(value, inputs)]
+
+
+def of_logits(loss, tensors, target, **how):
+    inputs = leaves(tensors)
+    value = loss(linear(*inputs), target, **how)
+    return [value, *torch.autograd.grad(value, inputs)]
+
+
+@pytest.fixture
+def products(monkeypatch):
+    """One entry for every chunk of logits that is made."""
+    made = []
+
+    def counted(*arguments):
+        made.append(arguments[0].shape[0])
+        return linear(*arguments)
+
+    for module in (sweep, slabs):
+        monkeypatch.setattr(module, "linear", counted)
+    return made
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_logits_are_made_once(spec, reduction, products):
+    tensors, target = problem()
+    loss = losses.get(spec, reduction=reduction)
+    found = of_linear(loss, tensors, target, chunk=6)
+    assert products == [6, 6, 6, 5]
+    for one, wanted in zip(found, of_logits(loss, tensors, target), strict=True):
+        torch.testing.assert_close(one, wanted)
+
+
+@pytest.mark.parametrize(("spec", "how"), [("scale({})", {}), ("{} + ce", {}), ("{}", {"reduction": "none"})])
+def test_what_is_made_of_them_is_judged_by_all_margins_first(spec, how, products):
+    tensors, target = problem()
+    loss = losses.get(spec.format(SPECS[0]), **how)
+    hidden, weight, _ = inputs = leaves(tensors)
+    loss.linear(hidden, weight, target, bias=inputs[2], chunk=23).sum().backward()
+    assert len(products) > 1
+
+
+def test_no_gradient_asked_for(products):
+    (hidden, weight, bias), target = problem()
+    loss = losses.get(SPECS[0])
+    value = loss.linear(hidden, weight, target, bias=bias, chunk=6)
+    assert products == [6, 6, 6, 5]
+    torch.testing.assert_close(value, loss(linear(hidden, weight, bias), target))
+
+
+def test_sample_weights_get_a_gradient():
+    tensors, target = problem()
+    loss = losses.get(SPECS[0])
+    by_hand, by_chunks = (torch.linspace(0, 2, 23, dtype=torch.float64).requires_grad_() for _ in range(2))
+    of_chunks = loss.linear(*tensors[:2], target, bias=tensors[2], sample_weight=by_chunks, chunk=6)
+    of_chunks.backward()
+    loss(linear(*tensors), target, sample_weight=by_hand).backward()
+    torch.testing.assert_close(by_chunks.grad, by_hand.grad)
+    assert not by_chunks.grad[[3, 20]].any()
+
+
+def test_a_graph_may_be_walked_twice():
+    tensors, target = problem()
+    hidden, weight, bias = inputs = leaves(tensors)
+    value = losses.get(SPECS[0]).linear(hidden, weight, target, bias=bias, chunk=6)
+    first = torch.autograd.grad(value, inputs, retain_graph=True)
+    for one, again in zip(first, torch.autograd.grad(value, inputs), strict=True):
+        torch.testing.assert_close(one, again)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_weights_near_the_largest_float_do_not_overflow(dtype):
+    """exp(310 p (1 - p)) comes to 5e33 for p = 1/2, which times hidden states of a million would not fit."""
+    tensors = [torch.full((4, 1), 1e6), torch.tensor([[2.0], [-1.0]]) / 2**31, torch.zeros(2)]
+    tensors, target = [t.to(dtype) for t in tensors], torch.tensor([0, 1, 0, 0])
+    loss = losses.get('gr(beta=310.0, lam=1.0, normalize="batch")')
+    wanted = of_logits(loss, [t.double() for t in tensors], target)
+    tolerance = {torch.float32: 1e-5, torch.bfloat16: 0.02}[dtype]
+    for one, exact in zip(of_linear(loss, tensors, target, chunk=2), wanted, strict=True):
+        assert one.isfinite().all()
+        assert (one.double() - exact).norm() <= tolerance * exact.norm()
+
+
+def test_float16_is_told_all_margins_first(products):
+    tensors, target = problem(torch.float16)
+    loss = losses.get(SPECS[0])
+    found = of_linear(loss, tensors, target, chunk=23)
+    assert len(products) > 1
+    wanted = of_logits(loss, [t.double() for t in tensors], target)
+    for one, exact in zip(found, wanted, strict=True):
+        assert (one.double() - exact).norm() <= 0.01 * exact.norm()
