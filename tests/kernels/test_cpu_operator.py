@@ -61,6 +61,16 @@ def test_classes_that_are_equally_likely(spec, operator):
     compare(losses.get(spec), logits, torch.tensor([0, 1, 1, 2]), 1e-5)
 
 
+@pytest.mark.parametrize("largest", [1 / 64, 1 / 16, 0.062, 0.065, 0.124, 0.126, 0.249, 0.251, 0.499, 0.501])
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 2.5, 2.99])
+def test_focal_losses_whatever_the_likeliest_share(gamma, largest, operator):
+    """How many terms its polynomial has changes at 1/16, 1/8 and 1/4."""
+    logits = torch.zeros(4, 81)
+    logits[:, 7] = torch.tensor(80 * largest / (1 - largest)).log()
+    logits += torch.linspace(-1e-3, 1e-3, 81)
+    compare(losses.get(f"nfl(gamma={gamma})"), logits, torch.tensor([7, 0, 40, 80]), 3e-6)
+
+
 @pytest.mark.parametrize("spec", ["gce", "nce"])
 def test_any_strides(spec, operator):
     logits, target = batch(6, 7)

@@ -48,13 +48,14 @@ struct Focus {
   double gamma = -1; // below 0: no focal loss
   PowerSeries<3> exact; // where gamma is 1, 2 or 3
   PowerSeries<4> narrow;
+  PowerSeries<5> low;
   PowerSeries<7> middle;
   PowerSeries<10> wide;
 
   Focus() = default;
   explicit Focus(double given)
-      : gamma(given), exact(given - 1, 0.5), narrow(given - 1, 1.0 / 16), middle(given - 1, 0.25),
-        wide(given - 1, 0.5) {}
+      : gamma(given), exact(given - 1, 0.5), narrow(given - 1, 1.0 / 16), low(given - 1, 0.125),
+        middle(given - 1, 0.25), wide(given - 1, 0.5) {}
 
   bool is_polynomial() const { return std::fabs(gamma - 1) <= FARTHEST; }
   bool is_exact() const { return gamma == 1 || gamma == 2 || gamma == 3; }
@@ -83,6 +84,7 @@ inline ClassSums focal_sums(const Focus& focus, float* z, const float* e, const 
   };
   if (focus.is_exact()) return with(focus.exact);
   if (row.largest <= focus.narrow.most) return with(focus.narrow);
+  if (row.largest <= focus.low.most) return with(focus.low);
   return row.largest <= focus.middle.most ? with(focus.middle) : with(focus.wide);
 }
 
