@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from . import differentiable, operators_blind, tracing
+from .expressed import expressed_gradient, wants_expressions
 from .programs.recorder import Program
 
 
@@ -49,13 +50,15 @@ class _Blind(torch.autograd.Function):
         from .triton import launch, launch_blind
 
         logits, target, keep, state = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            with tracing.plainly():
+        if wants_expressions(*upstream):
+
+            def outputs() -> tuple[Tensor, Tensor]:
                 counted = torch.where(keep.unsqueeze(1), logits, 0.0)
-                outputs = differentiable.margin(counted, target), ctx.blind.plain(counted)
+                return differentiable.margin(counted, target), ctx.blind.plain(counted)
+
             above = [torch.where(keep, slope, 0.0) for slope in upstream]
-            (grad,) = torch.autograd.grad(outputs, logits, above, create_graph=True)
-            return grad, None, None, None
+            with tracing.plainly():
+                return expressed_gradient(outputs, logits, above), None, None, None
         batch = launch.Batch(logits, target, keep, None)
         slopes = torch.stack(upstream)
         grad = launch_blind.blind_gradient(

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from .expressed import expressed_gradient, wants_expressions
 from .reference import row_blocks
 from .tracing import is_plain_eager
 
@@ -42,8 +43,7 @@ class _Blockwise(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
         logits, target, formed = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            value = ctx.function(logits, target)
-            (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
+        if wants_expressions(upstream):
+            grad = expressed_gradient(lambda: ctx.function(logits, target), logits, upstream)
             return grad, None, None, None
         return (formed * upstream.unsqueeze(1)).to(logits.dtype), None, None, None

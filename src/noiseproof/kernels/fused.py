@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from . import inplace, tracing
+from .expressed import expressed_gradient, wants_expressions
 from .launcher.lesson import Lesson, shown
 from .programs import tables
 from .programs.limit import is_worth_a_kernel
@@ -105,10 +106,9 @@ class _Fused(torch.autograd.Function):
         from .triton import launch
 
         logits, target, keep, state, partials, count = ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if wants_expressions(upstream):
             with tracing.plainly():
-                value = ctx.call.again(logits)
-            (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
+                grad = expressed_gradient(lambda: ctx.call.again(logits), logits, upstream)
             return grad, None, None
         batch = launch.Batch(logits, target, keep, ctx.call.ignore_index)
         given = batch, state, partials, ctx.slots, upstream, count, ctx.in_place
@@ -167,9 +167,8 @@ class _FusedStatistics(torch.autograd.Function):
         from .triton import launch
 
         logits, target, keep, state = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            outputs = differentiable.statistics(logits, target)
-            (grad,) = torch.autograd.grad(outputs, logits, upstream, create_graph=True)
+        if wants_expressions(*upstream):
+            grad = expressed_gradient(lambda: differentiable.statistics(logits, target), logits, upstream)
             return grad, None
         batch = launch.Batch(logits, target, keep, None)
         return launch.gradient(batch, state, torch.stack(upstream), (0, 1, 2, 3, 4)), None

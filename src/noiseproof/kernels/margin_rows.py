@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from . import differentiable, operators, reference
+from .expressed import wants_expressions
 from .fused import Call, fused_loss, record
 from .path import uses_kernels
 from .reference import Exponentials
@@ -88,7 +89,7 @@ class _MarginRows(torch.autograd.Function):
         logits, target, keep, emphasis, peak, mass = ctx.saved_tensors
         if ctx.mean:
             upstream = upstream / logits.shape[0]
-        if torch.is_grad_enabled():
+        if wants_expressions(upstream):
             grad = _differentiable_gradient(logits, target, keep, ctx.evaluate, upstream)
             return grad, None, None, None, None
         step = (upstream * emphasis).unsqueeze(1)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from . import tracing
+from .expressed import expressed_gradient, wants_expressions
 from .fused import Call, first_pass
 
 
@@ -40,10 +41,9 @@ class _Pair(torch.autograd.Function):
         from .triton import launch, launch_pair
 
         logits, keep, *sides = ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if wants_expressions(*upstream):
             with tracing.plainly():
-                outputs = [call.again(logits) for call in ctx.pair]
-            (grad,) = torch.autograd.grad(outputs, logits, upstream, create_graph=True)
+                grad = expressed_gradient(lambda: [c.again(logits) for c in ctx.pair], logits, upstream)
             return grad, None
         batch = launch.Batch(logits, sides[0], keep, None)
         first, second = launch_pair.Side(*sides[:3]), launch_pair.Side(*sides[3:])

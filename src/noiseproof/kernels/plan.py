@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from . import tracing
+from .expressed import expressed_gradient, wants_expressions
 from .launcher.lesson import Lesson, shown
 
 if TYPE_CHECKING:
@@ -79,10 +80,9 @@ class _Planned(torch.autograd.Function):
         from .triton import launch
 
         logits, target, count, *saved = ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if wants_expressions(upstream):
             with tracing.plainly():
-                value = ctx.planned.again(logits, tuple(saved))
-            (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
+                grad = expressed_gradient(lambda: ctx.planned.again(logits, tuple(saved)), logits, upstream)
             return grad, None
         batch = launch.Batch(logits, target, None, ctx.planned.ignore_index)
         second = ctx.planned.plan.second

@@ -1,11 +1,13 @@
 """All row statistics, and losses that are functions of them."""
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from . import differentiable, operators, reference
+from .expressed import expressed_gradient, wants_expressions
 from .fused import Call, fused_loss, fused_statistics, record
 from .path import uses_kernels
 from .reference import Coefficients, Exponentials, Statistics, Wanted
@@ -66,9 +68,8 @@ class _StatisticsRows(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
         logits, target, *saved = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            outputs = differentiable.statistics(logits, target)
-            (grad,) = torch.autograd.grad(outputs, logits, upstream, create_graph=True)
+        if wants_expressions(*upstream):
+            grad = expressed_gradient(lambda: differentiable.statistics(logits, target), logits, upstream)
             return grad, None
         step = Partials(*(u.unsqueeze(1) for u in upstream))
         return _statistics_gradient(logits, target, saved, step), None
@@ -82,18 +83,17 @@ class _StatisticsLoss(torch.autograd.Function):
         column = target.unsqueeze(1)
         first = reference.exponentials(logits, column, wanted)
         row = statistics_from(_label_of(logits, column, first), first)
-        value, partial = evaluate(row, reference.class_counts(logits, first))
+        value, partials = evaluate(row, reference.class_counts(logits, first))
         ctx.evaluate = evaluate
-        ctx.save_for_backward(logits, target, *first, *row, *partial)
+        ctx.save_for_backward(logits, target, *first, *row, *partials)
         return value.squeeze(1)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
         logits, target, *saved = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            value = _differentiable_value(logits, target, ctx.evaluate)
-            (grad,) = torch.autograd.grad(value, logits, upstream, create_graph=True)
-            return grad, None, None, None
+        if wants_expressions(upstream):
+            value = partial(_differentiable_value, logits, target, ctx.evaluate)
+            return expressed_gradient(value, logits, upstream), None, None, None
         scale = upstream.unsqueeze(1)
         return _statistics_gradient(logits, target, saved, Partials(*saved[12:]), scale), None, None, None
 

@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "batched.h"
 #include "make_node.h"
 #include "task.h"
 
@@ -68,7 +69,8 @@ struct LossFunction : torch::autograd::Node {
     if (!upstream.defined()) return {Tensor()};
     const Tensor z = logits.unpack();
     if (at::GradMode::is_enabled()) return {any_differentiable_gradient(task, z, target.unpack(), upstream)};
-    if (!gradient.defined()) return {gradient_of(task, z, target.unpack(), upstream)};
+    if (!gradient.defined() || at::isBatchedTensor(upstream))
+      return {of_each(upstream, [&](const Tensor& one) { return gradient_of(task, z, target.unpack(), one); })};
     Tensor found = std::exchange(gradient, Tensor()); // another backward pass forms it anew
     multiply(found, static_cast<float>(*upstream.const_data_ptr<float>() * task.factor));
     return {found};

@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "../../cpu/source/batched.h"
 #include "../../cpu/source/make_node.h"
 #include "plan.h"
 
@@ -93,10 +94,14 @@ struct LaunchedLoss : torch::autograd::Node {
     const Tensor z = logits.unpack(), labels = target.unpack();
     const Tensor held = given.unpack();
     if (at::GradMode::is_enabled()) return {expressed_gradient(z, labels, kept(held), upstreams[0], number)};
+    return {of_each(upstreams[0], [&](const Tensor& one) { return gradient_of(z, labels, held, one); })};
+  }
+
+  Tensor gradient_of(const Tensor& z, const Tensor& labels, const Tensor& held, const Tensor& upstream) const {
     if (plan->fits(z, labels) && (plan->drawn != NOTHING || plan->given.is_like(held, plan->device)))
-      if (const auto found = launched_gradient(z, labels, held, upstreams[0])) return {*found};
+      if (const auto found = launched_gradient(z, labels, held, upstream)) return *found;
     const at::AutoGradMode grad(true);
-    return {expressed_gradient(z, labels, kept(held), upstreams[0], number).detach()};
+    return expressed_gradient(z, labels, kept(held), upstream, number).detach();
   }
 
   Tensor kept(const Tensor& held) const {
