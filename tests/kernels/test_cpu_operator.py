@@ -46,6 +46,19 @@ def test_losses_beyond_a_program_take_the_other_way(spec, operator):
     assert step(loss, *batch(9, 5))[1].isfinite().all()
 
 
+@pytest.mark.parametrize("spec", ['gr(normalize="batch")', 'imae(normalize="batch")'])
+def test_no_upstream_makes_nan_of_a_batch_without_weight(spec, operator):
+    """Rows that are ignored, and rows whose margins are beyond the saturation."""
+    ignored, sure = torch.full((3,), -100), torch.zeros(3, dtype=torch.int64)
+    for logits, target in ((torch.zeros(3, 4), ignored), (torch.tensor([[40.0, 0.0]] * 3), sure)):
+        value, gradient = step(losses.get(spec), logits, target)
+        leaf = logits.requires_grad_()
+        (1e6 * losses.get(spec)(leaf, target)).backward()
+        assert value == 0
+        assert not gradient.any()
+        assert not leaf.grad.any()
+
+
 @pytest.mark.parametrize("classes", [2, 3, 15, 16, 17, 100, 1000, 33000])
 @pytest.mark.parametrize("spec", ["gce", "mse", "10*nce + 0.1*agce(a=1.8, q=3)", "nfl"])
 def test_any_number_of_classes(spec, classes, operator):

@@ -63,6 +63,20 @@ def test_one_gradient_for_every_row(spec, where):
     assert not found[3].any()
 
 
+@pytest.mark.parametrize("spec", ["gce", "nce", "mse", "nfl", "cr(ce)", "peer(ce)"])
+def test_gradients_that_are_differentiated_again(spec, where):
+    logits, target = batch(where)
+    values = losses.get(spec, reduction="none")(logits, target)
+    every = torch.eye(5, device=where)
+    how = {"create_graph": True, "retain_graph": True}
+    (found,) = torch.autograd.grad(values, logits, every, is_grads_batched=True, **how)
+    wanted = torch.stack([torch.autograd.grad(values, logits, one, **how)[0] for one in every])
+    second = [
+        torch.autograd.grad(one.square().sum(), logits, retain_graph=True)[0] for one in (found, wanted)
+    ]
+    torch.testing.assert_close(*second, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("spec", ["gce", "nce", "nfl", "cr(ce)"])
 def test_upstreams_of_a_mean(spec, where):
     logits, target = batch(where)

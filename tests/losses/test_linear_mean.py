@@ -110,11 +110,48 @@ def test_weights_near_the_largest_float_do_not_overflow(dtype):
         assert (one.double() - exact).norm() <= tolerance * exact.norm()
 
 
-def test_float16_is_told_all_margins_first(products):
+@pytest.mark.parametrize("spec", SPECS)
+def test_no_upstream_makes_nan_of_a_batch_without_weight(spec):
+    """Rows that are ignored, and rows whose margins are beyond the saturation."""
+    tensors, target = problem()
+    loss = losses.get(spec)
+    ignored, inputs = torch.full_like(target, -100), leaves(tensors)
+    (1e6 * loss.linear(*inputs[:2], ignored, bias=inputs[2], chunk=6)).backward()
+    sure, weight = torch.ones(4, 1, requires_grad=True), torch.tensor([[40.0], [0.0]], requires_grad=True)
+    (1e6 * loss.linear(sure, weight, torch.zeros(4, dtype=torch.int64))).backward()
+    for one in (*inputs, sure, weight):
+        assert one.grad.isfinite().all()
+    assert not any(one.grad.any() for one in inputs)
+
+
+@pytest.mark.parametrize("nothing", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("spec", ["ce", "nce", "cr(ce)", *SPECS])
+def test_without_gradients(spec, reduction, nothing):
+    loss = losses.get(spec, reduction=reduction)
+    with nothing():
+        (hidden, weight, bias), target = problem()
+        share = torch.linspace(0, 2, 23, dtype=torch.float64)
+        found = loss.linear(hidden, weight, target, bias=bias, sample_weight=share, chunk=6)
+        torch.testing.assert_close(found, loss(linear(hidden, weight, bias), target, sample_weight=share))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_many_upstreams_at_once_are_refused(reduction):
+    (hidden, *others), target = problem()
+    value = losses.get("ce", reduction=reduction).linear(hidden.requires_grad_(), others[0], target)
+    with pytest.raises(RuntimeError, match=r"one upstream at a time \(is_grads_batched=True\)"):
+        torch.autograd.grad(value, hidden, torch.ones(2, *value.shape), is_grads_batched=True)
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_float16_is_told_all_margins_first(dtype, products):
+    """Also where products are in another precision: gradients are kept in float16 then."""
     tensors, target = problem(torch.float16)
     loss = losses.get(SPECS[0])
-    found = of_linear(loss, tensors, target, chunk=23)
+    with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
+        found = of_linear(loss, tensors, target, chunk=23)
     assert len(products) > 1
     wanted = of_logits(loss, [t.double() for t in tensors], target)
     for one, exact in zip(found, wanted, strict=True):
-        assert (one.double() - exact).norm() <= 0.01 * exact.norm()
+        assert (one.double() - exact).norm() <= 0.03 * exact.norm()

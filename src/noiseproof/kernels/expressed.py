@@ -11,7 +11,12 @@ def wants_expressions(*upstream: Tensor) -> bool:
 
     The latter is what ``is_grads_batched`` and vectorized Jacobians do: inside, no tensor has memory.
     """
-    return torch.is_grad_enabled() or any(map(torch._C._functorch.is_legacy_batchedtensor, upstream))
+    return torch.is_grad_enabled() or any(map(is_many, upstream))
+
+
+def is_many(upstream: Tensor) -> bool:
+    """Whether it stands for several; a tracer, which cannot look, never asks for that."""
+    return not torch.compiler.is_compiling() and bool(torch._C._functorch.is_legacy_batchedtensor(upstream))
 
 
 def expressed_gradient(

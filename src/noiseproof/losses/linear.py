@@ -66,7 +66,8 @@ def _chunked(loss: Loss, batch: LinearBatch, sample_weight: Tensor | None) -> Te
     by_class = loss._class_weight(rows)
     hard, soft = (None, by_class) if rows.is_soft else (by_class, None)
     one_walk = takes_one_walk(loss, projection, rows)
-    if loss.reduction == "none" or not (is_row_wise(loss) or one_walk):
+    without_gradients = not torch.is_grad_enabled()
+    if loss.reduction == "none" or without_gradients or not (is_row_wise(loss) or one_walk):
         values = unreduced(loss, projection, rows, soft)
         return loss._reduce(values, rows, hard, sample_weight)
     share = _shares(loss, rows, hard, sample_weight, accumulation_dtype(projection.dtype))

@@ -27,7 +27,7 @@ def takes_one_walk(loss: Loss, projection: Projection, rows: Rows) -> bool:
         and loss.reduction != "none"
         and not rows.is_soft
         and projection.shards is None
-        and projection.dtype != torch.float16
+        and torch.float16 not in (projection.dtype, projection.hidden.dtype, projection.weight.dtype)
     )
 
 
@@ -46,4 +46,5 @@ def total_over_mean(loss: Loss, projection: Projection, rows: Rows, share: Tenso
         return values if part.keep is None else torch.where(part.keep, values, 0.0)
 
     total = linear_total(projection, BlockFunction(judge, reads_once=True), share)
-    return total / batch_mean(weights, 1.0 if rows.keep is None else rows.keep)
+    mean = batch_mean(weights, 1.0 if rows.keep is None else rows.keep)
+    return total * torch.where(mean > torch.finfo(mean.dtype).tiny, 1 / mean, 0.0)

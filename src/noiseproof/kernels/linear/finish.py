@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from ..expressed import is_many
 from .sums import Gradients
 from .sweep import Projection
 
@@ -30,10 +31,15 @@ def finished(gradients: Gradients, projection: Projection, *factors: Tensor | No
     return gradients.times(product, dtypes)
 
 
-def refuse_second_derivative() -> None:
-    """Called in a backward pass: gradients formed by hand have no graph of their own."""
+def refuse_more_than_a_gradient(upstream: Tensor) -> None:
+    """Called in a backward pass: gradients formed by hand have no graph of their own, and come one by one."""
+    problem = None
     if torch.is_grad_enabled():
+        problem = "cannot be differentiated again (create_graph=True)"
+    elif is_many(upstream):
+        problem = "are formed for one upstream at a time (is_grads_batched=True)"
+    if problem is not None:
         raise RuntimeError(
-            "gradients of a loss whose logits are never stored cannot be differentiated again"
-            " (create_graph=True): use loss(F.linear(hidden, weight, bias), target)"
+            f"gradients of a loss whose logits are never stored {problem}:"
+            " use loss(F.linear(hidden, weight, bias), target)"
         )

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .finish import finished, lifted, refuse_second_derivative
+from .finish import finished, lifted, refuse_more_than_a_gradient
 from .shard_rows import Question
 from .sharded import sharded_margin_state
 from .slabs import Check, margin_gradients, margin_state
@@ -53,7 +53,7 @@ class _LinearMargin(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        refuse_second_derivative()
+        refuse_more_than_a_gradient(upstream)
         hidden, weight, bias, target, keep, state = ctx.saved_tensors
         projection = Projection(hidden, weight, bias, *ctx.settings)
         step, factor = lifted(upstream, projection.dtype)

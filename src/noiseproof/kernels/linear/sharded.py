@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from ..differentiable import accumulation_dtype
-from .finish import finished, lifted, refuse_second_derivative
+from .finish import finished, lifted, refuse_more_than_a_gradient
 from .shard_rows import Answer, Question, answer, become_gradient, sums_of_rows
 from .shard_sums import number_of_sums, sums_of_slice
 from .shards import Shards
@@ -67,7 +67,7 @@ class _Sharded(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        refuse_second_derivative()
+        refuse_more_than_a_gradient(upstream)
         hidden, weight, bias, share, *found = ctx.saved_tensors
         projection = Projection(hidden, weight, bias, *ctx.settings)
         formed, ctx.formed = ctx.formed, None  # it leaves as the gradient; another backward forms it anew

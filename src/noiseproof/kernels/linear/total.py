@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from .chunks import rows_per_chunk
-from .finish import finished, lifted, refuse_second_derivative
+from .finish import finished, lifted, refuse_more_than_a_gradient
 from .sums import Gradients
 from .sweep import BlockFunction, Projection, values_and_gradients, values_of
 
@@ -75,7 +75,7 @@ class _LinearTotal(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        refuse_second_derivative()
+        refuse_more_than_a_gradient(upstream)
         hidden, weight, bias, share, values = ctx.saved_tensors
         function, *settings = ctx.settings
         projection = Projection(hidden, weight, bias, *settings)
@@ -104,7 +104,7 @@ class _LinearRows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        refuse_second_derivative()
+        refuse_more_than_a_gradient(upstream)
         hidden, weight, bias = ctx.saved_tensors
         function, *settings = ctx.settings
         projection = Projection(hidden, weight, bias, *settings)

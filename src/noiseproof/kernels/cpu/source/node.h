@@ -68,7 +68,9 @@ struct LossFunction : torch::autograd::Node {
     const Tensor& upstream = upstreams[0];
     if (!upstream.defined()) return {Tensor()};
     const Tensor z = logits.unpack();
-    if (at::GradMode::is_enabled()) return {any_differentiable_gradient(task, z, target.unpack(), upstream)};
+    if (at::GradMode::is_enabled())
+      return {of_each(
+          upstream, [&](const Tensor& one) { return any_differentiable_gradient(task, z, target.unpack(), one); })};
     if (!gradient.defined() || at::isBatchedTensor(upstream))
       return {of_each(upstream, [&](const Tensor& one) { return gradient_of(task, z, target.unpack(), one); })};
     Tensor found = std::exchange(gradient, Tensor()); // another backward pass forms it anew

@@ -81,10 +81,10 @@ inline int64_t checked_count(const Tensor& logits, const Tensor& target, int64_t
   return kept;
 }
 
-// One over the mean of 2 * emphasis.
+// One over the mean of 2 * emphasis; 0 where nothing counts, so that no upstream makes nan of it.
 inline double per_mean(const float* weights, int64_t rows, int64_t kept) {
   const double mean = 2 * std::accumulate(weights, weights + rows, 0.0) / divisor(kept, MEAN);
-  return 1 / std::max(mean, static_cast<double>(std::numeric_limits<float>::min()));
+  return mean > std::numeric_limits<float>::min() ? 1 / mean : 0;
 }
 
 // ``value`` (N,) or () from the values of all rows, and from what ``others`` has of them.
