@@ -79,8 +79,12 @@ def queue(manifest: Manifest, changes: Changes) -> dict[str, Planned]:
 
 def finished(files: list[Path]) -> set[str]:
     """The runs that files of collect.py call finished."""
-    lines = [line for file in files for line in csv.DictReader(file.open(encoding="utf-8", newline=""))]
-    return {line["run"] for line in lines if line["state"] == "finished"}
+    return {line["run"] for file in files for line in read_csv(file) if line["state"] == "finished"}
+
+
+def read_csv(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as opened:
+        return list(csv.DictReader(opened))
 
 
 def main(

@@ -1,17 +1,12 @@
 """What the programs of tables/first_evidence run and write down."""
 
-import csv
 import json
 import subprocess
 import sys
-from pathlib import Path
 
-EVIDENCE = Path(__file__).parents[2] / "tables" / "first_evidence"
-
-
-def read(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+from evidence_runs import EVIDENCE
+from run import finished
+from run import read_csv as read
 
 
 def test_runs_are_collected_in_every_state(tmp_path):
@@ -42,7 +37,7 @@ def test_the_queue_holds_every_run_of_the_list_once_the_most_telling_first(tmp_p
     assert len(told) == len({line.split()[0] for line in told}) == 165
     assert not (tmp_path / "out").exists()
     files = sorted(EVIDENCE.glob("results/*/runs.csv"))
-    done = {line["run"] for file in files for line in read(file) if line["state"] == "finished"}
+    done = finished(files)
     known = [word for file in files for word in ("--without", str(file))]
     left = [*known, "--model", "resnet20", "--most", "2"]
     found = subprocess.run([*command, *left], check=True, capture_output=True, text=True).stdout  # noqa: S603
