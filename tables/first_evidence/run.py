@@ -19,7 +19,7 @@ import typer
 
 from noiseproof.cli.progress_of_many import watch_many
 from noiseproof.papers import get
-from noiseproof.papers.manifest import Manifest
+from noiseproof.papers.manifest import Manifest, updated
 from noiseproof.papers.plan import Changes, Planned, plan, with_folder
 from noiseproof.papers.training import train
 
@@ -96,8 +96,8 @@ def main(
     epochs: Annotated[int | None, typer.Option(help="Shorten the recipes, to try it.")] = None,
     dry: Annotated[bool, typer.Option("--dry", help="Only say what would be run.")] = False,
 ) -> None:
-    manifest, changes, known = Manifest(out), Changes(epochs, "bf16"), finished(without or [])
-    runs = {key: one for key, one in queue(manifest, changes).items() if key not in known}
+    changes, known = Changes(epochs, "bf16"), finished(without or [])
+    runs = {key: one for key, one in queue(Manifest(out), changes).items() if key not in known}
     runs = {key: one for key, one in runs.items() if model in (None, one.config.model)}
     runs = dict(list(runs.items())[:most])
     for key, one in runs.items():
@@ -105,7 +105,8 @@ def main(
         typer.echo(f"{key} {config.model} {config.data} {config.noise} {config.loss} seed {config.seed}")
     if dry:
         return
-    manifest.write()
+    with updated(out) as manifest:
+        queue(manifest, changes)
     configs = {key: with_folder(one, out) for key, one in runs.items()}
     problems = train(configs, jobs=jobs, watcher=watch_many(False))
     for key, problem in problems.items():

@@ -1,6 +1,8 @@
 """A table is a list of configs by their hash, each with the cells it serves."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -8,7 +10,7 @@ import torch
 from noiseproof import losses
 from noiseproof.papers import get
 from noiseproof.papers.filling import Runs
-from noiseproof.papers.manifest import Manifest
+from noiseproof.papers.manifest import Manifest, updated
 from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan
 from noiseproof.papers.plan_words import to_markdown
 from noiseproof.papers.questions import READINGS
@@ -100,12 +102,10 @@ def test_fewer_epochs_move_the_schedule_along():
 def test_a_manifest_is_read_back_and_added_to(tmp_path, table_of):
     one, two = {"loss": "ce"}, {"loss": "mae"}
     planned = plan(table_of(("ce", "a", one)))
-    manifest = Manifest(tmp_path)
-    manifest.add("mine.table1", Changes(), planned)
-    manifest.write()
-    again = Manifest(tmp_path)
-    again.add("mine.table1", Changes(), plan(table_of(("ce", "a", one), ("ce", "b", one), ("mae", "a", two))))
-    again.write()
+    more = plan(table_of(("ce", "a", one), ("ce", "b", one), ("mae", "a", two)))
+    for runs in (planned, more):
+        with updated(tmp_path) as manifest:
+            manifest.add("mine.table1", Changes(), runs)
     found = Manifest(tmp_path)
     assert len(found.runs) == 2
     assert [run["folder"] for _, run in found.of_cell("mine.table1", "ce", "b")] == [
@@ -113,12 +113,55 @@ def test_a_manifest_is_read_back_and_added_to(tmp_path, table_of):
     ]
 
 
+def test_two_writers_lose_nothing_of_each_other(tmp_path, table_of):
+    """Each waits for the other, then reads what it has written."""
+    plans = {name: plan(table_of(("row", "a", {"loss": name}), name=name)) for name in ("ce", "mae", "gce")}
+    inside = []
+
+    def add(name):
+        with updated(tmp_path) as manifest:
+            inside.append(name)
+            time.sleep(0.1)
+            manifest.add(name, Changes(), plans[name])
+            assert inside.pop() == name
+            assert not inside
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(add, plans))
+    found = Manifest(tmp_path)
+    assert set(found.tables) == set(plans)
+    assert set(found.runs) == {key for one in plans.values() for key in one}
+
+
+def test_an_error_leaves_the_manifest_as_it_was(tmp_path):
+    with pytest.raises(ZeroDivisionError), updated(tmp_path) as manifest:
+        manifest.tables["mine.table1"] = Changes(epochs=1 // 0)
+    assert not (tmp_path / "manifest.json").exists()
+
+
 def test_a_folder_does_not_mix_recipes(tmp_path, table_of):
     table = table_of(("ce", "a", {"loss": "ce"}))
+    planned = plan(table)
     manifest = Manifest(tmp_path)
-    manifest.add(table.name, Changes(epochs=2), plan(table))
+    manifest.add(table.name, Changes(epochs=2), planned)
+    [run] = manifest.runs.values()
+    (tmp_path / run["folder"]).mkdir(parents=True)
     with pytest.raises(ValueError, match=r"has runs of mine.table1 with epochs=2, not with that"):
-        manifest.add(table.name, Changes(), plan(table))
+        manifest.add(table.name, Changes(), planned)
+
+
+def test_a_plan_of_which_no_run_has_begun_is_replaced(tmp_path, table_of):
+    table = table_of(("ce", "a", {"loss": "ce", "epochs": 3}))
+    others = table_of(("ce", "a", {"loss": "ce", "epochs": 3}), ("mae", "a", {"loss": "mae"}), name="others")
+    manifest = Manifest(tmp_path)
+    manifest.add(table.name, Changes(), plan(table))
+    manifest.add("others", Changes(), plan(others))
+    shorter = plan(table, Changes(epochs=1))
+    manifest.add(table.name, Changes(epochs=1), shorter)
+    assert manifest.tables == {table.name: Changes(epochs=1), "others": Changes()}
+    assert set(manifest.runs) == {*plan(others), *shorter}
+    [(_, mine)] = manifest.of_cell(table.name, "ce", "a")
+    assert mine["config"]["epochs"] == 1
 
 
 @pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "runs/../../x"])

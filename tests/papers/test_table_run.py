@@ -1,6 +1,7 @@
 """The runs of a table: finished ones are kept, stopped ones go on, failed ones do not stop the rest."""
 
 import json
+import sys
 
 import pytest
 from stopping import StopAt, contents
@@ -9,7 +10,7 @@ from noiseproof.dynamics import RunFolder
 from noiseproof.papers import compare, run
 from noiseproof.papers.filling import BEST, Missing, Quoted, Runs
 from noiseproof.papers.plan import Changes, plan, with_folder
-from noiseproof.train import Interrupted, RunExistsError, fit
+from noiseproof.train import ComparisonWatcher, Interrupted, RunExistsError, fit
 
 
 def results(folder):
@@ -118,11 +119,53 @@ def test_what_cannot_be_run_says_why(tmp_path, table_of):
     assert [entry.state for entry in compare(nothing, out=tmp_path).entries] == ["not runnable", "quoted"]
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"engine": "rya"}, "unknown engine 'rya': choose 'local' or 'ray'"),
+        ({"engine": "ray"}, r"pip install 'noiseproof\[ray\]'"),
+        ({"device": "gpu"}, "device='gpu' cannot be used"),
+        ({"jobs": 0}, "jobs=0 must be at least 1"),
+    ],
+)
+def test_an_option_that_is_refused_leaves_no_trace(tmp_path, table_of, monkeypatch, options, words):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=words):
+        run(table_of(("ce", "a", {"loss": "ce"})), out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+class Meanwhile(ComparisonWatcher):
+    """Does something else before the first run."""
+
+    def __init__(self, action):
+        self.action = action
+
+    def begin(self, configs, kept):
+        self.action()
+
+
+def test_another_command_may_write_to_the_same_folder_meanwhile(tmp_path, table_of):
+    one = table_of(("ce", "a", {"loss": "ce"}))
+    two = table_of(("mae", "a", {"loss": "mae"}), name="mine.table2")
+    run(one, out=tmp_path, jobs=1, watcher=Meanwhile(lambda: run(two, out=tmp_path, jobs=1)))
+    for table in (one, two):
+        assert [entry.state for entry in compare(table, out=tmp_path).entries] == ["finished"]
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_place_that_cannot_be_a_folder_is_named_with_advice(tmp_path, table_of, place):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match=r"cannot write .*file.*; a part of the path is a file, choose another"):
+        run(table_of(("ce", "a", {"loss": "ce"})), out=tmp_path / place)
+
+
 def test_the_manifest_is_there_before_the_first_run_ends(tmp_path, table_of):
     table = table_of(("ce", "a", {"loss": "ce"}))
-    with pytest.raises(ValueError, match="unknown engine 'rya': choose 'local' or 'ray'"):
-        run(table, out=tmp_path, engine="rya")
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    read = []
+    text = Meanwhile(lambda: read.append((tmp_path / "manifest.json").read_text()))
+    run(table, out=tmp_path, jobs=1, watcher=text)
+    manifest = json.loads(read[0])
     [(key, entry)] = manifest["runs"].items()
     assert entry["folder"].endswith(key)
     assert entry["config"]["loss"] == "ce"

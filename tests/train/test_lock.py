@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,16 @@ def test_the_same_process_cannot_enter_twice(tmp_path):
     with RunLock(tmp_path):
         pass
     assert (tmp_path / "lock").read_bytes() == b""
+
+
+def test_a_patient_one_waits_until_the_other_is_out(tmp_path):
+    first = RunLock(tmp_path)
+    first.__enter__()
+    threading.Timer(0.2, first.__exit__).start()
+    with pytest.raises(RunLockedError), RunLock(tmp_path, patience=0.01):
+        pass
+    with RunLock(tmp_path, patience=30):
+        assert first._descriptor is None
 
 
 def test_other_folders_are_free_and_new_ones_made(tmp_path):

@@ -5,19 +5,23 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..atomic import write_text
+from ..atomic import explained, write_text
 from ..train import Config
 from ..train.config import NEUTRAL
+from ..train.lock import RunLock
 from .plan import Changes, Planned
 
 NAME = "manifest.json"
+PATIENCE = 60.0
+"""Seconds to wait for another process, which has the manifest for a moment only."""
 
 
 class Manifest:
-    """The runs of one or more tables in a folder; tables share the runs they have in common."""
+    """The runs of one or more tables in a folder, as read; tables share the runs they have in common."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
@@ -37,16 +41,28 @@ class Manifest:
             raise ValueError(f"{path} is no manifest of tables: {problem!r}") from None
 
     def add(self, table: str, changes: Changes, planned: Mapping[str, Planned]) -> None:
-        """Put the runs of a table to those that are there already."""
-        before = self.tables.setdefault(table, changes)
+        """Put the runs of a table to those that are there already; other changes only before the first."""
+        before = self.tables.get(table, changes)
         if before != changes:
-            raise ValueError(
-                f"{self.folder} has runs of {table} with {before.words() or 'the recipe of the paper'}, not"
-                f" with {changes.words() or 'that'}: choose another --out"
-            )
+            if self._has_begun(table):
+                raise ValueError(
+                    f"{self.folder} has runs of {table} with {before.words() or 'the recipe of the paper'},"
+                    f" not with {changes.words() or 'that'}: choose another --out"
+                )
+            self._forget(table)
+        self.tables[table] = changes
         for key, run in planned.items():
             known = self.runs.setdefault(key, _entry(run))
             known["cells"] += [list(place) for place in run.cells if list(place) not in known["cells"]]
+
+    def _has_begun(self, table: str) -> bool:
+        mine = [run for run in self.runs.values() if any(place[0] == table for place in run["cells"])]
+        return any((self.folder / run["folder"]).is_dir() for run in mine)
+
+    def _forget(self, table: str) -> None:
+        for run in self.runs.values():
+            run["cells"] = [place for place in run["cells"] if place[0] != table]
+        self.runs = {key: run for key, run in self.runs.items() if run["cells"]}
 
     def note_problems(self, planned: Mapping[str, Planned], problems: Mapping[str, str]) -> None:
         """Remember why runs failed, and forget it of those that did not this time."""
@@ -55,8 +71,7 @@ class Manifest:
             if key in problems:
                 self.runs[key]["problem"] = problems[key]
 
-    def write(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def _write(self) -> None:
         tables = {name: dataclasses.asdict(changes) for name, changes in self.tables.items()}
         write_text(self.folder / NAME, json.dumps({"tables": tables, "runs": self.runs}, indent=1) + "\n")
 
@@ -66,6 +81,21 @@ class Manifest:
             for *place, role in run["cells"]:
                 if place == [table, row, column]:
                     yield role, run
+
+
+@contextmanager
+def updated(folder: str | Path) -> Iterator[Manifest]:
+    """The manifest as it is now, written when the block ends without an error; one process at a time.
+
+    Who keeps it longer would write over what others have added.
+    """
+    place = Path(folder).expanduser()
+    with explained(place):
+        place.mkdir(parents=True, exist_ok=True)
+    with RunLock(place, patience=PATIENCE):
+        manifest = Manifest(place)
+        yield manifest
+        manifest._write()
 
 
 def _entry(run: Planned) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ..train.compare_workers import POLL, train_one
 from ..train.device import pick_device
 from ..train.interrupt import Interruption
 
+NEEDS_RAY = "--engine ray needs Ray: pip install 'noiseproof[ray]'"
 RETRIES = 10
 """So many deaths of its worker a run survives."""
 
@@ -71,7 +72,7 @@ def cluster() -> Iterator[Any]:
     try:
         ray = importlib.import_module("ray")
     except ImportError:
-        raise ValueError("--engine ray needs Ray: pip install 'noiseproof[ray]'") from None
+        raise ValueError(NEEDS_RAY) from None
     mine = not ray.is_initialized()
     with redirect_stdout(sys.stderr):
         if mine:

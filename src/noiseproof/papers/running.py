@@ -8,12 +8,12 @@ from pathlib import Path
 from ..train import Config
 from ..train.compare_runs import ComparisonWatcher
 from .comparing import Comparison, compare
-from .manifest import Manifest
+from .manifest import updated
 from .plan import Changes, Planned, plan, with_folder
 from .relabel import second_config
 from .table import Table
 from .tables import get
-from .training import is_finished, train
+from .training import check_options, is_finished, train
 
 HOME = Path("runs/papers")
 """Where runs go when nobody says: all tables together, so that they share what they have in common."""
@@ -54,15 +54,16 @@ def run(
     planned = plan(whole, changes)
     if not planned:
         raise ValueError(f"{whole.name} has no cell that can be run: {_reasons(whole)}")
-    manifest = Manifest(place)
-    manifest.add(whole.name, changes, planned)
-    manifest.write()
+    check_options(engine, device, jobs)
+    with updated(place) as manifest:
+        manifest.add(whole.name, changes, planned)
     first = {key: _config(one, place, device) for key, one in planned.items() if one.relabel_of is None}
     problems = train(first, jobs=jobs, watcher=watcher, engine=engine)
     again = _second(planned, first, place)
     problems |= train(again, jobs=jobs, watcher=watcher, engine=engine)
-    manifest.note_problems(planned, problems)
-    manifest.write()
+    with updated(place) as manifest:
+        manifest.add(whole.name, changes, planned)
+        manifest.note_problems(planned, problems)
     return compare(whole, out=place)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -9,7 +10,8 @@ from typing import TypeAlias
 from ..dynamics.run_folder import RESULT
 from ..train import Config
 from ..train.compare_runs import ComparisonWatcher, compare
-from .ray_engine import compare_with_ray
+from ..train.device import pick_device
+from .ray_engine import NEEDS_RAY, compare_with_ray
 
 Engine: TypeAlias = Callable[..., "Mapping[int, str]"]
 
@@ -23,6 +25,17 @@ ENGINES: dict[str, Engine] = {"local": _here, "ray": compare_with_ray}
 """Name to what trains configs and says what went wrong, by their number."""
 
 
+def check_options(engine: str, device: str, jobs: int | None) -> None:
+    """Refuse, before anything is written, what no run could be trained with."""
+    if engine not in ENGINES:
+        raise ValueError(f"unknown engine {engine!r}: choose {' or '.join(map(repr, ENGINES))}")
+    if engine == "ray" and importlib.util.find_spec("ray") is None:
+        raise ValueError(NEEDS_RAY)
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs={jobs} must be at least 1")
+    pick_device(device)
+
+
 def train(
     runs: Mapping[str, Config],
     *,
@@ -31,8 +44,6 @@ def train(
     engine: str = "local",
 ) -> dict[str, str]:
     """Train what is not finished, ``jobs`` at a time; what went wrong, by key."""
-    if engine not in ENGINES:
-        raise ValueError(f"unknown engine {engine!r}: choose {' or '.join(map(repr, ENGINES))}")
     keys = list(runs)
     problems = ENGINES[engine](list(runs.values()), jobs=jobs, watcher=watcher) if runs else {}
     return {keys[number]: words for number, words in problems.items()}

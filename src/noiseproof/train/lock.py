@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import sys
+import time
 import warnings
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing_extensions import Self
 from .. import atomic
 
 CANNOT_LOCK = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK}
+PAUSE = 0.05
+"""Seconds between two looks at a lock that is waited for."""
 WINDOWS_PLACE = 1 << 30
 """Windows keeps others from reading locked bytes, so one far behind the text is locked."""
 
@@ -30,6 +33,9 @@ class RunLock:
     The file ``lock`` stays in the folder, empty when nobody is inside: removing it would let a third process
     lock a new file while a second one waits for the old.
 
+    Args:
+        patience: seconds to wait for whoever is inside.
+
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder, RunLock(folder), RunLock(folder):
@@ -38,8 +44,8 @@ class RunLock:
         noiseproof.train.lock.RunLockedError: ... is being written by process ... on host ... since ...
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | os.PathLike[str], *, patience: float = 0.0) -> None:
+        self.folder, self.patience = Path(folder), patience
         self._descriptor: int | None = None
 
     def __enter__(self) -> Self:
@@ -47,7 +53,7 @@ class RunLock:
             self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            if not _try_lock(descriptor, self.folder):
+            if not self._wait(descriptor):
                 raise RunLockedError(
                     f"{self.folder} is being written by {_owner(descriptor)};"
                     " wait for it or choose another --out"
@@ -59,6 +65,12 @@ class RunLock:
         self._descriptor = descriptor
         _HELD.add(self)
         return self
+
+    def _wait(self, descriptor: int) -> bool:
+        end = time.monotonic() + self.patience
+        while not (is_mine := _try_lock(descriptor, self.folder)) and time.monotonic() < end:
+            time.sleep(PAUSE)
+        return is_mine
 
     def __exit__(self, *problem: object) -> None:
         _HELD.discard(self)
