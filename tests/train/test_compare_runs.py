@@ -93,6 +93,23 @@ def test_a_folder_of_another_run_is_refused_before_anything_runs(base, tmp_path)
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.parametrize(("name", "content"), [("config.json", "{bad"), ("result.json", "")])
+def test_a_damaged_folder_fails_alone(base, tmp_path, name, content):
+    runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
+    damaged = fit(runs[0]).folder / name
+    fit(runs[1])
+    damaged.write_text(content)
+    notes = Notes()
+    found = compare(runs, jobs=1, watcher=notes)
+    assert notes.kept == 1
+    assert found.rows[0].seeds == [1, 2]
+    [failed] = found.failed
+    assert failed.config.seed == 0
+    assert str(damaged) in failed.problem
+    assert "remove the folder to train it again" in failed.problem
+    assert (0, "failed", failed.problem) in [told[1:] for told in notes.told]
+
+
 def test_senseless_calls_are_refused(base, tmp_path):
     with pytest.raises(ValueError, match="nothing to compare"):
         compare([])

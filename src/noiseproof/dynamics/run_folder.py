@@ -65,6 +65,17 @@ class RunFolder:
         return self._json(RESULT) if self.finished else None
 
     @property
+    def damage(self) -> str | None:
+        """Which of config.json and result.json cannot be read, and what to do; None if all is well."""
+        try:
+            for name in (CONFIG, RESULT):
+                if (self.folder / name).is_file():
+                    self._json(name)
+        except ValueError as problem:
+            return f"{problem}; remove the folder to train it again"
+        return None
+
+    @property
     def metrics(self) -> list[dict[str, Any]]:
         """One entry per epoch."""
         path = self.folder / METRICS

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..dynamics.run_folder import CONFIG, RESULT
+from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
 from .compare_table import Comparison, Outcome
 from .compare_workers import train_all, train_one
 from .config import Config
 from .device import pick_device
 from .interrupt import Interrupted, Interruption
-from .keeper import RunExistsError, settings_of
+from .keeper import DamagedRunError, RunExistsError, settings_of
 from .out import run_folder
 from .run import Run
 from .together import can_share, room, train_together
@@ -50,8 +50,8 @@ def compare(
 ) -> Comparison:
     """Train every config and set the results side by side, mean and deviation over seeds.
 
-    Runs that are finished are kept and not run again, interrupted ones go on. A run that fails, or whose
-    process is killed, is in ``failed`` of the result and does not stop the others.
+    Runs that are finished are kept and not run again, interrupted ones go on. A run that fails, whose process
+    is killed or whose folder is damaged is in ``failed`` of the result and does not stop the others.
 
     Args:
         configs: as ``grid`` makes them; runs that differ in their seed alone make one row.
@@ -75,7 +75,9 @@ def compare(
         raise ValueError("there is nothing to compare: give at least one config")
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise ValueError("two runs of a comparison have the same folder: give each its own out, as grid does")
-    left = [number for number, config in enumerate(configs) if not _is_finished(config, folders[number])]
+    damaged = {number: words for number, folder in enumerate(folders) if (words := _damage(folder))}
+    sound = [number for number in range(len(configs)) if number not in damaged]
+    left = [number for number in sound if not _is_finished(configs[number], folders[number])]
     problems: dict[int, str] = {}
 
     def tell(number: int, what: str, details: Any) -> None:
@@ -83,8 +85,10 @@ def compare(
             problems[number] = str(details)
         watcher.news(configs[number], what, details)
 
-    watcher.begin(configs, len(configs) - len(left))
+    watcher.begin(configs, len(sound) - len(left))
     try:
+        for number, words in damaged.items():
+            tell(number, "failed", words)
         with Interruption() as interruption:
             _train([(number, configs[number]) for number in left], jobs, tell, interruption)
     finally:
@@ -92,7 +96,7 @@ def compare(
     if interruption.received is not None:
         told = list(problems.values())
         raise ComparisonStopped(interruption.received, sum(map(_has_result, folders)), len(folders), told)
-    for number in [number for number in problems if _has_result(folders[number])]:
+    for number in [number for number in problems if number in sound and _has_result(folders[number])]:
         del problems[number]  # it was locked, and the other process has finished it
     return Comparison(
         [
@@ -138,6 +142,17 @@ def _train(runs: list[tuple[int, Config]], jobs: int | None, tell: Any, interrup
 
 def _has_result(folder: Path) -> bool:
     return (folder / RESULT).is_file()
+
+
+def _damage(folder: Path) -> str | None:
+    """Why a run that is there can be neither kept nor resumed."""
+    if not (folder / CONFIG).is_file():
+        return None
+    try:
+        settings_of(folder)
+    except DamagedRunError as problem:
+        return str(problem)
+    return RunFolder(folder).damage
 
 
 def _is_finished(config: Config, folder: Path) -> bool:

@@ -32,6 +32,10 @@ class RunExistsError(ValueError):
     """The folder holds a finished run, or one of another config."""
 
 
+class DamagedRunError(RunExistsError):
+    """Files of the folder cannot be read."""
+
+
 class Keeper:
     """Writes a run, one writer per folder, so that whatever happens it can be resumed."""
 
@@ -178,8 +182,9 @@ def settings_of(folder: Path) -> Config:
     try:
         return Config.load(folder / CONFIG)
     except (ValueError, TypeError) as problem:
-        raise RunExistsError(
-            f"{folder / CONFIG} is damaged ({problem}): mend it or choose another --out"
+        raise DamagedRunError(
+            f"{folder / CONFIG} is damaged ({problem}): remove the folder to train it again, or choose"
+            " another --out"
         ) from None
 
 
