@@ -95,6 +95,19 @@ def test_a_bar_shows_epoch_accuracy_and_share(monkeypatch):
     assert "29%" in written
 
 
+def test_runs_are_told_apart_and_a_second_row_of_them_is_counted_anew(capfd):
+    runs = [Config(), Config(noise="pair(0.2)"), Config(noise="pair(0.2)", loss="mae")]
+    shown = LinesOfMany()
+    shown.begin(runs, 0)
+    for run in runs:
+        shown.news(run, "finished", None)
+    shown.begin(runs[:1], 0)
+    shown.news(runs[0], "finished", None)
+    names = [line.partition(":")[0] for line in capfd.readouterr().err.splitlines()]
+    assert names[:2] == ["1/3 ce, labels as given, seed 0", "2/3 ce, pair(0.2), seed 0"]
+    assert names[2:] == ["3/3 mae, pair(0.2), seed 0", "1/1 ce, seed 0"]
+
+
 @pytest.mark.parametrize("kind", [LinesOfMany, BarOfMany])
 def test_many_runs_count_by_their_steps(clock, monkeypatch, kind):
     monkeypatch.setattr(sys, "stderr", Terminal())

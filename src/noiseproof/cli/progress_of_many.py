@@ -18,17 +18,34 @@ def watch_many(quiet: bool = False) -> ComparisonWatcher:
     return BarOfMany() if sys.stderr.isatty() else LinesOfMany()
 
 
+def name_of(config: Config, others: Sequence[Config]) -> str:
+    """Its loss or method and seed, with what else of data, noise and network is not the same everywhere.
+
+    Example:
+        >>> runs = [Config(), Config(noise="pair(0.2)"), Config(noise="pair(0.2)", model="mlp(hidden=8)")]
+        >>> [name_of(run, runs) for run in runs[:2]]
+        ['ce, labels as given, mlp, seed 0', 'ce, pair(0.2), mlp, seed 0']
+    """
+    words = [config.method or config.loss]
+    for name in ("data", "noise", "model"):
+        if len({getattr(other, name) for other in others}) > 1:
+            words.append(getattr(config, name) or "labels as given")
+    return ", ".join([*words, f"seed {config.seed}"])
+
+
 class LinesOfMany(ComparisonWatcher):
     """Counts runs; a run under way counts by its share of steps."""
 
     def __init__(self) -> None:
+        self.configs: Sequence[Config] = ()
         self.runs = self.kept = self.ended = 0
         self.shares: dict[Config, float] = {}
         self.accuracy: dict[Config, float | None] = {}
         self._start = 0.0
 
     def begin(self, configs: Sequence[Config], kept: int) -> None:
-        self.runs, self.kept, self._start = len(configs), kept, time.monotonic()
+        self.configs, self.runs, self.kept, self.ended = configs, len(configs), kept, 0
+        self._start = time.monotonic()
         if kept:
             self.show(f"{kept} of {len(configs)} runs are finished already")
 
@@ -54,7 +71,7 @@ class LinesOfMany(ComparisonWatcher):
         return time_words(seconds)
 
     def ending(self, config: Config, what: str, details: Any) -> str:
-        name = f"{self.kept + self.ended}/{self.runs} {config.method or config.loss}, seed {config.seed}"
+        name = f"{self.kept + self.ended}/{self.runs} {name_of(config, self.configs)}"
         if what == "failed":
             return f"{name}: failed: {' '.join(str(details).split())}"
         return f"{name}: final test {percent(self.accuracy.get(config))}, {self.left()} left"
