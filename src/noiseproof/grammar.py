@@ -106,9 +106,9 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {what} {name!r}{nearest(name, list(known))}"
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """The end of such a message."""
-    near = difflib.get_close_matches(name, known, 1, 0.5)
+def nearest(name: str, known: Sequence[str], also: Sequence[str] = ()) -> str:
+    """The end of such a message; ``also`` are words that may be meant but are not listed."""
+    near = difflib.get_close_matches(name, [*known, *also], 1, 0.5)
     hint = f", did you mean {near[0]!r}?" if near else ""
     return f"{hint} (known: {', '.join(known) or 'none'})"
 

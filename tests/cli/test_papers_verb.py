@@ -90,7 +90,9 @@ def test_run_and_compare_in_four_forms(run, tmp_path):
     assert "not as in the paper: epochs=1" in out
     _, told, _ = run("compare", "--json")
     cells = json.loads(told)["cells"]
-    assert [cell["state"] for cell in cells] == ["finished", "finished"]
+    assert [cell["state"] for cell in cells] == ["1 of 5", "1 of 5"]
+    assert [cell["pick"] for cell in cells] == ["mean", "mean"]
+    assert out.count("1 of 5") == 2
     for cell in cells:
         shown = f"{cell['ours']:.3f}"
         assert cell["difference"] == pytest.approx(cell["ours"] - cell["printed"])
@@ -103,9 +105,9 @@ def test_run_and_compare_in_four_forms(run, tmp_path):
 
 
 def test_cells_not_run_are_counted_below_the_others(run):
-    _, nothing, _ = run("compare")
-    assert nothing.count("not run") == 2
     run("run", "--rows", "*SL", "--seeds", 1, "--epochs", 1, "--jobs", 1)
+    _, nothing, _ = run("compare", "--rows", "*CE")
+    assert nothing.count("not run") == 1
     code, out, _ = run("compare")
     assert code == 0
     assert "and 1 cell not run ('noiseproof papers show sl.table1' prints all)" in out
@@ -124,10 +126,42 @@ def test_a_failed_run_ends_with_code_1_and_its_reason(run, monkeypatch):
     monkeypatch.setitem(tables.TABLES, "sl.table1", replace(table, cells=cells))
     code, out, err = run("run", "--seeds", 1, "--epochs", 3, "--jobs", 1, "--quiet", "--json")
     assert code == 1
-    assert [cell["state"] for cell in json.loads(out)["cells"]] == ["1 failed", "finished"]
+    assert [cell["state"] for cell in json.loads(out)["cells"]] == ["1 failed", "1 of 5"]
     reason, hint = err.splitlines()
     assert "NonFiniteError" in reason
     assert hint == "noiseproof: the same command tries the failed runs again"
+
+
+def test_a_damaged_run_is_named_beside_the_table(run, tmp_path):
+    assert run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1)[0] == 0
+    result = sorted((tmp_path / "runs").glob("runs/*/result.json"))[0]
+    result.write_text("")
+    code, out, err = run("compare")
+    assert code == 0
+    assert (out.count("1 failed"), out.count("1 of 5")) == (1, 1)
+    assert f"cannot read {result}" in err
+    assert "remove the folder to train it again" in err
+
+
+def test_what_cannot_be_written_is_printed_all_the_same(run, tmp_path, monkeypatch):
+    from noiseproof import atomic
+
+    def full(path, text):
+        raise OSError(28, "No space left on device")
+
+    run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1)
+    monkeypatch.setattr(atomic, "write_text", full)
+    code, out, err = run("compare", "--md", tmp_path / "table.md")
+    assert (code, out.count("1 of 5")) == (1, 2)
+    assert "No space left" in err
+
+
+def test_compare_explains_marked_numbers(shell):
+    code, out, _ = shell("papers", "compare", "imae.table7")
+    assert code == 0
+    assert "0.001604 *" in out
+    assert "* IMAE · T=0, IMAE · T=0.5, " in out
+    assert shell("papers", "show", "imae.table7")[1].count("not printed: ") == 2
 
 
 @pytest.mark.parametrize(
@@ -137,6 +171,14 @@ def test_a_failed_run_ends_with_code_1_and_its_reason(run, monkeypatch):
         (["show", "gr.table3", "--rows", "XX"], "gr.table3 has no row 'XX'"),
         (["run", "nal.table1"], "nal.table1 has no cell that can be run: a fact of a dataset"),
         (["plan", "nal.table1"], "nal.table1 has no cell that can be run"),
+        (["run", "curriculum.table3", "--rows", "CE"], "can be run: quoted from Zhou et al. 2021b (ALF)"),
+        (["show", "gr.figure4"], "'noiseproof papers figure gr.figure4' draws it"),
+        (["run", "gr.figure4"], "'noiseproof papers figure gr.figure4' draws it"),
+        (["run", "gr.table8", "--md", "no/a.md"], "cannot write no/a.md: No such file or directory; create"),
+        (["run", "gr.table8", "--html", "."], "it is a folder, choose another name"),
+        (["compare", "imae.table7", "--md", "no/a.md"], "cannot write no/a.md"),
+        (["compare", "gr.table3", "--out", "no"], "no manifest.json in no: name the folder of your runs"),
+        (["compare", "gr.table3"], "'noiseproof papers run gr.table3 --out runs/papers'"),
         (["run", "gr.table8", "--engine", "slurm", "--epochs", "1"], "unknown engine 'slurm'"),
         (["figure", "gr.figure99"], "unknown figure 'gr.figure99'"),
         (["figure", "gr.figure2"], "to train them: noiseproof papers run gr.table3"),

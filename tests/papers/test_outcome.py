@@ -5,22 +5,28 @@ from html.parser import HTMLParser
 
 import pytest
 
-from noiseproof.papers.comparing import Comparison, Entry
+from noiseproof.papers.comparing import compare
+from noiseproof.papers.entry import Comparison, Done, Entry
 from noiseproof.papers.filling import BEST, Quoted, Runs
 from noiseproof.papers.outcome import HEADINGS, counted, lines, narrow_lines, to_dict, to_markdown
 from noiseproof.papers.outcome_page import page
 from noiseproof.papers.table import Cell, Table
+from noiseproof.papers.tables import TABLES
 
 HOSTILE = '<script>alert(1)</script> | `x` *y* & "z"\n# no heading'
+
+
+def done(number):
+    return tuple(Done(f"run {seed}", seed) for seed in range(number))
 
 
 def compared(row="MAE", note="A note.", problem=None, changes="", **numbers):
     runs = Runs({"loss": "mae"}, (0, 1, 2, 3, 4), pick=BEST)
     ours = Cell(row, "symmetric 0.4 · final %", "test_accuracy_final_%", 80.5, runs, std=0.3)
     quoted = Cell("CE", "symmetric 0.4 · final %", "test_accuracy_final_%", 70.25, Quoted("Somebody"))
-    found = Entry(ours, **{"ours": 82.0, "std": 0.4, "finished": 5, "wanted": 5, **numbers})
+    found = Entry(ours, **{"ours": 82.0, "std": 0.4, "runs": done(5), "wanted": 5, **numbers})
     if problem is not None:
-        found = Entry(ours, finished=0, wanted=5, problems=(problem,))
+        found = Entry(ours, wanted=5, problems=(problem,))
     return Comparison(Table("mine.table1", row, (ours, quoted), (note,)), (found, Entry(quoted)), changes)
 
 
@@ -39,16 +45,43 @@ def test_on_a_screen_the_state_takes_the_place_of_a_number_that_is_not_there():
     assert second[2] == "quoted"
 
 
+def test_on_a_screen_a_number_of_fewer_runs_says_so():
+    [few, _] = narrow_lines(compared(runs=done(2)))
+    assert few[2:4] == ["82.000 ± 0.400\n2 of 5", "best of 2"]
+    [failed, _] = narrow_lines(compared(runs=done(4), problems=("no memory",)))
+    assert failed[2] == "82.000 ± 0.400\n1 failed, 4 finished"
+
+
+def test_runs_that_are_subtracted_are_not_counted():
+    runs = Runs({"loss": "mae"}, (0, 1), pick=BEST, baseline={"loss": "ce"})
+    cell = Cell("MAE", "diff", "diff_vs_clean_accuracy_pp", -2.0, runs)
+    entry = Entry(cell, -1.0, runs=done(2), baseline=done(2), wanted=2)
+    table = Table("mine.table1", "Mine", (cell,))
+    [line] = lines(Comparison(table, (entry,), ""))
+    assert (line[HEADINGS.index("seeds")], line[-1]) == ("best of 2", "finished")
+    assert Entry(cell, -1.0, runs=done(2), baseline=done(1), wanted=2).state == "baseline 1 of 2"
+
+
+def test_a_number_that_is_not_printed_is_marked_and_explained():
+    table = TABLES["imae.table7"].select(["IMAE*"])
+    found = compare(table, out="nowhere")
+    note = "IMAE · T=16: not printed: the body of the table is missing in the text; computed from equation 15"
+    assert all(line[2].endswith(" *") for line in lines(found))
+    assert f"T=4, {note}" in to_markdown(found)
+    assert f"T=4, {note}" in page(found)
+    assert to_dict(found)["cells"][0]["note"].startswith("not printed")
+
+
 def test_numbers_that_only_ratios_say_something_of_have_no_difference():
     cell = Cell("MAE", "clean", "alpha_t_x1e4", 4.05, Runs({"loss": "mae"}, (0,)))
-    entry = Entry(cell, 5.0, finished=1, wanted=1)
+    entry = Entry(cell, 5.0, runs=done(1), wanted=1)
     assert (entry.ours, entry.difference, entry.deviations) == (5.0, None, None)
 
 
 @pytest.mark.parametrize(
     ("finished", "wanted", "problems", "words"),
     [
-        (0, 0, (), "not run"),
+        (0, 5, (), "not run"),
         (2, 5, (), "2 of 5"),
         (5, 5, (), "finished"),
         (0, 5, ("a", "b"), "2 failed"),
@@ -57,7 +90,7 @@ def test_numbers_that_only_ratios_say_something_of_have_no_difference():
 )
 def test_what_is_there(finished, wanted, problems, words):
     cell = Cell("MAE", "clean", "test_accuracy_%", 90.0, Runs({"loss": "mae"}, (0,)))
-    assert Entry(cell, finished=finished, wanted=wanted, problems=problems).state == words
+    assert Entry(cell, runs=done(finished), wanted=wanted, problems=problems).state == words
 
 
 def test_markdown_is_one_table_whatever_the_names_are():
@@ -108,6 +141,13 @@ def test_json_has_plain_values():
     assert (first["ours"], first["problems"], first["state"]) == (None, ["it broke"], "1 failed")
     assert (second["printed"], second["state"], second["difference"]) == (70.25, "quoted", None)
     assert told["notes"] == ["A note."]
+    assert second["pick"] is None
+
+
+def test_json_says_which_runs_a_number_is_made_of():
+    first, _ = to_dict(compared(runs=done(2), baseline=(Done("clean", 0),)))["cells"]
+    assert (first["pick"], first["seeds"], first["runs"]) == ("best", [0, 1], ["run 0", "run 1"])
+    assert (first["finished"], first["wanted"], first["baseline_runs"]) == (2, 5, ["clean"])
 
 
 def test_cells_without_a_number_of_ours_are_counted_and_folded_away():
@@ -115,7 +155,7 @@ def test_cells_without_a_number_of_ours_are_counted_and_folded_away():
     assert [entry.state for entry in busy.entries] == ["finished"]
     assert counted(idle) == "1 cell quoted"
     assert "<details><summary>1 cell quoted</summary>" in page(compared())
-    nothing = compared(ours=None, finished=0, wanted=0)
+    nothing = compared(ours=None, runs=())
     assert "<details open><summary>1 cell not run, 1 quoted</summary>" in page(nothing)
     failed, _ = compared(problem="no memory").parts()
     assert [entry.state for entry in failed.entries] == ["1 failed"]

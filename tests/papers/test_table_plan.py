@@ -191,8 +191,10 @@ def test_a_plan_in_words_names_every_cell_and_run():
 
 
 def test_a_table_without_runs_has_no_plan():
-    with pytest.raises(ValueError, match=r"nal.table1 has no cell that can be run"):
+    with pytest.raises(ValueError, match=r"nal.table1 has no cell that can be run: a fact of a dataset"):
         to_markdown(get("nal.table1"))
+    with pytest.raises(ValueError, match=r"imae.table7 .*'noiseproof papers compare' prints it"):
+        to_markdown(get("imae.table7").select(["IMAE*"]))
 
 
 def test_rows_and_columns_are_chosen_by_name_part_and_pattern():
@@ -205,3 +207,21 @@ def test_rows_and_columns_are_chosen_by_name_part_and_pattern():
         table.select([], ["symmetric 0.5"])
     few = table.select(["CE"], seeds=2)
     assert {cell.filling.seeds for cell in few.cells if isinstance(cell.filling, Runs)} == {(0, 1)}
+
+
+def test_a_name_that_is_not_there_is_held_against_parts_but_only_whole_names_are_listed():
+    with pytest.raises(ValueError, match="has no row 'GCEE'") as told:
+        get("sl.table1").select(["GCEE"])
+    known = str(told.value).partition("(known: ")[2].rstrip(")").split(", ")
+    assert known == get("sl.table1").rows
+
+
+def test_a_part_of_the_seeds_begins_with_those_of_the_paper():
+    table = get("imae.table3")
+    assert set(plan(table.select(seeds=1))) == set(plan(table))
+    assert {run.config.seed for run in plan(table.select(seeds=2)).values()} == {123, 124}
+
+
+def test_a_figure_is_not_a_table():
+    with pytest.raises(ValueError, match=r"'noiseproof papers figure gr.figure4' draws it"):
+        get("gr.figure4")

@@ -1,6 +1,7 @@
 """The runs of a table: finished ones are kept, stopped ones go on, failed ones do not stop the rest."""
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -57,6 +58,36 @@ def test_a_run_that_fails_is_told_and_does_not_stop_the_rest(tmp_path, table_of)
     assert compare(found.table, out=tmp_path).problems == [problem]
 
 
+DAMAGE = {"config.json": "{bad", "result.json": ""}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_folder_is_told_and_does_not_stop_the_rest(tmp_path, table_of, name):
+    one, two = ("ce", "a", {"loss": "ce"}), ("mae", "a", {"loss": "mae"})
+    run(table_of(one), out=tmp_path, jobs=1)
+    [damaged] = tmp_path.glob("runs/*")
+    (damaged / name).write_text(DAMAGE[name])
+    assert compare(table_of(one), out=tmp_path).entries[0].state == "1 failed"
+    found = run(table_of(one, two), out=tmp_path, jobs=1)
+    assert [entry.state for entry in found.entries] == ["1 failed", "finished"]
+    [problem] = found.problems
+    assert str(damaged / name) in problem
+    assert "remove the folder to train it again" in problem
+    shutil.rmtree(damaged)
+    found = run(table_of(one, two), out=tmp_path, jobs=1)
+    assert [entry.state for entry in found.entries] == ["finished", "finished"]
+
+
+@pytest.mark.parametrize("content", ['{"final_test_accuracy": "high"}', '{"final_test_accuracy": [1]}'])
+def test_a_result_that_says_nothing_is_told(tmp_path, table_of, content):
+    table = table_of(("ce", "a", {"loss": "ce"}))
+    run(table, out=tmp_path, jobs=1)
+    [result] = tmp_path.glob("runs/*/result.json")
+    result.write_text(content)
+    [problem] = compare(table, out=tmp_path).problems
+    assert f"cannot read 'final' of {result.parent}" in problem
+
+
 def test_a_run_that_was_stopped_goes_on_from_where_it_was(tmp_path, table_of):
     table = table_of(("ce", "a", {"loss": "ce", "epochs": 3, "batch_size": 64}))
     [planned] = plan(table).values()
@@ -85,6 +116,7 @@ def test_the_best_run_gives_all_numbers_and_differences_are_between_best_runs(tm
         ("ce", "snr", Runs(noisy, (0, 1), pick=BEST), "snr"),
     )
     first, difference, snr = run(table, out=tmp_path, jobs=1).entries
+    assert (difference.finished, difference.wanted, len(difference.baseline)) == (2, 2, 2)
     assert first.ours == max(finals(tmp_path, table, noise=None))
     best = max(finals(tmp_path, table, noise="symmetric(0.4)"))
     assert difference.ours == pytest.approx(best - first.ours)
@@ -112,9 +144,41 @@ def test_a_second_run_learns_what_the_first_predicts(tmp_path, table_of, tiny):
     assert results(tmp_path) == before
 
 
+def test_without_the_labels_of_the_first_there_is_no_second_run(tmp_path, table_of, tiny):
+    metric = "test_accuracy_after_label_correction_retrain_%"
+    table = table_of(("gr", "retrained", Runs({**tiny, "loss": "ce"}, (0,), relabel=True), metric))
+    [first, _] = plan(table).values()
+    folder = fit(with_folder(first, tmp_path)).folder
+    (folder / "outputs.safetensors").write_bytes(b"x")
+    found = run(table, out=tmp_path, jobs=1)
+    assert found.entries[0].state == "1 failed"
+    assert f"no labels in {folder}: cannot read {folder}/outputs.safetensors" in found.problems[0]
+
+
+def test_a_first_run_that_fails_is_told_of_the_second(tmp_path, table_of, tiny):
+    broken = {**tiny, "loss": "ce", "lr": 1e30, "momentum": 0.0, "epochs": 3}
+    metric = "test_accuracy_after_label_correction_retrain_%"
+    table = table_of(("gr", "retrained", Runs(broken, (0,), relabel=True), metric))
+    [problem] = run(table, out=tmp_path, jobs=1).problems
+    assert "NonFiniteError" in problem
+
+
+def test_fewer_seeds_than_the_paper_has_are_not_all(tmp_path, table_of, tiny):
+    table = table_of(("mae", "clean", Runs({**tiny, "loss": "mae"}, (123, 7, 8))))
+    found = run(table.select(seeds=1), out=tmp_path, jobs=1)
+    for entry in (found.entries[0], compare(table, out=tmp_path).entries[0]):
+        assert (entry.state, entry.finished, entry.wanted) == ("1 of 3", 1, 3)
+        [(folder, seed)] = entry.runs
+        assert seed == 123
+        assert (tmp_path / "runs" / folder).is_dir()
+    run(table.select(seeds=4), out=tmp_path, jobs=1)
+    [entry] = compare(table, out=tmp_path).entries
+    assert (entry.state, [one.seed for one in entry.runs]) == ("finished", [123, 7, 8, 124])
+
+
 def test_what_cannot_be_run_says_why(tmp_path, table_of):
     nothing = table_of(("a", "x", Missing("no such data")), ("b", "x", Quoted("Somebody, 2018")))
-    with pytest.raises(ValueError, match="no cell that can be run: Somebody, 2018; no such data"):
+    with pytest.raises(ValueError, match="no cell that can be run: no such data; quoted from Somebody, 2018"):
         run(nothing, out=tmp_path)
     assert [entry.state for entry in compare(nothing, out=tmp_path).entries] == ["not runnable", "quoted"]
 

@@ -69,10 +69,10 @@ def print_runs(table: Table) -> None:
 
 def print_notes(table: Table) -> None:
     from ..papers.description import LEGEND, reasons
+    from ..papers.wording import cell_notes
 
     states = {cell.state for cell in table.cells}
     notes = [words for state, words in LEGEND.items() if state in states]
     notes += [f"{', '.join(rows)}: {words}" for words, rows in reasons(table).items()]
-    notes += dict.fromkeys(f"{cell.row}: {cell.note}" for cell in table.cells if cell.note)
-    for note in [*notes, *table.notes]:
+    for note in [*notes, *cell_notes(table), *table.notes]:
         typer.echo(f"- {note}")

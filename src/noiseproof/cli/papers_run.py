@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from .compare import Jobs
 from .data_check import check_data
-from .papers_printing import print_grid
-
-if TYPE_CHECKING:
-    from ..papers.comparing import Comparison
+from .papers_outcome import print_found, write_files
+from .places import check_targets
 
 HOME = Path("runs/papers")
 Name = Annotated[str, typer.Argument(help="A table such as gr.table3; 'noiseproof papers ls' names them.")]
-Rows = Annotated[list[str] | None, typer.Option(help="Only these rows: a name, a part of it, or 'MAE*'.")]
-Columns = Annotated[list[str] | None, typer.Option(help="Only these columns, such as 'symmetric 0.4'.")]
+Rows = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Only these rows: a whole name, a whole part of one (what stands between the dots ·),"
+        " or a pattern for either such as 'MAE*'."
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Only these columns, chosen like rows: 'symmetric 0.4' is a part of 'symmetric 0.4 · snr'."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 Seeds = Annotated[int | None, typer.Option(min=1, max=10_000, help="Runs per cell.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Shorten the recipe to so many epochs.")]
@@ -73,6 +81,7 @@ def run(
     from .progress_of_many import watch_many
 
     table = get(name).select(rows or (), columns or (), seeds)
+    check_targets(md, html)
     changes, watcher = Changes(epochs, precision), watch_many(quiet)
     if engine == "local":  # a cluster may have the data where this machine has not
         planned = [one for one in plan(table, changes).values() if one.relabel_of is None]
@@ -80,11 +89,11 @@ def run(
     found = run_table(
         table, out=out, changes=changes, device=device, jobs=jobs, engine=engine, watcher=watcher
     )
-    finish(found, md, html, as_json)
+    print_found(found, as_json)
     if found.problems:
-        for problem in found.problems:
-            typer.echo(f"noiseproof: {' '.join(problem.split())}", err=True)
         typer.echo("noiseproof: the same command tries the failed runs again", err=True)
+    write_files(found, md, html)
+    if found.problems:
         raise typer.Exit(1)
 
 
@@ -99,27 +108,16 @@ def compare(
 ) -> None:
     """Set our numbers beside the printed ones, as far as runs are finished."""
     from ..papers.comparing import compare as compare_table
+    from ..papers.manifest import NAME
     from ..papers.tables import get
 
-    finish(compare_table(get(name).select(rows or (), columns or ()), out=out), md, html, as_json)
-
-
-def finish(found: Comparison, md: Path | None, html: Path | None, as_json: bool) -> None:
-    """Write what is wanted, and print."""
-    from ..atomic import write_text
-    from ..papers import outcome
-    from ..papers.outcome_page import page
-
-    if md is not None:
-        write_text(md, outcome.to_markdown(found))
-    if html is not None:
-        write_text(html, page(found))
-    if as_json:
-        typer.echo(json.dumps(outcome.to_dict(found), indent=2, ensure_ascii=False))
-        return
-    typer.echo(outcome.heading(found))
-    busy, idle = found.parts()
-    print_grid(outcome.NARROW, outcome.narrow_lines(busy if busy.entries else found), range(1, 6))
-    if busy.entries and idle.entries:
-        typer.echo(f"and {outcome.counted(idle)} ('noiseproof papers show {found.table.name}' prints all)")
-    typer.echo(outcome.EXPLAINED)
+    table = get(name).select(rows or (), columns or ())
+    if table.counts["runs"] and not (out.expanduser() / NAME).is_file():
+        raise FileNotFoundError(
+            f"there is no {NAME} in {out}: name the folder of your runs with --out, or make some with"
+            f" 'noiseproof papers run {name} --out {out}'"
+        )
+    check_targets(md, html)
+    found = compare_table(table, out=out)
+    print_found(found, as_json)
+    write_files(found, md, html)

@@ -44,3 +44,17 @@ def make_writable(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def check_targets(*files: Path | None) -> None:
+    """Whether files can be written when the runs are over, which may take days."""
+    for file in files:
+        if file is None:
+            continue
+        with explained(file):
+            if file.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            if not file.parent.is_dir():
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            if not os.access(file.parent, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

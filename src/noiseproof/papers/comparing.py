@@ -5,80 +5,18 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from ..dynamics.run_folder import CONFIG, RunFolder
-from .filling import BEST, STATES, Computed, Runs
+from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
+from .entry import Comparison, Done, Entry
+from .filling import BEST, Computed, Runs
 from .manifest import Manifest
 from .metrics import METRICS
-from .plan import BASELINE, OWN, RELABELLED
+from .plan import BASELINE, FIRST, OWN, RELABELLED
 from .readings import READINGS
 from .table import Cell, Table
 from .tables import get
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A cell with our number: mean and deviation over seeds, or the best of them."""
-
-    cell: Cell
-    ours: float | None = None
-    std: float | None = None
-    finished: int = 0
-    wanted: int = 0
-    problems: tuple[str, ...] = ()
-
-    @property
-    def difference(self) -> float | None:
-        """Ours less printed, in the unit of the paper; None where that says nothing."""
-        comparable = METRICS[self.cell.metric].comparable
-        if self.ours is None or isinstance(self.cell.printed, str) or not comparable:
-            return None
-        return self.ours - self.cell.printed
-
-    @property
-    def deviations(self) -> float | None:
-        """The difference over the root of the sum of both variances; one that is not known counts as 0."""
-        scale = math.hypot(self.std or 0.0, self.cell.std or 0.0)
-        return self.difference / scale if self.difference is not None and scale else None
-
-    @property
-    def state(self) -> str:
-        """What is there: "finished", "2 of 3", "failed", "not run", or why there is no run."""
-        if not isinstance(self.cell.filling, Runs):
-            return STATES[self.cell.state]
-        if self.problems:
-            return f"{len(self.problems)} failed" + (f", {self.finished} finished" if self.finished else "")
-        if self.finished == self.wanted:
-            return "finished" if self.wanted else "not run"
-        return f"{self.finished} of {self.wanted}"
-
-    @property
-    def is_idle(self) -> bool:
-        """Nothing has been run for it, or could be."""
-        return self.ours is None and not self.finished and not self.problems
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A table with our numbers."""
-
-    table: Table
-    entries: tuple[Entry, ...]
-    changes: str
-    """What was not as in the paper."""
-
-    @property
-    def problems(self) -> list[str]:
-        return sorted({problem for entry in self.entries for problem in entry.problems})
-
-    def parts(self) -> tuple[Comparison, Comparison]:
-        """Cells for which something was run or computed, and the others."""
-        busy = tuple(entry for entry in self.entries if not entry.is_idle)
-        idle = tuple(entry for entry in self.entries if entry.is_idle)
-        return replace(self, entries=busy), replace(self, entries=idle)
 
 
 def compare(table: str | Table, *, out: str | Path) -> Comparison:
@@ -94,22 +32,58 @@ def _entry(table: str, cell: Cell, manifest: Manifest) -> Entry:
         return Entry(cell, computed(cell.filling))
     if not isinstance(cell.filling, Runs):
         return Entry(cell)
-    runs: dict[str, list[dict[str, Any]]] = {}
-    for role, run in manifest.of_cell(table, cell.row, cell.column):
-        runs.setdefault(role, []).append(run)
+    runs = _runs_by_role(table, cell, manifest)
     mine = RELABELLED if cell.filling.relabel else OWN
-    needed = [run for role in (mine, BASELINE) for run in runs.get(role, [])]
-    groups = {role: [done for run in found if (done := _done(manifest, run))] for role, found in runs.items()}
-    finished = sum(len(groups.get(role, [])) for role in (mine, BASELINE))
-    problems = tuple(f"{Path(run['folder']).name}: {run['problem']}" for run in needed if "problem" in run)
-    ours, std = summary(cell, groups.get(mine, []), groups.get(BASELINE, []))
-    return Entry(cell, ours, std, finished, len(needed), problems)
+    needed = [run for role in (mine, FIRST, BASELINE) for run in runs.get(role, [])]
+    problems = {run.name: run.problem for run in needed if run.problem is not None}
+    groups = {role: [run for run in found if run.done is not None] for role, found in runs.items()}
+    own, baseline = groups.get(mine, []), groups.get(BASELINE, [])
+    ours, std = summary(cell, _folders(own), _folders(baseline))
+    return Entry(
+        cell,
+        ours,
+        std,
+        runs=tuple(Done(run.name, run.seed) for run in own),
+        baseline=tuple(Done(run.name, run.seed) for run in baseline),
+        wanted=max(cell.filling.paper_seeds, len(runs.get(mine, []))),
+        problems=tuple(f"{name}: {problem}" for name, problem in problems.items()),
+    )
 
 
-def _done(manifest: Manifest, run: dict[str, Any]) -> RunFolder | None:
-    folder = manifest.folder / run["folder"]
-    found = RunFolder(folder) if (folder / CONFIG).is_file() else None
-    return found if found is not None and found.finished else None
+class _Found(NamedTuple):
+    """A run of the manifest: finished, failed, or neither."""
+
+    name: str
+    seed: int
+    done: RunFolder | None
+    problem: str | None
+
+
+def _runs_by_role(table: str, cell: Cell, manifest: Manifest) -> dict[str, list[_Found]]:
+    found: dict[str, list[_Found]] = {}
+    for role, run in manifest.of_cell(table, cell.row, cell.column):
+        folder = manifest.folder / run["folder"]
+        done, problem = None, run.get("problem")
+        if (folder / CONFIG).is_file() and (folder / RESULT).is_file():
+            problem = _damage(RunFolder(folder), METRICS[cell.metric].reading)
+            done = RunFolder(folder) if problem is None else None
+        found.setdefault(role, []).append(_Found(folder.name, int(run["config"]["seed"]), done, problem))
+    return found
+
+
+def _folders(runs: Sequence[_Found]) -> list[RunFolder]:
+    return [run.done for run in runs if run.done is not None]
+
+
+def _damage(run: RunFolder, reading: str | None) -> str | None:
+    """Why the number of a finished run cannot be read, and what to do."""
+    if run.damage or reading is None:
+        return run.damage
+    try:
+        float(READINGS[reading](run) or 0.0)
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        return f"cannot read {reading!r} of {run.folder}: {problem!r}; remove the folder to train it again"
+    return None
 
 
 def summary(

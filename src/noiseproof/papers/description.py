@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .filling import Runs
+from .filling import Computed, Filling, Quoted, Runs
 from .table import JOINT, Cell, Table
 from .wording import decimals, printed
 
@@ -85,10 +85,23 @@ def reasons(table: Table) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for cell in table.cells:
         if cell.state in MARKS:
-            words = next(iter(vars(cell.filling).values()))
-            rows = found.setdefault(f"quoted from {words}" if cell.state == "quoted" else words, [])
+            rows = found.setdefault(_reason(cell.filling), [])
             rows += [] if cell.row in rows else [cell.row]
     return found
+
+
+def nothing_to_run(table: Table) -> str:
+    """What is to be said of a table none of whose cells can be run."""
+    told = sorted({_reason(cell.filling) for cell in table.cells})
+    return f"{table.name} has no cell that can be run: {'; '.join(told)}"
+
+
+def _reason(filling: Filling) -> str:
+    if isinstance(filling, Quoted):
+        return f"quoted from {filling.source}"
+    if isinstance(filling, Computed):
+        return "computed without a run, 'noiseproof papers compare' prints it"
+    return str(next(iter(vars(filling).values())))
 
 
 def to_dict(table: Table) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 Settings: TypeAlias = Mapping[str, Any]
@@ -25,12 +25,28 @@ class Runs:
     """Runs whose number is subtracted."""
     relabel: bool = False
     """The number of a second run, on the labels the first one predicts."""
+    of_paper: int | None = None
+    """How many seeds the paper has, where somebody chose others."""
 
     def __post_init__(self) -> None:
         if self.pick not in (MEAN, BEST):
             raise ValueError(f"pick={self.pick!r} is unknown, choose {MEAN!r} or {BEST!r}")
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds={self.seeds} must be one or more different numbers")
+
+    @property
+    def paper_seeds(self) -> int:
+        return self.of_paper or len(self.seeds)
+
+    def with_seeds(self, number: int) -> Runs:
+        """So many runs: the seeds it has, then the numbers after them.
+
+        Example:
+            >>> Runs({}, (123,)).with_seeds(3).seeds, Runs({}, (0, 1, 2)).with_seeds(2).seeds
+            ((123, 124, 125), (0, 1))
+        """
+        more = range(max(self.seeds) + 1, max(self.seeds) + 1 + number)
+        return replace(self, seeds=(*self.seeds, *more)[:number], of_paper=self.paper_seeds)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ PLANS = {
         fill,
         (
             "The rows from scratch are said to follow works that use a pretrained network.",
-            "The library would need Clothing1M, epochs of 2,000 class-balanced batches, and for three rows"
+            "The library would need Clothing1M, epochs of 2,000 class-balanced batches, and for two rows"
             " ELR+ and DivideMix.",
         ),
     ),

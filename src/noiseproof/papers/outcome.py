@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from .comparing import Comparison, Entry
-from .filling import BEST
+from .entry import Comparison, Entry
+from .filling import BEST, Runs
 from .metrics import METRICS
-from .wording import NOTHING, decimals, plus_minus, printed, signed
+from .wording import NOTHING, cell_notes, decimals, plus_minus, printed, signed
 
 HEADINGS = ("row", "column", "printed", "ours", "seeds", "diff", "in std", "state")
 NARROW = ("cell", *HEADINGS[2:-1])
+WHOLE = ("finished", "computed")
+"""States in which nothing is wanting."""
 EXPLAINED = (
     "diff: ours less printed, in points for percentages; in std: the same over the root of both variances,"
     " one that is not known taken as 0"
@@ -26,11 +28,17 @@ def lines(comparison: Comparison) -> list[list[str]]:
 
 
 def narrow_lines(comparison: Comparison) -> list[list[str]]:
-    """The same for a screen: row and column one below the other, and the state where there is no number."""
+    """The same for a screen: row above column, our number above its state, if that is not "finished"."""
     return [
-        [f"{row}\n{column}", shown, state if ours == NOTHING else ours, seeds, *numbers]
+        [f"{row}\n{column}", shown, _with_state(ours, state), seeds, *numbers]
         for row, column, shown, ours, seeds, *numbers, state in lines(comparison)
     ]
+
+
+def _with_state(ours: str, state: str) -> str:
+    if ours == NOTHING:
+        return state
+    return ours if state in WHOLE else f"{ours}\n{state}"
 
 
 def counted(comparison: Comparison) -> str:
@@ -68,7 +76,7 @@ def heading(comparison: Comparison) -> str:
 def to_markdown(comparison: Comparison) -> str:
     """A table with a heading, notes and failures below it."""
     table = as_markdown([HEADINGS, *lines(comparison)])
-    below = [f"- {escaped(note)}" for note in comparison.table.notes]
+    below = [f"- {escaped(note)}" for note in [*cell_notes(comparison.table), *comparison.table.notes]]
     below += [f"- failed: {escaped(problem)}" for problem in comparison.problems]
     parts = [f"## {escaped(heading(comparison))}", table, EXPLAINED + ".", "\n".join(below)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -115,10 +123,15 @@ def _plain(entry: Entry) -> dict[str, Any]:
         "comparable": METRICS[cell.metric].comparable,
         "printed": cell.printed,
         "printed_std": cell.std,
+        "note": cell.note,
         "ours": entry.ours,
         "ours_std": entry.std,
         "difference": entry.difference,
         "deviations": entry.deviations,
+        "pick": cell.filling.pick if isinstance(cell.filling, Runs) else None,
+        "seeds": [run.seed for run in entry.runs],
+        "runs": [run.folder for run in entry.runs],
+        "baseline_runs": [run.folder for run in entry.baseline],
         "finished": entry.finished,
         "wanted": entry.wanted,
         "state": entry.state,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from .comparing import Comparison, Entry
+from .entry import Comparison, Entry
 from .outcome import EXPLAINED, HEADINGS, counted, heading, lines
+from .wording import cell_notes
 
 NUMBERS = {"printed", "ours", "seeds", "diff", "in std"}
 FAR, VERY_FAR = 2.0, 4.0
@@ -32,7 +33,8 @@ def page(comparison: Comparison) -> str:
     """The HTML."""
     title = escape(heading(comparison))
     busy, idle = comparison.parts()
-    notes = [*comparison.table.notes, *(f"failed: {problem}" for problem in comparison.problems)]
+    notes = [*cell_notes(comparison.table), *comparison.table.notes]
+    notes += [f"failed: {problem}" for problem in comparison.problems]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sized
 from typing import Any
 
+from .description import nothing_to_run
 from .filling import BEST, Runs
 from .metrics import METRICS
 from .outcome import as_markdown, escaped
@@ -24,7 +25,7 @@ def to_markdown(table: Table, changes: Changes = Changes()) -> str:
     planned = plan(table, changes)
     runnable = [cell for cell in table.cells if isinstance(cell.filling, Runs)]
     if not planned:
-        raise ValueError(f"{table.name} has no cell that can be run")
+        raise ValueError(nothing_to_run(table))
     changed = f" Not as in the paper: {changes.words()}." if changes.words() else ""
     common, apart = _settings(table, changes, planned)
     digits = decimals(table)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from ..train import Config
 from ..train.compare_runs import ComparisonWatcher
-from .comparing import Comparison, compare
+from .comparing import compare
+from .description import nothing_to_run
+from .entry import Comparison
 from .manifest import updated
 from .plan import Changes, Planned, plan, with_folder
 from .relabel import second_config
@@ -53,14 +55,14 @@ def run(
     whole, place = get(table), Path(out).expanduser()
     planned = plan(whole, changes)
     if not planned:
-        raise ValueError(f"{whole.name} has no cell that can be run: {_reasons(whole)}")
+        raise ValueError(nothing_to_run(whole))
     check_options(engine, device, jobs)
     with updated(place) as manifest:
         manifest.add(whole.name, changes, planned)
     first = {key: _config(one, place, device) for key, one in planned.items() if one.relabel_of is None}
     problems = train(first, jobs=jobs, watcher=watcher, engine=engine)
-    again = _second(planned, first, place)
-    problems |= train(again, jobs=jobs, watcher=watcher, engine=engine)
+    again, unreadable = _second(planned, {key: first[key] for key in first if key not in problems}, place)
+    problems |= unreadable | train(again, jobs=jobs, watcher=watcher, engine=engine)
     with updated(place) as manifest:
         manifest.add(whole.name, changes, planned)
         manifest.note_problems(planned, problems)
@@ -71,16 +73,17 @@ def _config(planned: Planned, out: Path, device: str) -> Config:
     return with_folder(planned, out).replace(device=device)
 
 
-def _second(planned: Mapping[str, Planned], first: Mapping[str, Config], out: Path) -> dict[str, Config]:
-    """Runs on corrected labels, of the first runs that came to their end."""
-    pairs = {key: one.relabel_of for key, one in planned.items() if one.relabel_of is not None}
-    return {
-        key: second_config(first[before], out / planned[key].folder)
-        for key, before in pairs.items()
-        if is_finished(first[before])
-    }
-
-
-def _reasons(table: Table) -> str:
-    told = {str(next(iter(vars(cell.filling).values()))) for cell in table.cells}
-    return "; ".join(sorted(told))
+def _second(
+    planned: Mapping[str, Planned], first: Mapping[str, Config], out: Path
+) -> tuple[dict[str, Config], dict[str, str]]:
+    """Runs on corrected labels, of the first runs that came to their end, and whose labels cannot be read."""
+    again, unreadable = dict[str, Config](), dict[str, str]()
+    for key, one in planned.items():
+        before = first.get(one.relabel_of or "")
+        if before is None or not is_finished(before):
+            continue
+        try:
+            again[key] = second_config(before, out / one.folder)
+        except (ValueError, KeyError) as problem:
+            unreadable[key] = f"no labels in {before.out}: {problem}; remove the folder to train it again"
+    return again, unreadable

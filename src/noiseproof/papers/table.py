@@ -88,8 +88,8 @@ class Table:
         for what, patterns, known in (("row", rows, self.rows), ("column", columns, self.columns)):
             for pattern in patterns:
                 if not any(_wanted(name, [pattern]) for name in known):
-                    parts = [part for name in known for part in (name, *name.split(JOINT))]
-                    raise ValueError(f"{self.name} has no {what} {pattern!r}{nearest(pattern, parts)}")
+                    parts = [part for name in known for part in name.split(JOINT)]
+                    raise ValueError(f"{self.name} has no {what} {pattern!r}{nearest(pattern, known, parts)}")
         if not cells:
             raise ValueError(f"{self.name} has no cell in rows {list(rows)} and columns {list(columns)}")
         return replace(self, cells=tuple(_with_seeds(cells, seeds)))
@@ -107,5 +107,5 @@ def _wanted(name: str, patterns: Sequence[str]) -> bool:
 def _with_seeds(cells: Iterable[Cell], seeds: int | None) -> Iterable[Cell]:
     for cell in cells:
         if seeds is not None and isinstance(cell.filling, Runs):
-            cell = replace(cell, filling=replace(cell.filling, seeds=tuple(range(seeds))))
+            cell = replace(cell, filling=cell.filling.with_seeds(seeds))
         yield cell

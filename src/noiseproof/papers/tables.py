@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..grammar import unknown
 from . import curriculum, figure_runs, gr, imae, nal, questions, sl
 from .table import Table
@@ -30,6 +32,8 @@ def get(name: str | Table) -> Table:
     """
     if isinstance(name, Table):
         return name
+    if re.fullmatch(r"\w+\.figure\d+[a-z]?", name):
+        raise ValueError(f"{name} is a figure, not a table: 'noiseproof papers figure {name}' draws it")
     if name not in TABLES:
         raise ValueError(unknown("table", name, TABLES))
     return TABLES[name]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from .table import Cell, Table
 
-NOTHING = "-"
+NOTHING, MARK = "-", " *"
 
 
 def decimals(table: Table) -> Mapping[str, int]:
@@ -31,8 +31,17 @@ def plus_minus(value: float | str | None, std: float | None, digits: int) -> str
 
 
 def printed(cell: Cell, digits: Mapping[str, int]) -> str:
-    """The number as the paper has it."""
-    return plus_minus(cell.printed, cell.std, digits.get(cell.metric, 0))
+    """The number as the paper has it, with a mark if something must be said of it."""
+    return plus_minus(cell.printed, cell.std, digits.get(cell.metric, 0)) + (MARK if cell.note else "")
+
+
+def cell_notes(table: Table) -> list[str]:
+    """What must be said of numbers, once, with the rows it is said of."""
+    rows: dict[str, dict[str, None]] = {}
+    for cell in table.cells:
+        if cell.note:
+            rows.setdefault(cell.note, {})[cell.row] = None
+    return [f"{MARK.strip()} {', '.join(names)}: {note}" for note, names in rows.items()]
 
 
 def signed(value: float | None, digits: int) -> str:

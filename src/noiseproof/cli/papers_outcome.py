@@ -1,0 +1,49 @@
+"""What ``noiseproof papers run`` and ``compare`` print and write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .papers_printing import print_grid
+
+if TYPE_CHECKING:
+    from ..papers.entry import Comparison
+
+
+def print_found(found: Comparison, as_json: bool) -> None:
+    """Ours beside printed; what went wrong on stderr."""
+    from ..papers import outcome
+
+    if as_json:
+        typer.echo(json.dumps(outcome.to_dict(found), indent=2, ensure_ascii=False))
+    else:
+        _print_table(found)
+    for problem in found.problems:
+        typer.echo(f"noiseproof: {' '.join(problem.split())}", err=True)
+
+
+def write_files(found: Comparison, md: Path | None, html: Path | None) -> None:
+    from ..atomic import write_text
+    from ..papers import outcome
+    from ..papers.outcome_page import page
+
+    if md is not None:
+        write_text(md, outcome.to_markdown(found))
+    if html is not None:
+        write_text(html, page(found))
+
+
+def _print_table(found: Comparison) -> None:
+    from ..papers import outcome
+    from ..papers.wording import cell_notes
+
+    typer.echo(outcome.heading(found))
+    busy, idle = found.parts()
+    print_grid(outcome.NARROW, outcome.narrow_lines(busy if busy.entries else found), range(1, 6))
+    if busy.entries and idle.entries:
+        typer.echo(f"and {outcome.counted(idle)} ('noiseproof papers show {found.table.name}' prints all)")
+    typer.echo("\n".join([outcome.EXPLAINED, *cell_notes(found.table)]))
