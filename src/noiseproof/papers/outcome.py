@@ -38,7 +38,7 @@ def narrow_lines(comparison: Comparison) -> list[list[str]]:
 def _with_state(ours: str, state: str) -> str:
     if ours == NOTHING:
         return state
-    return ours if state in WHOLE else f"{ours}\n{state}"
+    return ours if state in WHOLE else f"{ours}\n{state.partition(',')[0]}"
 
 
 def counted(comparison: Comparison) -> str:
