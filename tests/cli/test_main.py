@@ -95,8 +95,9 @@ def test_mistakes_of_the_library_are_not_hidden(monkeypatch):
         main()
 
 
-def test_the_module_runs_as_a_script():
-    command = [sys.executable, "-m", "noiseproof.cli.main", "curve", "gcee"]
+@pytest.mark.parametrize("module", ["noiseproof", "noiseproof.cli.main"])
+def test_the_module_runs_as_a_script(module):
+    command = [sys.executable, "-m", module, "curve", "gcee"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 2
     assert done.stderr.startswith("noiseproof: unknown loss 'gcee'")

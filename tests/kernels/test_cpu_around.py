@@ -92,6 +92,13 @@ def test_classes_that_are_equally_likely_around_another(spec, operator):
     compare(losses.get(spec).eval(), logits, torch.tensor([0, 1, 1, 2]), 1e-5, floor=1e-2)
 
 
+@pytest.mark.parametrize("spec", ["nfl", "cr(ce)", "cr(gce)", "cr(focal)", "peer(nfl)"])
+def test_a_label_alone_in_its_row_is_refused(spec, operator):
+    logits = torch.tensor([[0.0, 1.0, 2.0], [-torch.inf, 1.0, -torch.inf]])
+    with pytest.raises(ValueError, match=r"logits\[1\] masks every class but the label"):
+        losses.get(spec)(logits, torch.tensor([2, 1]))
+
+
 @pytest.mark.parametrize("spec", ["cr(gce)", "cr(ce)", "peer(nce)", "peer(mse)", "peer(nfl)"])
 def test_second_derivatives_around_another(spec, operator):
     logits, target = batch(5, 6)

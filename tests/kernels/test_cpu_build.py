@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from noiseproof import losses
 from noiseproof.cli.main import app
 from noiseproof.kernels import build as cpu_build
+from noiseproof.kernels import path as kernels_path
 from noiseproof.kernels.cpu import operator as cpu_operator
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="torch expressions are used on Windows")
@@ -139,3 +140,29 @@ def test_what_the_compiler_makes_is_kept_whole_and_private(cache, tmp_path):
     assert place.stat().st_mode & 0o777 == 0o700
     assert os.listdir(place.parent) == [place.name]
     assert str(place) in result.output
+
+
+def test_the_compiler_may_be_several_words(monkeypatch):
+    monkeypatch.setenv("CXX", "env -u NOTHING g++ -g0")
+    found = cpu_build.compiler()
+    assert found is None or found[1:] == ["-u", "NOTHING", "g++", "-g0"]
+    monkeypatch.setenv("CXX", "no-such-compiler --fast")
+    assert cpu_build.compiler() is None
+
+
+def test_a_library_that_cannot_be_loaded_is_not_called_on(cache):
+    place = cpu_build.library()
+    place.parent.mkdir(parents=True, mode=0o700)
+    place.write_text("no library")
+    assert "cannot be loaded" in cpu_operator.state()
+    assert "noiseproof kernels build" in cpu_operator.state()
+
+
+@pytest.mark.parametrize(("word", "on"), [("", True), ("auto", True), ("reference", False)])
+def test_values_of_the_switch(word, on):
+    assert kernels_path.asked_for(word) is on
+
+
+def test_an_unknown_value_of_the_switch_is_refused():
+    with pytest.raises(ValueError, match="NOISEPROOF_KERNELS='Reference' is unknown: set it to 'reference'"):
+        kernels_path.asked_for("Reference")

@@ -59,9 +59,22 @@ def test_refused_where_it_would_corrupt(device):
     loss = losses.get("ce")
     with kernels.inplace(), pytest.raises(ValueError, match="leaf"):
         loss(torch.zeros(6, 5, device=device, requires_grad=True), target)
+    weight = torch.nn.Parameter(torch.zeros(6, 5, device=device))
+    with kernels.inplace(), pytest.raises(ValueError, match="a view of one"):
+        loss(weight[:6], target)
     one = torch.zeros(1, 5, device=device, requires_grad=True) * 2
     with kernels.inplace(), pytest.raises(ValueError, match="share memory"):
         loss(one.expand(6, 5), target)
+
+
+@pytest.mark.parametrize("spec", ["cr(ce) + mae", "peer(ce) + mae", "nfl + cr(gce)", "peer(nfl)", "cr(nce)"])
+def test_logits_that_several_parts_look_at_are_left_alone(spec, device):
+    hidden, weight, target = model(device)
+    (wanted,) = torch.autograd.grad(losses.get(spec)(hidden @ weight, target), hidden)
+    with kernels.inplace():
+        value = losses.get(spec)(hidden @ weight, target)
+    (found,) = torch.autograd.grad(value, hidden)
+    torch.testing.assert_close(found, wanted)
 
 
 def test_permission_ends_with_the_block(device):

@@ -186,6 +186,15 @@ def mistakes(rank, world, group):
     attempt("sample weight", sample_weight=share[:3])
     attempt("target", target=target.flip(0))
     attempt("learns", hidden=hidden.clone().requires_grad_())
+    attempt("hyper-parameter", loss=f"gce(q={0.3 if is_last else 0.7})")
+    attempt("samples", sample_weight=share)
+    for name, change in (
+        ("ignored", {"ignore_index": 2}),
+        ("class weights", {"weight": torch.rand(CLASSES)}),
+    ):
+        outer = change if is_last else {}
+        outer |= {"weight": torch.ones(CLASSES)} if name == "class weights" and not is_last else {}
+        attempt(name, loss=losses.get("gce", **outer))
     attempt("loss", loss="nce" if is_last else "gce")
     attempt("stray", only_last=False, target=torch.full_like(target, CLASSES))
     attempt("nan", hidden=hidden.masked_fill(torch.arange(ROWS).unsqueeze(1) == 9, torch.nan))

@@ -110,6 +110,8 @@ def test_loss_moves_with_its_module():
         (lambda z, y: get("ce")(z, torch.zeros(8, 4)), "shape of the logits"),
         (lambda z, y: get("ce")(z, -torch.ones(8, 5)), "not negative"),
         (lambda z, y: get("ce")(z, y[:4]), r"shape \(4,\)"),
+        (lambda z, y: get("ce")(z, y.to("meta")), "target is on meta, logits are on cpu"),
+        (lambda z, y: get("nce")(z, y.to("meta")), "target is on meta, logits are on cpu"),
     ],
 )
 def test_mistakes_are_named(call, message):

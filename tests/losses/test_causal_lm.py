@@ -23,12 +23,19 @@ def finetune():
     return module.finetune
 
 
-@pytest.fixture(params=["llama", "gpt2"])
+@pytest.fixture(params=["llama", "gpt2", "gptj"])
 def model(request):
-    """Untrained and tiny; the second ties its output to its input embedding."""
+    """Untrained and tiny; the second ties its output to its input embedding, the third has an output bias."""
     import transformers
 
     torch.manual_seed(0)
+    if request.param == "gptj":
+        config = transformers.GPTJConfig(
+            vocab_size=64, n_embd=32, n_layer=1, n_head=2, rotary_dim=8, bos_token_id=0, eos_token_id=0
+        )
+        found = transformers.GPTJForCausalLM(config)
+        torch.nn.init.normal_(found.lm_head.bias)
+        return found
     if request.param == "llama":
         config = transformers.LlamaConfig(
             vocab_size=64,
@@ -51,26 +58,38 @@ def model(request):
     return transformers.GPT2LMHeadModel(config)
 
 
-def tokens():
-    return torch.arange(24).repeat(4, 1) + torch.arange(4).unsqueeze(1)
+def batch(rows=4):
+    """Sentences that count upwards; the first of two tokens is a prompt, which is read and not learned."""
+    tokens = torch.arange(24).repeat(rows, 1) + torch.arange(rows).unsqueeze(1)
+    labels = tokens.clone()
+    labels[:, :2] = -100
+    return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "labels": labels}
 
 
 def test_the_loss_falls(finetune, model):
-    history = finetune(model, [tokens()] * 60, "gce(q=0.3)")
+    history = finetune(model, [batch()] * 60, "gce(q=0.3)")
     assert history[-1] < 0.8 * history[0]
+
+
+def test_cross_entropy_begins_where_the_model_itself_does(finetune, model):
+    """Prompts are read as they are, and an output bias counts."""
+    model.eval()
+    with torch.no_grad():
+        wanted = float(model(**batch()).loss)
+    assert finetune(model, [batch()], "ce")[0] == pytest.approx(wanted, rel=1e-5)
 
 
 @pytest.mark.parametrize("spec", ["gce", "mae", "nce"])
 def test_same_gradients_as_with_stored_logits(spec, model):
     """All parameters, the tied ones included; some tokens count for nothing."""
-    batch = tokens()
-    batch[:, 5] = -100
+    given = batch()
+    labels = given.pop("labels")[:, 1:]
     loss, model = losses.get(spec), model.eval()
-    hidden = model.base_model(input_ids=batch.clamp_min(0)).last_hidden_state[:, :-1]
-    fused = loss.linear(hidden, model.get_output_embeddings().weight, batch[:, 1:])
+    head, hidden = model.get_output_embeddings(), model.base_model(**given).last_hidden_state[:, :-1]
+    fused = loss.linear(hidden, head.weight, labels, bias=head.bias)
     found = torch.autograd.grad(fused, list(model.parameters()), retain_graph=True)
-    logits = model(input_ids=batch.clamp_min(0)).logits[:, :-1]
-    plain = loss(logits.flatten(0, 1), batch[:, 1:].flatten())
+    logits = model(**given).logits[:, :-1]
+    plain = loss(logits.flatten(0, 1), labels.flatten())
     wanted = torch.autograd.grad(plain, list(model.parameters()))
     torch.testing.assert_close(fused, plain)
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-7)

@@ -105,3 +105,25 @@ def test_names_of_the_library_are_taken(names):
 def test_what_is_no_loss_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+class Half(MarginLoss):
+    """Written by a user in a hurry."""
+
+    name = "half"
+
+    def value(self, margin):
+        return margin.exp().neg().sum()
+
+
+class Scalar(Half):
+    def emphasis(self, margin):
+        return torch.sigmoid(-margin)
+
+
+def test_what_a_subclass_forgets_is_named():
+    logits, target = torch.zeros(2, 3), torch.tensor([0, 1])
+    with pytest.raises(NotImplementedError, match=r"Half must define emphasis\(margin\)"):
+        Half()(logits, target)
+    with pytest.raises(ValueError, match=r"value of Scalar has shape \(\) for margins of shape \(2,\)"):
+        Scalar()(logits, target)

@@ -32,3 +32,12 @@ def test_any_shape():
     assert table(torch.zeros(2, 3, 4)).shape == (2, 3, 4)
     assert table(torch.zeros(())).shape == ()
     assert table(torch.zeros(0)).shape == (0,)
+
+
+def test_compiled_by_inductor_with_numbers_that_change():
+    """Offsets of a second table become symbols, with which some operators of torch lose a factor."""
+    torch.compiler.reset()
+    table = IntegralTable(lambda m: torch.sigmoid(-m), low=-6.0, high=8.0, anchor=7.0)
+    margin = torch.linspace(-5, 5, 11)
+    compiled = torch.compile(table.__call__, fullgraph=True, dynamic=True)
+    torch.testing.assert_close(compiled(margin), table(margin))

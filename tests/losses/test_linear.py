@@ -311,6 +311,7 @@ def test_user_written_losses():
         ({"chunk": 0}, ValueError, "chunk=0"),
         ({"sample_weight": torch.ones(3)}, ValueError, "one entry per sample"),
         ({"weight": torch.zeros(9, 6)}, TypeError, "hidden is torch.float64 but weight is torch.float32"),
+        ({"bias": torch.zeros(9)}, TypeError, "hidden is torch.float64 but bias is torch.float32"),
         ({"weight": torch.zeros(1, 6, dtype=torch.float64), "bias": None}, ValueError, "at least 2"),
         ({"target": torch.full((23,), 9)}, ValueError, r"target\[0\] = 9 is no class"),
         ({"target": torch.ones(23, 9, requires_grad=True)}, ValueError, "detach"),

@@ -59,3 +59,13 @@ def test_only_margin_losses_can_be_transformed(inner):
     for wrapper in ("scale", "shift", "unit_max", "binary"):
         with pytest.raises(TypeError, match="MarginLoss"):
             get(f"{wrapper}({inner})")
+
+
+@pytest.mark.parametrize("wrapper", ["scale", "shift"])
+def test_compiled_for_any_number_of_classes(wrapper):
+    torch.compiler.reset()
+    loss = get(f"{wrapper}(mae)")
+    compiled = torch.compile(loss, fullgraph=True, dynamic=True, backend="aot_eager")
+    for classes in (12, 30):
+        logits, target = torch.randn(6, classes), torch.randint(classes, (6,))
+        torch.testing.assert_close(compiled(logits, target), loss(logits, target))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import stat
 import subprocess
@@ -69,11 +70,11 @@ def cache_folder() -> Path:
     return cache / "noiseproof" / "kernels"
 
 
-def compiler() -> str | None:
-    """``$CXX``, or the first of g++, clang++ and c++ that is there."""
-    chosen = os.environ.get("CXX")
-    names = [chosen] if chosen else ["g++", "clang++", "c++"]
-    return next((found for name in names if (found := shutil.which(name))), None)
+def compiler() -> list[str] | None:
+    """The words of ``$CXX``, as in ``ccache g++``, or the first of g++, clang++ and c++ that is there."""
+    chosen = shlex.split(os.environ.get("CXX", ""))
+    names = [chosen] if chosen else [["g++"], ["clang++"], ["c++"]]
+    return next(([found, *words[1:]] for words in names if (found := shutil.which(words[0]))), None)
 
 
 def build(part: Part = CPU) -> Path:
@@ -110,20 +111,20 @@ def unsafe(path: Path) -> str | None:
     return None
 
 
-def _compile(command: str, source: Path, made: Path) -> None:
+def _compile(command: list[str], source: Path, made: Path) -> None:
     root = Path(torch.__path__[0])
     interface = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
     includes = [root / "include", root / "include" / "torch" / "csrc" / "api" / "include"]
-    words = [command, *FLAGS, *TUNED.get(platform.machine(), ()), *_threads(), interface]
+    words = [*command, *FLAGS, *TUNED.get(platform.machine(), ()), *_threads(), interface]
     words += [word for include in includes for word in ("-isystem", str(include))]
     words += [str(source), "-o", str(made), f"-L{root / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10"]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)  # noqa: S603
     except subprocess.TimeoutExpired:
-        raise BuildError(f"{command} did not finish within {SECONDS} seconds") from None
+        raise BuildError(f"{shlex.join(command)} did not finish within {SECONDS} seconds") from None
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if "error" in line] or [done.stderr.strip()]
-        raise BuildError(f"{command} failed: {errors[0][:300]}")
+        raise BuildError(f"{shlex.join(command)} failed: {errors[0][:300]}")
 
 
 def _threads() -> tuple[str, ...]:

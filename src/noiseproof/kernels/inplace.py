@@ -4,11 +4,13 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
+import torch
 from torch import Tensor
 
 
 class _Permission(threading.local):
     given = False
+    of_leaves = False
 
 
 _permission = _Permission()
@@ -21,8 +23,8 @@ def inplace() -> Iterator[None]:
     A permission, not a promise: only the GPU kernels use it. After the backward pass the logits hold
     the gradient. Torch's version counter is raised, so a node of the graph that kept the logits
     complains instead of using them, and so does a second backward pass. Refused at once are logits that are
-    a leaf of the graph (a parameter, or a tensor made with ``requires_grad``) and logits whose elements
-    share memory.
+    a leaf of the graph (a parameter, or a tensor made with ``requires_grad``) or a view of one, and logits
+    whose elements share memory.
 
     Example:
         >>> import torch
@@ -38,16 +40,41 @@ def inplace() -> Iterator[None]:
         _permission.given = before
 
 
+@contextlib.contextmanager
+def inplace_even_of_leaves() -> Iterator[None]:
+    """The same for logits of our own, whose leaf nobody else sees."""
+    before, _permission.of_leaves = _permission.of_leaves, True
+    try:
+        with inplace():
+            yield
+    finally:
+        _permission.of_leaves = before
+
+
+@contextlib.contextmanager
+def withheld() -> Iterator[None]:
+    """Inside, several losses look at the same logits, so none may overwrite them."""
+    if torch.compiler.is_compiling():  # where nobody asks
+        yield
+        return
+    before, _permission.given = _permission.given, False
+    try:
+        yield
+    finally:
+        _permission.given = before
+
+
 def allowed() -> bool:
     return _permission.given
 
 
 def check(logits: Tensor) -> None:
     """Raise ValueError where overwriting these logits would corrupt something."""
-    if logits.requires_grad and logits.is_leaf:
+    whole = logits._base if logits._base is not None else logits
+    if logits.requires_grad and whole.is_leaf and whole.requires_grad and not _permission.of_leaves:
         raise ValueError(
-            "kernels.inplace() would overwrite logits that are a leaf of the graph: call the loss on the"
-            " output of a model, or without inplace"
+            "kernels.inplace() would overwrite logits that are a leaf of the graph or a view of one: call the"
+            " loss on the output of a model, or without inplace"
         )
     if shares_memory(logits):
         raise ValueError(

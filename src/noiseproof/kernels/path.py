@@ -7,12 +7,20 @@ import torch
 from torch import Tensor
 
 SWITCH = "NOISEPROOF_KERNELS"
-"""Environment variable; ``reference`` turns the kernels off."""
+"""Environment variable; ``reference`` turns the kernels off, ``auto`` or nothing leaves them on."""
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 INSTALLED = importlib.util.find_spec("triton") is not None
 OLDEST_CAPABILITY = (7, 0)
 
-enabled = os.environ.get(SWITCH, "") != "reference"
+
+def asked_for(word: str) -> bool:
+    """Whether this value of the switch lets the kernels run."""
+    if word not in ("", "auto", "reference"):
+        raise ValueError(f"{SWITCH}={word!r} is unknown: set it to 'reference' or 'auto', or unset it")
+    return word != "reference"
+
+
+enabled = asked_for(os.environ.get(SWITCH, ""))
 interpreted = False
 """True lets tensors of the CPU in as well, for kernels imported with TRITON_INTERPRET=1: for tests."""
 

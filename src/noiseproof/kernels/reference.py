@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .differentiable import NEGATIVE_INFINITY, accumulation_dtype
+from .tracing import values_can_be_checked
 
 BLOCK_ELEMENTS = 1 << 19
 
@@ -49,23 +50,27 @@ class Exponentials(NamedTuple):
     products: Tensor | None
     kept: Tensor | None
     """exp(z - peak), -mass at the label: the direction times mass. It becomes the gradient in place."""
+    gap: Tensor | None = None
+    """By how much exp(z - peak) of the classes below the peak exceeds its square; found with ``squares``."""
 
     def may_be_masked(self, classes: int) -> bool:
         """False where it is known that no class is masked, without asking a device."""
-        if self.classes is None or self.classes.device.type != "cpu":
+        if self.classes is None or not values_can_be_checked(self.classes):
             return True
         return bool((self.classes < classes).any())
 
 
 class Coefficients(NamedTuple):
     r"""Gradient row ``d*(others + square*d + product*z) + shift`` with d = softmax over the other
-    classes, and ``label`` at the label. Columns of shape (N, 1)."""
+    classes, ``label`` at the label, and ``top`` in place of ``others + square*d`` where d is largest.
+    Columns of shape (N, 1)."""
 
     label: Tensor
     others: Tensor
     square: Tensor | None = None
     product: Tensor | None = None
     shift: Tensor | None = None
+    top: Tensor | None = None
 
 
 def row_blocks(logits: Tensor, elements: int = BLOCK_ELEMENTS) -> Iterator[slice]:
@@ -106,15 +111,21 @@ def _exponentials_of_block(
     peak = wide.amax(1, keepdim=True)
     raised = wide.sub_(peak).exp_()
     mass = raised.sum(1, keepdim=True)
-    classes = sum_z = squares = products = None
+    classes = sum_z = squares = products = gap = None
     if wanted.sum_z:
         sum_z, classes = sum_of_present(logits, mass.dtype)
     if wanted.squares:
-        squares = torch.linalg.vecdot(raised, raised).unsqueeze(1)
+        squares, gap = torch.linalg.vecdot(raised, raised).unsqueeze(1), _gap(raised)
     if wanted.products:
         products = torch.linalg.vecdot(raised, without_masked(logits, mass.dtype)).unsqueeze(1)
     kept = raised.scatter_(1, column, -mass) if keep else None
-    return Exponentials(peak, mass, classes, sum_z, squares, products, kept)
+    return Exponentials(peak, mass, classes, sum_z, squares, products, kept, gap)
+
+
+def _gap(raised: Tensor) -> Tensor:
+    below = raised.scatter(1, raised.argmax(1, keepdim=True), 0.0)
+    gap: Tensor = below.sum(1) - torch.linalg.vecdot(below, below)
+    return gap.unsqueeze(1)
 
 
 def without_masked(logits: Tensor, dtype: torch.dtype) -> Tensor:
@@ -124,7 +135,7 @@ def without_masked(logits: Tensor, dtype: torch.dtype) -> Tensor:
 
 def sum_of_present(logits: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Row sums over the classes that are not masked, and how many those are, as columns."""
-    if logits.device.type == "cpu":
+    if values_can_be_checked(logits):
         total = logits.sum(1, keepdim=True, dtype=dtype)
         if total.isfinite().all():
             return total, torch.full_like(total, logits.shape[1])
@@ -182,12 +193,14 @@ def _gradient_of_block(
     logits: Tensor, column: Tensor, raised: Tensor, mass: Tensor, coefficients: Coefficients
 ) -> Tensor:
     """Overwrites ``raised`` = exp(z - peak), whose entry at the label may be anything."""
-    label, others, square, product, shift = coefficients
+    label, others, square, product, shift, top = coefficients
     if square is None and product is None:
         block = raised.mul_(others / mass)
     else:
         direction = raised.div_(mass).scatter_(1, column, 0.0)
         slope = others if square is None else torch.addcmul(others, direction, square)
+        if top is not None:
+            slope.scatter_(1, direction.argmax(1, keepdim=True), top)
         if product is not None:
             slope = torch.addcmul(slope, product, without_masked(logits, mass.dtype))
         block = direction.mul_(slope)

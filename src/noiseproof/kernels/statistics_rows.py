@@ -95,7 +95,7 @@ class _StatisticsLoss(torch.autograd.Function):
             value = partial(_differentiable_value, logits, target, ctx.evaluate)
             return expressed_gradient(value, logits, upstream), None, None, None
         scale = upstream.unsqueeze(1)
-        return _statistics_gradient(logits, target, saved, Partials(*saved[12:]), scale), None, None, None
+        return _statistics_gradient(logits, target, saved, Partials(*saved[13:]), scale), None, None, None
 
 
 def _differentiable_value(logits: Tensor, target: Tensor, evaluate: EvaluateStatistics) -> Tensor:
@@ -106,7 +106,7 @@ def _differentiable_value(logits: Tensor, target: Tensor, evaluate: EvaluateStat
 def _statistics_gradient(
     logits: Tensor, target: Tensor, saved: list[Any], step: Partials, scale: Tensor | None = None
 ) -> Tensor:
-    first, row = Exponentials(*saved[:7]), Statistics(*saved[7:12])
+    first, row = Exponentials(*saved[:8]), Statistics(*saved[8:13])
     column = target.unsqueeze(1)
     chosen = coefficients_of(row, step, first, _label_of(logits, column, first))
     if scale is not None:  # last, so that what cancels does so exactly
@@ -135,14 +135,7 @@ def coefficients_of(row: Statistics, step: Partials, first: Exponentials, label:
     """The chain rule of the five statistics, collected per row without differences of near-equals."""
     p, rest = torch.sigmoid(row.margin), torch.sigmoid(-row.margin)
     at_label = torch.zeros_like(p) if step.margin is None else step.margin
-    others = -at_label
-    square = product = None
-    if step.sum_p2 is not None and first.squares is not None:
-        squares = first.squares / first.mass**2
-        slope = 2 * step.sum_p2 * rest
-        square, lead = slope * rest, slope * p
-        at_label = (at_label + lead) - lead * rest * (1 + squares)
-        others = (others - lead) + square * (p - rest * squares)
+    others, product = -at_label, None
     if step.logsumexp is not None:
         at_label, others = at_label + p * step.logsumexp, others + rest * step.logsumexp
     if step.sum_z is not None:
@@ -151,4 +144,10 @@ def coefficients_of(row: Statistics, step: Partials, first: Exponentials, label:
         product = step.sum_pz * rest
         at_label = at_label + step.sum_pz * p * (1 + label - row.sum_pz)
         others = others + product * (1 - row.sum_pz)
-    return Coefficients(at_label, others, square, product, step.sum_z)
+    if step.sum_p2 is None or first.squares is None:
+        return Coefficients(at_label, others, None, product, step.sum_z)
+    squares, slope = first.squares / first.mass**2, 2 * step.sum_p2 * rest
+    square, lead = slope * rest, slope * p
+    at_label, others = (at_label + lead) - lead * rest * (1 + squares), others - lead
+    top = None if first.gap is None else others + square * (p * (1 + squares) + first.gap / first.mass**2)
+    return Coefficients(at_label, others + square * (p - rest * squares), square, product, step.sum_z, top)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd import forward_ad
 
 
 class _Plainly(threading.local):
@@ -30,9 +32,14 @@ def in_transform() -> bool:
     return bool(torch._C._are_functorch_transforms_active())
 
 
+def in_forward_mode() -> bool:
+    """True inside ``torch.autograd.forward_ad``, whose tangents a hand-written pass would not know of."""
+    return forward_ad._current_level >= 0
+
+
 def is_plain_eager() -> bool:
     """True where a hand-written forward and backward pass may run."""
-    return not torch.compiler.is_compiling() and not _plainly.asked and not in_transform()
+    return not (torch.compiler.is_compiling() or _plainly.asked or in_transform() or in_forward_mode())
 
 
 def kernels_may_run() -> bool:
@@ -42,4 +49,4 @@ def kernels_may_run() -> bool:
 
 def values_can_be_checked(tensor: Tensor) -> bool:
     """True where reading a value costs no device synchronisation and breaks no graph."""
-    return tensor.device.type == "cpu" and is_plain_eager()
+    return tensor.device.type == "cpu" and is_plain_eager() and not isinstance(tensor, FakeTensor)

@@ -10,6 +10,7 @@ from torch import Tensor
 from typing_extensions import Unpack
 
 from ..kernels import OwnAndBlind, RowFunction, SumPlan, kernels_may_run, uses_kernels, weighted_sum
+from ..kernels.inplace import withheld
 from .base import Loss, Outer
 from .compiled import compiled_rows, is_divided_by_mean
 from .fingerprint import WatchedList
@@ -123,7 +124,8 @@ class Sum(_Terms):
         found = compiled_rows(self, rows)
         if found is not None:
             return found
-        return self._total([part.hard_rows(rows) for part in self.inner])
+        with withheld():
+            return self._total([part.hard_rows(rows) for part in self.inner])
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         return self._total([part.class_rows(logits, mass) for part in self.inner])

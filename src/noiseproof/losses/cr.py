@@ -9,6 +9,7 @@ from torch import Tensor
 from typing_extensions import Unpack
 
 from ..kernels import Plan, WithoutBlindCE, accumulation_dtype, uses_kernels
+from ..kernels.inplace import withheld
 from .base import Loss, Outer
 from .blind import EveryClass, own_and_blind, plan_of
 from .ce import CE
@@ -103,7 +104,8 @@ class CR(RowLoss):
         return EveryClass(evaluate, None if marks is None else (classes, *marks), plain)
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        own = self.base.hard_rows(Rows(logits, target, keep, target.shape))
+        with withheld():
+            own = self.base.hard_rows(Rows(logits, target, keep, target.shape))
         prior = self._prior(logits, target, keep)
         return own - self.beta * self._blind(logits, prior)
 

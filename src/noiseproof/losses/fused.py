@@ -44,7 +44,7 @@ def can_be_fused(logits: Tensor, target: Tensor) -> bool:
 def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     """The reduced loss without weights; None if it is no recordable function of row statistics here."""
     if cpu_operator.takes(logits):
-        there = target.dtype == torch.int64 and is_plain_eager()
+        there = target.dtype == torch.int64 and target.is_cpu and is_plain_eager()
         return compiled(loss, logits, target, loss.ignore_index, loss.reduction) if there else None
     if not can_be_fused(logits, target):
         return None

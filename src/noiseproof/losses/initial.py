@@ -24,7 +24,7 @@ def expected_margin(num_classes: int, std: float = 1.0) -> float:
     Reference: A Curriculum View of Robust Loss Functions, Eq. 4, which prints the constants of K in
     place of K-1.
     """
-    if not math.isfinite(num_classes) or num_classes != int(num_classes):
+    if not isinstance(num_classes, int) and not float(num_classes).is_integer():
         raise ValueError(f"num_classes={num_classes} must be a whole number")
     if num_classes < 2:
         raise ValueError(f"num_classes={num_classes}: a margin needs at least 2 classes")

@@ -48,7 +48,7 @@ class IntegralTable:
     def __call__(self, margin: Tensor) -> Tensor:
         if isinstance(margin, Recorded):
             return self._recorded(margin)  # type: ignore[return-value]
-        position = torch.rsub(margin, self.offset, alpha=self.per_margin)
+        position = self.offset - self.per_margin * margin
         cell = position.detach().clamp(0, len(self._table) - 1)
         if margin.device.type != "cpu":
             cell = cell.nan_to_num(0.0)

@@ -55,7 +55,8 @@ def _sharded(loss: Loss, group: ProcessGroup, given: Given, sample_weight: Tenso
         if sample_weight is not None:
             row_weights(sample_weight, given[0].shape[:-1])
 
-    return _chunked(loss, sharded(group, given, check, **alike_of(loss)), sample_weight)
+    weights = loss.weight, sample_weight
+    return _chunked(loss, sharded(group, given, check, weights, **alike_of(loss)), sample_weight)
 
 
 def _chunked(loss: Loss, batch: LinearBatch, sample_weight: Tensor | None) -> Tensor:

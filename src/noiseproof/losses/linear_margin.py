@@ -67,4 +67,4 @@ def _chunked(batch: LinearBatch, ignore_index: int) -> Tensor:
 
 
 def _sharded(given: Given, group: ProcessGroup, ignore_index: int) -> Tensor:
-    return _chunked(sharded(group, given, sums=3), ignore_index)
+    return _chunked(sharded(group, given, sums=3, loss=ignore_index), ignore_index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable
 
 import torch
@@ -52,9 +53,16 @@ def refuse_what_needs_all_logits(loss: Loss) -> None:
 
 
 def sharded(
-    group: dist.ProcessGroup, given: Given, check: Callable[[], None] | None = None, **alike: int
+    group: dist.ProcessGroup,
+    given: Given,
+    check: Callable[[], None] | None = None,
+    weights: tuple[Tensor | None, Tensor | None] = (None, None),
+    **alike: int,
 ) -> LinearBatch:
-    """The batch, checked here and compared with those of the other processes: all refuse it, or none."""
+    """The batch, checked here and compared with those of the other processes: all refuse it, or none.
+
+    ``weights`` are those of classes and of samples, which must be alike as the targets are.
+    """
     part, problem = Part(), None
     try:
         _refuse_other_tensors(given)
@@ -65,7 +73,8 @@ def sharded(
     except Exception as found:
         problem = found
     hidden, _, target, *_ = given
-    shards = meet(group, part, target if problem is None else None, hidden.device, problem)
+    marked = (target, *weights) if problem is None else (None, None, None)
+    shards = meet(group, part, marked, hidden.device, problem)
     rows, width = batch.shape.numel(), batch.hidden.shape[-1]
     chunk = batch.chunk or rows_per_chunk(rows, width, max(1, *shards.sizes))
     return batch._replace(shards=shards, chunk=chunk)
@@ -106,7 +115,7 @@ def alike_of(loss: Loss) -> dict[str, int]:
     return {
         "sums": 0 if function is None else number_of_sums(function.wanted),
         "reduction": REDUCTIONS.index(loss.reduction),
-        "class_weights": 0 if loss.weight is None else loss.weight.numel(),
+        "loss": zlib.crc32(f"{loss} {loss.ignore_index}".encode()),
     }
 
 

@@ -27,16 +27,19 @@ class MarginLoss(Loss):
     r"""A loss :math:`\ell(\Delta)`: implement ``value`` and ``emphasis`` :math:`= -d\ell/d\Delta \ge 0`.
 
     Its gradient is :math:`\text{emphasis}(\Delta)\cdot(\mathrm{softmax}_{j\ne y}(z) - e_y)` for every
-    such loss, so the L1 norm of the logit gradient is twice the emphasis.
+    such loss, so the L1 norm of the logit gradient is twice the emphasis. Only logits get a gradient: a
+    parameter of the loss itself is not learned.
     """
 
     def value(self, margin: Tensor) -> Tensor:
         """Elementwise value."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define value(margin)")
 
     def emphasis(self, margin: Tensor) -> Tensor:
         """Elementwise emphasis, never including class or sample weights."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} must define emphasis(margin), minus the derivative of its value"
+        )
 
     def evaluate(
         self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
@@ -46,7 +49,14 @@ class MarginLoss(Loss):
         ``mass`` says how much each margin counts, 1.0 if all count alike, for losses that look at the
         batch; None asks for the curve itself.
         """
-        return self.value(margin), self.emphasis(margin)
+        found = self.value(margin), self.emphasis(margin)
+        for name, part in zip(("value", "emphasis"), found, strict=True):
+            if isinstance(part, Tensor) and isinstance(margin, Tensor) and part.shape != margin.shape:
+                raise ValueError(
+                    f"{name} of {type(self).__name__} has shape {tuple(part.shape)} for margins of shape"
+                    f" {tuple(margin.shape)}: it must give a number for each"
+                )
+        return found
 
     def peak(self) -> Peak:
         """Supremum of the emphasis and the margin where it is reached."""
@@ -67,6 +77,7 @@ class MarginLoss(Loss):
             values_can_be_checked(logits)
             and logits.dim() == 2
             and target.dtype == torch.int64
+            and target.is_cpu
             and target.shape == logits.shape[:1]
             and self.reduction == "mean"
             and logits.is_floating_point()

@@ -4,10 +4,17 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import OwnAndBlind, accumulation_dtype, attach, blockwise_rows, class_margins
+from ..kernels import (
+    OwnAndBlind,
+    accumulation_dtype,
+    attach,
+    blockwise_rows,
+    class_margins,
+    values_can_be_checked,
+)
 from .base import Outer
 from .blind import EveryClass, own_and_blind, plan_of
-from .finite import check_logits_finite
+from .finite import check_labels, check_logits_finite
 from .focal import focal_emphasis, focal_value
 from .fused import can_be_fused
 from .limits import number
@@ -66,6 +73,7 @@ class NFL(RowLoss):
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         check_logits_finite(logits)
+        check_labels(logits, target)
         return blockwise_rows(self._of_label, self._gradient, logits, target)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
@@ -88,7 +96,8 @@ class NFL(RowLoss):
 
     def _gradient(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         r"""With F, E the focal value and emphasis of every class, :math:`R_k = E_k/(1-p_k)` and
-        :math:`a_k = R_k\,\partial\ell/\partial F_k` the gradient is :math:`p_j\sum_k a_k - a_j`."""
+        :math:`a_k = R_k\,\partial\ell/\partial F_k` the gradient is :math:`p_j\sum_k a_k - a_j`. That of the
+        likeliest class, where this would cancel, is minus the sum of the others."""
         column = target.unsqueeze(1)
         log_p, p, rest = probabilities(logits)
         masked = log_p.isneginf() if may_have_masks(log_p) else None
@@ -97,16 +106,20 @@ class NFL(RowLoss):
         ratio = focus.addcdiv_(p * focal, rest.clamp_min_(torch.finfo(rest.dtype).tiny), value=self.gamma)
         if masked is not None:
             focal, ratio = focal.masked_fill_(masked, 0.0), ratio.masked_fill_(masked, 0.0)
-        total = focal.sum(1, keepdim=True)
-        value = focal.gather(1, column) / total
-        own = ratio.gather(1, column) * (1 - value) / total
-        slope = ratio.mul_(-value / total).scatter_(1, column, own)
-        return value.squeeze(1), p.mul_(slope.sum(1, keepdim=True)).sub_(slope)
+        own = focal.gather(1, column)
+        others = focal.scatter(1, column, 0.0).sum(1, keepdim=True)
+        total = own + others
+        value = own / total
+        slope = ratio.gather(1, column) * (others / total) / total
+        slope = ratio.mul_(-value / total).scatter_(1, column, slope)
+        top = p.argmax(1, keepdim=True)
+        found = p.mul_(slope.sum(1, keepdim=True)).sub_(slope).scatter_(1, top, 0.0)
+        return value.squeeze(1), found.scatter_(1, top, -found.sum(1, keepdim=True))
 
 
 def may_have_masks(log_p: Tensor) -> bool:
     """False where it is known that no class is masked, without asking a device."""
-    return log_p.device.type != "cpu" or log_p.numel() == 0 or bool(log_p.amin() == -torch.inf)
+    return not values_can_be_checked(log_p) or log_p.numel() == 0 or bool(log_p.amin() == -torch.inf)
 
 
 def probabilities(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:

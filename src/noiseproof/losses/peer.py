@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 
 from ..counter import KEY_SHIFT, SEED, draw, mix
 from ..kernels import PeerPlan, kernels_may_run, uses_kernels
+from ..kernels.inplace import withheld
 from .base import Loss, Outer
 from .fused import can_be_fused, recording_of
 from .limits import number, whole
@@ -106,7 +107,10 @@ class Peer(RowLoss):
         a, b = self._permutations(rows.logits, rows.keep)
         others = rows._replace(target=partners(rows.target, a, b))
         found = both(self.base, rows, others.target)
-        own, peers = (self.base.hard_rows(rows), self.base.hard_rows(others)) if found is None else found
+        if found is None:
+            with withheld():
+                found = self.base.hard_rows(rows), self.base.hard_rows(others)
+        own, peers = found
         return own - self.alpha * peers.gather(0, a)
 
     def soft_rows(self, logits: Tensor, soft: Tensor) -> Tensor:

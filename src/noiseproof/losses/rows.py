@@ -26,6 +26,11 @@ class Rows(NamedTuple):
 def as_rows(logits: Tensor, target: Tensor, ignore_index: int) -> Rows:
     """Check shapes and dtypes always, values where that is free, and flatten."""
     check_logits(logits)
+    if target.device != logits.device and not logits.is_meta:
+        raise ValueError(
+            f"target is on {target.device}, logits are on {logits.device}: move the target there with"
+            " target.to(logits.device)"
+        )
     shape = logits.shape[:1] + logits.shape[2:] if logits.dim() > 1 else torch.Size(())
     flat = flatten_classes(logits)
     if target.is_floating_point():

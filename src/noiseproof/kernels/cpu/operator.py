@@ -22,6 +22,8 @@ _NOT_TRIED: Any = object()
 _loading = threading.Lock()
 _loss: Any = _NOT_TRIED
 """The operator, None if it is not there."""
+_trouble: str | None = None
+"""Why a library that is there could not be loaded."""
 peer: Any = None
 """(logits, target, step, training, number, alpha, seed, ignore_index, reduction): a loss less alpha times
 that of other rows under other labels. The operator counts the step, (), where ``training``."""
@@ -98,10 +100,11 @@ def load() -> Any:
 
 
 def _opened() -> Any:
-    global peer, blind
+    global peer, blind, _trouble
     try:
         torch.ops.load_library(str(build.library()))  # type: ignore[no-untyped-call]
-    except OSError:
+    except OSError as found:
+        _trouble = f"it cannot be loaded ({found}); '{build.COMMAND}' builds it anew"
         return None
     torch.library.impl("noiseproof_cpu::again", "CompositeImplicitAutograd")(again)
     torch.library.impl("noiseproof_cpu::again_classes", "CompositeImplicitAutograd")(again_classes)
@@ -114,7 +117,7 @@ def state() -> str:
     """One sentence for people: does this machine run the operator, and if not, what to do."""
     if not path.enabled:
         return f"off: {path.SWITCH}=reference asks for torch expressions"
-    problem = build.problem()
+    problem = build.problem() or (_trouble if load() is None else None)
     if problem is None:
         return "on for float32, float16 and bfloat16 logits on the CPU; float64 uses torch expressions"
     return f"off, torch expressions are used: {problem}"

@@ -121,7 +121,7 @@ class Level(NamedTuple):
 
 
 def _slope(logits: Tensor, label: Tensor, level: Level, coefficients: Coefficients) -> Tensor:
-    at_label, others, square, product, shift = coefficients
+    at_label, others, square, product, shift, _ = coefficients
     raised = (logits.to(level.mass.dtype) - level.peak).exp_()
     direction = raised.div_(level.mass)
     slope = others if square is None else torch.addcmul(others, direction, square)

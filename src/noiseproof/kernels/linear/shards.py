@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -57,7 +58,7 @@ class Part(NamedTuple):
     chunk: int = 0
     sums: int = 0
     reduction: int = 0
-    class_weights: int = 0
+    loss: int = 0
 
 
 ALIKE = {
@@ -68,25 +69,27 @@ ALIKE = {
     "chunk": "chunk (0 for None)",
     "sums": "the number of sums the loss takes of a row",
     "reduction": "the reduction of the loss",
-    "class_weights": "the number of class weights of the loss",
+    "loss": "the loss or its ignore_index (a checksum of both)",
 }
+MARKED = ("target", "the class weights", "sample_weight")
+"""Tensors that must be alike, too."""
 
 
 def meet(
     group: dist.ProcessGroup,
     part: Part,
-    target: Tensor | None,
+    marked: Sequence[Tensor | None],
     device: torch.device,
     problem: Exception | None = None,
 ) -> Shards:
     """Processes tell each other what they bring, so that whatever does not fit is refused by all of them.
 
-    ``problem`` is what is wrong here. One collective, and the only time a device is waited for.
+    ``marked`` are the tensors of ``MARKED``; ``problem`` is what is wrong here. One collective, and the only
+    time a device is waited for.
     """
     told = torch.tensor(part, device=device)
-    everyone = gathered(torch.cat([told, _mark(target, told)]), group)
-    *parts, marks = everyone.t().tolist()
-    found = dict(zip(Part._fields, parts, strict=True))
+    everyone = gathered(torch.cat([told, *(_mark(tensor, told) for tensor in marked)]), group)
+    found = dict(zip((*Part._fields, *MARKED), everyone.t().tolist(), strict=True))
     if problem is not None:
         raise problem
     if any(found["is_broken"]):
@@ -95,8 +98,9 @@ def meet(
     for name, words in ALIKE.items():
         if len(set(found[name])) > 1:
             raise ValueError(f"{words} differs between the processes of the group: {found[name]}")
-    if len(set(marks)) > 1:
-        raise ValueError("target differs between the processes of the group: all need the same rows")
+    for name in MARKED:
+        if len(set(found[name])) > 1:
+            raise ValueError(f"{name} differs between the processes of the group: all need the same rows")
     return Shards(group, tuple(found["size"]), dist.get_rank(group))
 
 
@@ -108,9 +112,10 @@ def gathered(tensor: Tensor, group: dist.ProcessGroup) -> Tensor:
     return everyone
 
 
-def _mark(target: Tensor | None, told: Tensor) -> Tensor:
-    """One number that all but surely differs where targets do, on their device."""
-    if target is None:
+def _mark(tensor: Tensor | None, told: Tensor) -> Tensor:
+    """One number that all but surely differs where tensors do, on their device; 0 for none."""
+    if tensor is None:
         return torch.zeros_like(told[:1])
-    flat = target.reshape(-1).to(told)
-    return (flat * torch.arange(1, len(flat) + 1, device=told.device)).sum(0, keepdim=True)
+    flat = tensor.detach().reshape(-1).to(told.device)
+    whole = flat.double().view(torch.int64) if flat.is_floating_point() else flat.to(told)
+    return 1 + (whole * torch.arange(1, len(flat) + 1, device=told.device)).sum(0, keepdim=True)

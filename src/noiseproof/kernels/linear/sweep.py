@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from ..differentiable import accumulation_dtype
-from ..inplace import inplace
+from ..inplace import inplace_even_of_leaves
 from ..path import uses_kernels
 from .chunks import block_rows, slices
 from .shards import Shards
@@ -81,7 +81,7 @@ def values_and_gradients(
 def _become_gradient(logits: Tensor, start: int, function: BlockFunction, share: Tensor) -> Tensor:
     """Overwrite a block of logits with its gradient; returns the values."""
     leaf = logits.detach().requires_grad_()
-    permission = inplace() if function.reads_once else contextlib.nullcontext()
+    permission = inplace_even_of_leaves() if function.reads_once else contextlib.nullcontext()
     with torch.enable_grad(), permission:
         values = _judge(function, leaf.view_as(leaf), start)
     upstream = share[start : start + len(values)].to(values.dtype)

@@ -31,6 +31,8 @@ def project(hidden: Tensor, weight: Tensor, bias: Tensor | None, chunk: int | No
         dtype = torch.get_autocast_dtype(device)
     elif weight.dtype != dtype:
         raise TypeError(f"hidden is {dtype} but weight is {weight.dtype}: convert one, or use autocast")
+    elif bias is not None and bias.dtype != dtype:
+        raise TypeError(f"hidden is {dtype} but bias is {bias.dtype}: convert one, or use autocast")
     rows, width = hidden.shape
     step = rows_per_chunk(rows, width, weight.shape[0]) if chunk is None else chunk
     return Projection(hidden, weight, bias, dtype, step)

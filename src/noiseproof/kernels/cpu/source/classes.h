@@ -60,6 +60,11 @@ inline double raise_row(const float* row, int64_t classes, float peak, const Ahe
   return found;
 }
 
+// Whether every class but one is masked.
+inline bool stands_alone(const float* row, int64_t classes) {
+  return classes - std::count(row, row + classes, LOWEST) == 1;
+}
+
 inline double sum_without(const float* e, int64_t n, int64_t hidden) {
   double found = 0;
   for (int64_t begin = 0; begin < n; begin += CHUNK) {

@@ -30,7 +30,6 @@ struct ClassBlock {
 
   // Sure classes and labels.
   void run_exactly(EveryLanes& lanes, int64_t n) const {
-    lanes.complete(n);
     if (lanes.any_sure) run_exactly(lanes.sure_margin, n, lanes.sure_value, lanes.sure_emphasis);
     for (int64_t side = 0; side < sides(); ++side) {
       OneClass& one = lanes.labels[side];
@@ -57,6 +56,8 @@ struct EveryBlock : ClassBlock<Number> {
   using Basis::begin, Basis::beside, Basis::end, Basis::labels, Basis::logits, Basis::loss, Basis::results;
   using Basis::sides, Basis::space;
 
+  static constexpr int64_t NEAR = 4096; // numbers that stay in the fastest memory with as many beside them
+
   float* z(int64_t lane) const { return space.z(lane); }
   float* e(int64_t lane) const { return space.second(lane); }
   int64_t label(int64_t i, int64_t side) const { return side ? beside.peers->second[i] : labels.target[i]; }
@@ -81,6 +82,7 @@ struct EveryBlock : ClassBlock<Number> {
     lanes.sure[k] = sure;
     lanes.tail[k] = sure < 0 ? mass - 1 : sum_without(e(k), n, sure);
     if (sure >= 0) lanes.sure_share[k] = share(sure), lanes.any_sure = true;
+    if (lanes.tail[k] == 0 && stands_alone(z(k), logits.classes)) lanes.tail[k] = NOT_A_NUMBER;
     for (int64_t side = 0; side < sides(); ++side) {
       OneClass& one = lanes.labels[side];
       const int64_t place = label(i, side);
@@ -94,9 +96,9 @@ struct EveryBlock : ClassBlock<Number> {
     for (int64_t side = 0; side < sides(); ++side) z(k)[label(i, side)] = LOWEST;
   }
 
-  void add_focal(EveryLanes& lanes) const {
+  void add_focal(EveryLanes& lanes, int64_t first, int64_t last) const {
     const auto sums = beside.prior ? focal_sums<true> : focal_sums<false>;
-    for (int64_t i = begin; i < end; ++i)
+    for (int64_t i = first; i < last; ++i)
       if (const int64_t k = i - begin; labels.kept(i))
         lanes.take(
             k, sums(loss.focus, z(k), e(k), beside.prior, padded(logits.classes), lanes.scale(k)), loss.classes);
@@ -152,14 +154,21 @@ struct EveryBlock : ClassBlock<Number> {
 
   bool run_all() const {
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
+    const bool focal = loss.focus.gamma >= 0;
+    const int64_t together = focal ? std::max<int64_t>(1, NEAR / padded(logits.classes)) : BLOCK;
     EveryLanes lanes(sides());
     Start next = start(begin);
-    for (int64_t i = begin; i < end; ++i) {
-      const Start now = std::exchange(next, start(i + 1));
-      if (labels.kept(i)) read_row(i, now, lanes);
+    for (int64_t first = begin; first < end; first += together) {
+      const int64_t last = std::min(end, first + together);
+      for (int64_t i = first; i < last; ++i) {
+        const Start now = std::exchange(next, start(i + 1));
+        if (labels.kept(i)) read_row(i, now, lanes);
+      }
+      lanes.complete(first - begin, last == end ? n : last - begin);
+      if (focal) add_focal(lanes, first, last);
     }
     this->run_exactly(lanes, n);
-    loss.focus.gamma >= 0 ? add_focal(lanes) : add_program(lanes);
+    if (!focal) add_program(lanes);
     const bool finite = this->finish(lanes, n);
     if (results.gradient)
       for (int64_t i = begin; i < end; ++i) write_gradient(i, lanes);

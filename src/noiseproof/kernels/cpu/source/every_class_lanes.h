@@ -40,12 +40,12 @@ struct alignas(64) EveryLanes {
     }
   }
 
-  void complete(int64_t n) {
-    for (int64_t k = 0; k < n; ++k) {
+  void complete(int64_t first, int64_t last) {
+    for (int64_t k = first; k < last; ++k) {
       mass[k] = 1 + tail[k];
       per_mass[k] = 1 / mass[k];
       log_mass[k] = log1p(tail[k]);
-      sure_margin[k] = -log(tail[k] > LEAST ? tail[k] : LEAST);
+      sure_margin[k] = -log(tail[k] < LEAST ? LEAST : tail[k]); // nan where no other class is there
     }
   }
 

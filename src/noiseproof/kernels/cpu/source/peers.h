@@ -27,32 +27,34 @@ inline uint64_t mixed(uint64_t number) {
   return number ^ (number >> 31);
 }
 
-// What is shifted out of the numbers rows are sorted by, as in counter.py.
+// Bits of a row's random number that do not count, as in counter.py: its place stands there.
 constexpr int kKeyShift = 34;
+constexpr uint64_t kPlace = (uint64_t{1} << kKeyShift) - 1;
 
-// Stable, for numbers spread evenly over their upper 30 bits: some of these nearly sort them, neighbours are swapped.
-inline void sort_by(const uint64_t* keys, std::vector<int64_t>& order) {
-  const int bits = std::bit_width(order.size()) + 1;
+// Of numbers spread evenly over their upper bits: some of these nearly sort them, neighbours are swapped.
+inline void sort(const Memory<uint64_t>& numbers, size_t size, std::vector<uint64_t>& sorted) {
+  const int bits = std::bit_width(size) + 1;
   std::vector<int32_t> next((size_t{1} << bits) + 1);
-  for (size_t i = 0; i < order.size(); ++i) ++next[(keys[i] >> (64 - bits)) + 1];
+  for (size_t i = 0; i < size; ++i) ++next[(numbers.start[i] >> (64 - bits)) + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
-  for (size_t i = 0; i < order.size(); ++i) order[next[keys[i] >> (64 - bits)]++] = static_cast<int64_t>(i);
-  for (size_t end = 1; end < order.size(); ++end)
-    for (size_t i = end; i > 0 && keys[order[i]] < keys[order[i - 1]]; --i) std::swap(order[i], order[i - 1]);
+  for (size_t i = 0; i < size; ++i) sorted[next[numbers.start[i] >> (64 - bits)]++] = numbers.start[i];
+  for (size_t end = 1; end < size; ++end)
+    for (size_t i = end; i > 0 && sorted[i] < sorted[i - 1]; --i) std::swap(sorted[i], sorted[i - 1]);
 }
 
-// The rows that count, ordered by their random numbers of this stream, which have a sign.
-inline std::vector<int64_t> shuffled(const std::vector<int64_t>& kept, int64_t seed, int64_t step, uint64_t stream) {
+// Places in ``kept``, ordered by the random numbers of this stream, which have a sign, of the rows there.
+inline std::vector<uint64_t> shuffled(const std::vector<int64_t>& kept, int64_t seed, int64_t step, uint64_t stream) {
   const uint64_t start = mixed(static_cast<uint64_t>(seed) * 6364136223846793005u + stream);
   const uint64_t shift = static_cast<uint64_t>(step) * static_cast<uint64_t>(-4417276706812531889) + start;
-  const Memory<uint64_t> keys(kept.size());
-  std::vector<int64_t> found(kept.size());
-  for (size_t k = 0; k < kept.size(); ++k)
-    keys.start[k] = (mixed(static_cast<uint64_t>(kept[k]) * static_cast<uint64_t>(-7046029254386353131) + shift) ^
-                     (uint64_t{1} << 63)) >> kKeyShift << kKeyShift;
-  sort_by(keys.start, found);
-  for (int64_t& place : found) place = kept[place];
-  return found;
+  const Memory<uint64_t> numbers(kept.size());
+  for (size_t k = 0; k < kept.size(); ++k) {
+    const uint64_t found = mixed(static_cast<uint64_t>(kept[k]) * static_cast<uint64_t>(-7046029254386353131) + shift);
+    numbers.start[k] = ((found ^ (uint64_t{1} << 63)) & ~kPlace) | k;
+  }
+  std::vector<uint64_t> sorted(kept.size());
+  sort(numbers, kept.size(), sorted);
+  for (uint64_t& number : sorted) number &= kPlace;
+  return sorted;
 }
 
 inline Peers peers_of(const Labels& labels, int64_t rows, double alpha, int64_t seed, int64_t step) {
@@ -67,10 +69,10 @@ inline Peers peers_of(const Labels& labels, int64_t rows, double alpha, int64_t 
     found.second[i] = labels.ignore_index;
   }
   for (size_t rank = 0; rank < kept.size(); ++rank) {
-    const int64_t row = first[rank];
+    const int64_t row = kept[first[rank]];
     found.a[kept[rank]] = row;
     found.origin[row] = kept[rank];
-    found.second[row] = labels.target[second[rank]];
+    found.second[row] = labels.target[kept[second[rank]]];
   }
   return found;
 }

@@ -41,6 +41,7 @@ struct PowersBlock : ClassBlock<Number> {
     lanes.tail[k] = found.mass - 1;
     one.apart[k] = 1;
     if (found.mass < 2) leave_out_sure(k, label, lanes, sums, found);
+    if (lanes.tail[k] == 0 && stands_alone(row, logits.classes)) lanes.tail[k] = NOT_A_NUMBER;
     share[label] = static_cast<float>(one.share[k]);
     sums.logs[k] = found.logs;
     sums.linear[k] = found.linear;
@@ -101,6 +102,7 @@ struct PowersBlock : ClassBlock<Number> {
       const Start now = std::exchange(next, start(i + 1));
       if (labels.kept(i)) read_row(i, now, lanes, sums);
     }
+    lanes.complete(0, n);
     this->run_exactly(lanes, n);
     sums.add(loss.powers, n, lanes);
     const bool finite = this->finish(lanes, n);
