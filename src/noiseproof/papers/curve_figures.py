@@ -43,23 +43,36 @@ TABLE8 = ["ce", "sce(q=0.7)", "gce(q=0.3)", "aul(a=1.1, q=5)", "agce(a=0.1, q=0.
 TABLE8_INFERIOR = ["aul(a=3, q=0.7)", "agce(a=1.6, q=2)"]
 TABLE12 = ["ce", "sce(q=0.95)", "gce(q=0.4)", "aul(a=2, q=2)", "mae", "agce(a=3, q=4)"]
 
+_GR1 = {
+    "a": ["ce", "mae", "gce(q=0.7)", *_gr((2, 0), (8, 0.5), (12, 1))],
+    "λ = 0.5": _gr((4, 0.5), (8, 0.5), (12, 0.5), (16, 0.5)),
+    "λ = 2": _gr((12, 2), (16, 2), (20, 2), (24, 2)),
+    "c": _gr((8, 0.4), (8, 0.5), (8, 1), (8, 2), (8, 4)),
+}
 CURVE_FIGURES: dict[str, CurveFigure] = {
+    "gr.figure1": CurveFigure(
+        "GR Figure 1: focus and spread of the weight",
+        {
+            "a: GR, CCE, MAE, GCE": _GR1["a"],
+            "b: λ = 0.5, many spreads": _GR1["λ = 0.5"],
+            "b: λ = 2, many spreads": _GR1["λ = 2"],
+            "c: β = 8, the focus moves with λ": _GR1["c"],
+        },
+        kind="weight",
+    ),
     "gr.figure1a": CurveFigure(
         "GR Figure 1a: GR, CCE, MAE, GCE",
-        {"": ["ce", "mae", "gce(q=0.7)", *_gr((2, 0), (8, 0.5), (12, 1))]},
+        {"": _GR1["a"]},
         kind="weight",
     ),
     "gr.figure1b": CurveFigure(
         "GR Figure 1b: one focus, many spreads",
-        {
-            "λ = 0.5": _gr((4, 0.5), (8, 0.5), (12, 0.5), (16, 0.5)),
-            "λ = 2": _gr((12, 2), (16, 2), (20, 2), (24, 2)),
-        },
+        {words: _GR1[words] for words in ("λ = 0.5", "λ = 2")},
         kind="weight",
     ),
     "gr.figure1c": CurveFigure(
         "GR Figure 1c: β = 8, the focus moves with λ",
-        {"": _gr((8, 0.4), (8, 0.5), (8, 1), (8, 2), (8, 4))},
+        {"": _GR1["c"]},
         kind="weight",
     ),
     "imae.figure1": CurveFigure(
@@ -129,7 +142,7 @@ def draw(name: str) -> Figure:
 
     wanted = CURVE_FIGURES[name]
     count = len(wanted.panels)
-    columns = min(count, 2 if count <= 2 else 4)
+    columns = min(count, 2 if count <= 4 else 4)
     rows = -(-count // columns)
     size = (6.8, 4.4) if count == 1 else (4.6 * columns, 3.6 * rows)
     figure, axes = plt.subplots(rows, columns, squeeze=False, figsize=size, layout="constrained")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,14 +13,18 @@ from ..losses import get as get_loss
 from ..report import NothingToShow
 from ..report.evidence import Evidence, Source
 from ..report.wording import drawn
+from .filling import Runs
 from .manifest import Manifest
 from .plan import OWN
+from .run_names import names_of
 from .tables import get
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
+HOME = Path("runs/papers")
+"""Where runs of the papers lie if nothing else is said."""
 Plot = Callable[..., "Axes"]
 COLUMNS = 3
 """Pictures side by side, where there is one of each run."""
@@ -32,17 +37,23 @@ class Selection(NamedTuple):
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
 
-    def command(self) -> str:
-        """What trains them, one seed each."""
+    def command(self, out: Path = HOME) -> str:
+        """What trains them in a folder, one seed each."""
         rows = [f" --rows '{row}'" for row in self.rows]
         columns = [f" --columns '{column}'" for column in self.columns]
-        return f"noiseproof papers run {self.table}{''.join(rows + columns)} --seeds 1"
+        place = "" if out == HOME else f" --out {shlex.quote(str(out))}"
+        return f"noiseproof papers run {self.table}{''.join(rows + columns)} --seeds 1{place}"
 
     def runs(self, out: Path) -> list[Path | None]:
-        """The finished run of each cell with the lowest seed, or None; one that cells share, once."""
+        """The finished run of each cell with the lowest seed, or None; one that cells share, once.
+
+        Cells that no run can fill are left out.
+        """
         manifest = Manifest(out)
         found: dict[Path | None, None] = {}
         for cell in get(self.table).select(self.rows, self.columns).cells:
+            if not isinstance(cell.filling, Runs):
+                continue
             mine = [run for role, run in manifest.of_cell(self.table, cell.row, cell.column) if role == OWN]
             mine.sort(key=lambda run: int(run["config"]["seed"]))
             done = [out / run["folder"] for run in mine if (out / run["folder"] / RESULT).is_file()]
@@ -66,48 +77,57 @@ class RunFigure:
 
     def runs(self, out: Path) -> list[Path]:
         """Those a paper draws, of a folder of runs; an error that says how to train what is not there."""
-        found = [(selection, selection.runs(out)) for selection in self.of]
-        if missing := [selection.command() for selection, runs in found if None in runs]:
-            raise ValueError(f"runs of this figure are not in {out}; to train them: {'; '.join(missing)}")
-        return [run for _, runs in found for run in runs if run is not None]
+        return check_found(self.of, out)
 
     def draw(self, runs: Sequence[Source]) -> Figure:
         """The figure of these runs."""
         from matplotlib.figure import Figure
 
-        if not runs:
-            raise ValueError("a figure of runs needs the folder of at least one run")
-        groups = self._groups([Evidence.of(run) for run in runs])
-        wrapped = len(self.plots) == 1 and self.each
-        columns = min(COLUMNS, len(groups)) if wrapped else len(groups)
-        lines = -(-len(groups) // columns) * len(self.plots)
-        width, height = self.size
-        figure = Figure(figsize=(width * columns, height * lines + 0.4), layout="constrained")
-        axes = figure.subplots(lines, columns, squeeze=False)
+        groups = self.groups(runs)
+        figure = Figure(figsize=self.inches(len(groups)), layout="constrained")
+        self.draw_on(figure, groups)
+        return figure
+
+    def inches(self, groups: int) -> tuple[float, float]:
+        """Width and height of a figure of so many groups of runs."""
+        lines, columns = self._shape(groups)
+        return self.size[0] * columns, self.size[1] * lines + 0.4
+
+    def draw_on(self, canvas: Figure | SubFigure, groups: Mapping[str, list[Evidence]]) -> None:
+        """All pictures on a figure, or on a part of one."""
+        axes = canvas.subplots(*self._shape(len(groups)), squeeze=False)
         pictures = [(plot, name, group) for plot in self.plots for name, group in groups.items()]
         for ax, (plot, name, group) in zip(axes.flat, pictures, strict=False):
             plot(group[0] if self.each else group, ax=ax)
             ax.set_title(name, loc="left", fontsize="medium", pad=24 if self.each else 6)
         for ax in list(axes.flat)[len(pictures) :]:
             ax.set_axis_off()
-        figure.suptitle(self.title, fontsize="medium")
-        return figure
+        canvas.suptitle(self.title, fontsize="medium")
 
-    def _groups(self, runs: list[Evidence]) -> dict[str, list[Evidence]]:
+    def _shape(self, groups: int) -> tuple[int, int]:
+        wrapped = len(self.plots) == 1 and self.each
+        columns = min(COLUMNS, groups) if wrapped else groups
+        return -(-groups // columns) * len(self.plots), columns
+
+    def groups(self, runs: Sequence[Source]) -> dict[str, list[Evidence]]:
+        """The runs of each picture, by the words over it."""
+        if not runs:
+            raise ValueError("a figure of runs needs the folder of at least one run")
+        found = [Evidence.of(run) for run in runs]
+        if self.each:
+            return {name: [run] for name, run in zip(names_of(found), found, strict=True)}
         groups: dict[str, list[Evidence]] = {}
-        for number, run in enumerate(runs, 1):
-            name = _name(run) if self.each else _apart(run, self.by)
-            if self.each and name in groups:
-                name = f"{name} (run {number})"
-            groups.setdefault(name, []).append(run)
+        for run in found:
+            groups.setdefault(_apart(run, self.by), []).append(run)
         return groups
 
 
-def _name(run: Evidence) -> str:
-    settings = run.settings
-    spec = settings.get("method") or settings.get("loss") or run.name
-    labels = settings.get("noise") or settings.get("data") or "labels as given"
-    return f"{drawn(spec, 40)}, {drawn(labels, 30)}"
+def check_found(of: Sequence[Selection], out: Path) -> list[Path]:
+    """The runs of all selections; an error that says how to train those that are not there."""
+    found = [(selection, selection.runs(out)) for selection in of]
+    if missing := dict.fromkeys(selection.command(out) for selection, runs in found if None in runs):
+        raise ValueError(f"runs of this figure are not in {out}; to train them: {'; '.join(missing)}")
+    return [run for _, runs in found for run in runs if run is not None]
 
 
 def _apart(run: Evidence, by: str) -> str:

@@ -59,6 +59,11 @@ def _nal_curves(data: str, plot: Plot) -> RunFigure:
     return _figure(f"CE and NAL on {data}", (plot,), Selection("nal.figures", (data,), ("symmetric 0.4",)))
 
 
+def _nal_attention(stage: int) -> RunFigure:
+    of = Selection("nal.figures", ("CIFAR-10 · NAL",), ("symmetric 0.4",))
+    return _figure(f"Attention, stage {stage} of 3", (partial(plot_tau, stage=stage),), of, each=True)
+
+
 def _t_curves(plot: Plot, rows: tuple[str, ...], *columns: str) -> RunFigure:
     return _figure("IMAE by T", (plot,), Selection("imae.figures", rows, columns), by="noise")
 
@@ -128,12 +133,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "nal.figure8": _nal_curves("CIFAR-100", plot_test_accuracy),
     "nal.figure9": _nal_curves("CIFAR-10", plot_train_accuracy),
     "nal.figure10": _nal_curves("CIFAR-10", plot_test_accuracy),
-    "nal.figure11": _figure(
-        "Attention in three stages (Fig. 11 to 13)",
-        (plot_tau,),
-        Selection("nal.figures", ("CIFAR-10 · NAL",), ("symmetric 0.4",)),
-        each=True,
-    ),
+    **{f"nal.figure{10 + stage}": _nal_attention(stage) for stage in (1, 2, 3)},
     "curriculum.figure1a": _figure(
         "Update scale over its maximum, CIFAR-100",
         (plot_relative_update_scales,),
