@@ -6,14 +6,18 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
 from small_runs import SETTINGS, write_run
 
+from noiseproof.losses import get as get_loss
+from noiseproof.losses import margin
 from noiseproof.papers import FIGURES, RUN_FIGURES, draw, get, run
 from noiseproof.papers.figures import WHOLE_FIGURES
 from noiseproof.papers.manifest import Manifest
+from noiseproof.papers.nce_bound import bound_of_weight
 from noiseproof.papers.plan import Changes, plan
 from noiseproof.papers.run_curves import plot_relative_update_scales, plot_train_accuracy
 from noiseproof.report import NothingToShow, example_record
@@ -194,3 +198,68 @@ def test_the_three_stages_are_those_of_the_metrics(two_runs):
     assert [line.get_label() for line in lines] == ["epoch 1", "epoch 5", "epoch 10"]
     wanted = [value for value in metrics[4]["test_class_accuracy"] if value is not None]
     assert list(lines[1].get_ydata()) == pytest.approx(wanted)
+
+
+BY_STEPS = {"gr.figure2", "gr.figure6", "curriculum.figure1a", "curriculum.figure1b"}
+BY_STEPS |= {f"imae.figure{number}" for number in (4, 6, 7, 8, 10)}
+
+
+@pytest.mark.parametrize("name", RUN_FIGURES)
+def test_curves_run_over_iterations_where_the_paper_has_them(name, two_runs):
+    for ax in pictures(draw(name, two_runs)):
+        assert (ax.get_xlabel() == "iteration") == (name in BY_STEPS)
+        for line in ax.lines if name in BY_STEPS else ():
+            assert list(line.get_xdata()) == list(range(10, 130, 10))
+
+
+def test_iterations_are_those_of_the_metrics():
+    with pytest.raises(NothingToShow, match="record does not say how many steps it had done after epoch 1"):
+        plot_train_accuracy([example_record()], x="iteration")
+    with pytest.raises(ValueError, match="x='batch' is unknown, choose 'epoch' or 'iteration'"):
+        plot_train_accuracy([example_record()], x="batch")
+
+
+def test_runs_that_differ_by_their_seed_alone_are_one_curve(two_runs, tmp_path):
+    for seed in (0, 1):
+        shutil.copytree(two_runs[0], tmp_path / str(seed))
+        settings = {**SETTINGS, "loss": "ce", "seed": seed}
+        (tmp_path / str(seed) / "config.json").write_text(json.dumps(settings))
+    [line] = plot_train_accuracy([tmp_path / "0", tmp_path / "1"]).lines
+    assert line.get_label() == "ce"
+
+
+@pytest.mark.parametrize("name", ["curriculum.figure3", "curriculum.figure9", "curriculum.figure10"])
+def test_ridges_have_the_colours_scales_and_accuracy_of_the_paper(name, two_runs):
+    ax = pictures(draw(name, two_runs))[0]
+    hills = {line.get_label(): line.get_color() for line in ax.lines if not line.get_label().startswith("_")}
+    assert (hills["right labels"], hills["wrong labels"]) == ("#E69F00", "#009E73")
+    assert ax.get_title("left").endswith("\ntest accuracy 80.0%")
+    told = [text.get_text() for text in ax.texts]
+    assert told[0] == "peak density:\nwrong | right"
+    right, wrong = [line for line in ax.lines if len(line.get_xdata()) == 120][-2:]
+    for line, scale in zip((wrong, right), told[-1].split(" | "), strict=True):
+        heights = (np.asarray(line.get_ydata()) + 5) / 1.3
+        assert np.nansum(heights) * np.diff(line.get_xdata())[0] * float(scale) == pytest.approx(1, abs=0.05)
+
+
+def test_the_bound_of_nce_is_above_every_gradient():
+    generator = torch.Generator().manual_seed(0)
+    for classes, scale in ((3, 1.0), (10, 3.0), (100, 0.3)):
+        logits = scale * torch.randn(500, classes, dtype=torch.float64, generator=generator)
+        target = torch.arange(500) % classes
+        leaf = logits.requires_grad_()
+        (gradient,) = torch.autograd.grad(get_loss("nce", reduction="sum")(leaf, target), leaf)
+        bound = bound_of_weight(margin(logits.detach(), target), classes)
+        assert (gradient.abs().sum(1) <= bound * (1 + 1e-9)).all()
+        assert (gradient.abs().sum(1) > 0.2 * bound).any()
+
+
+def test_figure_1a_shows_the_bound_of_nce(two_runs, tmp_path):
+    shutil.copytree(two_runs[0], tmp_path / "nce")
+    (tmp_path / "nce" / "config.json").write_text(json.dumps({**SETTINGS, "loss": "nce"}))
+    [ax] = pictures(draw("curriculum.figure1a", [two_runs[1], tmp_path / "nce"]))
+    assert [line.get_label() for line in ax.lines][1:] == ["nce", "nce, bound of its weight"]
+    record = Evidence(tmp_path / "nce").record
+    means = [float(bound_of_weight(now.double(), record.num_classes).mean()) for now in record.margin]
+    so_far = np.cumsum(means) / np.arange(1, len(means) + 1)
+    assert list(ax.lines[2].get_ydata()) == pytest.approx(list(so_far / so_far.max()))

@@ -16,10 +16,15 @@ from ..losses.drawing import (
     plot_initial_margins,
     simulate_initial_margins,
 )
+from .untrained import untrained_margins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+LONG_LEGEND = 6
+"""So many names need room above the curves."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ CURVE_FIGURES: dict[str, CurveFigure] = {
         classes=(100,),
     ),
     "curriculum.figure6": CurveFigure(
-        "Curriculum Figure 6: margins before training, logits iid N(0, 1)",
+        "Curriculum Figure 6: margins before training, simulated with logits N(0, 1) and of a network",
         {"": []},
         x="margin",
         kind="start",
@@ -144,7 +149,8 @@ def draw(name: str) -> Figure:
     count = len(wanted.panels)
     columns = min(count, 2 if count <= 4 else 4)
     rows = -(-count // columns)
-    size = (6.8, 4.4) if count == 1 else (4.6 * columns, 3.6 * rows)
+    width, height = {1: (6.8, 4.4), 2: (5.6, 4.0)}.get(columns, (4.6, 3.6))
+    size = (width * columns, height * rows)
     figure, axes = plt.subplots(rows, columns, squeeze=False, figsize=size, layout="constrained")
     for panel, ax in zip(wanted.panels, axes.flat, strict=False):
         _draw_panel(wanted, panel, ax)
@@ -162,8 +168,13 @@ def _draw_panel(wanted: CurveFigure, panel: str, ax: Axes) -> None:
     else:
         factor = 2.0 if wanted.kind == "weight" else 1.0
         plot_curves(curves, ax=ax, x=wanted.x, unit=wanted.kind == "unit", factor=factor)
+        if wanted.kind == "weight" and len(curves) >= LONG_LEGEND:
+            ax.set_ylim(top=1.25 * ax.get_ylim()[1])
         for number, count in enumerate(wanted.classes):
             plot_initial_margins(count, ax=ax, x=wanted.x, number=number)
+        if wanted.x == "margin":
+            small = "x-small" if len(wanted.panels) > 1 else "small"
+            ax.legend(frameon=False, fontsize=small, handlelength=2.4, loc="upper right", borderaxespad=0)
     ax.set_title(panel, fontsize="medium")
 
 
@@ -179,8 +190,15 @@ def _draw_values(specs: list[str], ax: Axes) -> None:
 def _draw_start(classes: tuple[int, ...], ax: Axes) -> None:
     for number, count in enumerate(classes):
         density, edges = torch.histogram(simulate_initial_margins(count, 200_000), 60, density=True)
-        middle = (edges[1:] + edges[:-1]) / 2
-        ax.plot(middle, density, color=COLOURS[number], linestyle=DASHES[number], label=f"{count} classes")
+        middle, look = (edges[1:] + edges[:-1]) / 2, {"color": COLOURS[number]}
+        ax.plot(middle, density, **look, linestyle=DASHES[number], label=f"{count} classes, simulated")
+        margins, words = untrained_margins(count)
+        heights, edges = torch.histogram(margins, 40, density=True)
+        steps = torch.cat([heights, heights[-1:]])
+        ax.fill_between(
+            edges, steps, step="post", **look, alpha=0.25, linewidth=0, label=f"{count} classes, {words}"
+        )
     ax.set(xlabel="margin Δ", ylabel="density")
-    ax.legend(frameon=False, handlelength=3)
+    ax.set_ylim(0, 1.1 * ax.get_ylim()[1])
+    ax.legend(frameon=False, fontsize="small", handlelength=3)
     ax.spines[["top", "right"]].set_visible(False)

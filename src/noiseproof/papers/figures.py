@@ -30,9 +30,7 @@ def _order(name: str) -> tuple[str, int, str]:
 
 
 WHOLE_FIGURES = {
-    name: WholeFigure(
-        title, {key: found for key, found in RUN_FIGURES.items() if key[-1].isalpha() and key[:-1] == name}
-    )
+    name: WholeFigure(title, {f"{name}{part}": RUN_FIGURES[f"{name}{part}"] for part in parts})
     for name, (parts, title) in {
         "sl.figure8": ("abc", "SL by alpha and by A, 60% symmetric (8a to 8c)"),
         "sl.figure9": ("ab", "Ablation of SL, and SL and others, 60% (9a and 9b)"),

@@ -12,7 +12,7 @@ from ..dynamics.run_folder import RESULT
 from ..losses import get as get_loss
 from ..report import NothingToShow
 from ..report.evidence import Evidence, Source
-from ..report.wording import drawn
+from ..report.wording import drawn, percent
 from .filling import Runs
 from .manifest import Manifest
 from .plan import OWN
@@ -72,6 +72,8 @@ class RunFigure:
     """Every run in a picture of its own; else all in one."""
     by: str = ""
     """All in one, but apart where this differs: "noise", or "lam" of the loss."""
+    final: bool = False
+    """Whether the test accuracy at the end stands over the picture of a run."""
     size: tuple[float, float] = (5.6, 4.0)
     """Of a picture, in inches."""
 
@@ -99,7 +101,8 @@ class RunFigure:
         pictures = [(plot, name, group) for plot in self.plots for name, group in groups.items()]
         for ax, (plot, name, group) in zip(axes.flat, pictures, strict=False):
             plot(group[0] if self.each else group, ax=ax)
-            ax.set_title(name, loc="left", fontsize="medium", pad=24 if self.each else 6)
+            words = f"{name}\n{_final(group[0])}" if self.final else name
+            ax.set_title(words, loc="left", fontsize="medium", pad=24 if self.each else 6)
         for ax in list(axes.flat)[len(pictures) :]:
             ax.set_axis_off()
         canvas.suptitle(self.title, fontsize="medium")
@@ -128,6 +131,13 @@ def check_found(of: Sequence[Selection], out: Path) -> list[Path]:
     if missing := dict.fromkeys(selection.command(out) for selection, runs in found if None in runs):
         raise ValueError(f"runs of this figure are not in {out}; to train them: {'; '.join(missing)}")
     return [run for _, runs in found for run in runs if run is not None]
+
+
+def _final(run: Evidence) -> str:
+    try:
+        return f"test accuracy {percent(run.series('test_accuracy')[1][-1])}"
+    except NothingToShow:
+        return "test accuracy not measured"
 
 
 def _apart(run: Evidence, by: str) -> str:
