@@ -190,13 +190,13 @@ def _draw_values(specs: list[str], ax: Axes) -> None:
 def _draw_start(classes: tuple[int, ...], ax: Axes) -> None:
     for number, count in enumerate(classes):
         density, edges = torch.histogram(simulate_initial_margins(count, 200_000), 60, density=True)
-        middle, look = (edges[1:] + edges[:-1]) / 2, {"color": COLOURS[number]}
-        ax.plot(middle, density, **look, linestyle=DASHES[number], label=f"{count} classes, simulated")
-        margins, words = untrained_margins(count)
+        middle, colour, words = (edges[1:] + edges[:-1]) / 2, COLOURS[number], f"{count} classes, "
+        ax.plot(middle, density, color=colour, linestyle=DASHES[number], label=f"{words}simulated")
+        margins, network = untrained_margins(count)
         heights, edges = torch.histogram(margins, 40, density=True)
         steps = torch.cat([heights, heights[-1:]])
         ax.fill_between(
-            edges, steps, step="post", **look, alpha=0.25, linewidth=0, label=f"{count} classes, {words}"
+            edges, steps, step="post", color=colour, alpha=0.25, linewidth=0, label=words + network
         )
     ax.set(xlabel="margin Δ", ylabel="density")
     ax.set_ylim(0, 1.1 * ax.get_ylim()[1])

@@ -46,9 +46,11 @@ def _figure(title: str, plots: tuple[Plot, ...], *of: Selection, **options: Any)
 
 
 def _ridges(losses: tuple[str, ...], *columns: str) -> RunFigure:
-    of = [Selection("curriculum.table5", losses, tuple(c for c in columns if not c.startswith("asym")))]
-    if len(columns) > 1:
-        of.append(Selection("curriculum.figures", losses, ("asymmetric 0.4",)))
+    """A line of pictures for each noise, as in the paper."""
+    of = [
+        Selection(f"curriculum.{'figures' if column.startswith('asym') else 'table5'}", losses, (column,))
+        for column in columns
+    ]
     plot = partial(plot_margin_ridges, colours=(ORANGE, GREEN), scales=True)
     options: dict[str, Any] = {"each": True, "final": True, "size": (7.2, 5.6)}
     return _figure("Margins of right (orange) and wrong (green) labels", (plot,), *of, **options)

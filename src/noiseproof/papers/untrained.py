@@ -31,7 +31,7 @@ def untrained_margins(classes: int) -> tuple[Tensor, str]:
 def _images(classes: int) -> tuple[Tensor, str]:
     """Real ones where they are at hand, each colour with mean 0 and deviation 1."""
     try:
-        pixels = torch.as_tensor(load(DATA[classes]).inputs[:IMAGES]).float()
+        pixels = load(DATA[classes]).batch(range(IMAGES)).input.float()
     except (KeyError, DataMissingError):
         return torch.randn(IMAGES, 3, 32, 32, generator=torch.Generator().manual_seed(0)), "random pixels"
     over = (0, 2, 3)
