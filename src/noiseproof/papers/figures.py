@@ -11,8 +11,8 @@ from ..report.evidence import Source
 from ..report.wording import NONE
 from .curve_figures import CURVE_FIGURES
 from .curve_figures import draw as draw_curves
-from .run_figure import HOME
 from .run_figures import RUN_FIGURES
+from .selection import HOME
 from .whole_figure import WholeFigure
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ WHOLE_FIGURES = {
     }.items()
 }
 """Figures of runs that also have a name for each of their parts."""
-NOT_DRAWN = {"imae.figure2": "A diagram of the training pipeline: it shows no numbers, nothing to draw"}
+NOT_DRAWN = {"imae.figure2": "A diagram of the pipeline: it shows no numbers, so there is nothing to draw"}
 _TITLES = {
     name: found.title
     for group in (CURVE_FIGURES, RUN_FIGURES, WHOLE_FIGURES)
@@ -73,7 +73,7 @@ def draw(name: str, runs: Sequence[Source] = (), *, out: str | Path | None = Non
     if name not in FIGURES:
         raise ValueError(unknown("figure", name, FIGURES))
     if name in NOT_DRAWN:
-        raise ValueError(f"{name} cannot be drawn: {NOT_DRAWN[name]}")
+        raise ValueError(f"{name} is not drawn. {NOT_DRAWN[name]}")
     if name in CURVE_FIGURES:
         if runs:
             raise ValueError(f"{name} is drawn from a formula and takes no runs")

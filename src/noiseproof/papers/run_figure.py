@@ -2,63 +2,25 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from ..dynamics.run_folder import RESULT
 from ..losses import get as get_loss
 from ..report import NothingToShow
 from ..report.evidence import Evidence, Source
 from ..report.wording import drawn, percent
-from .filling import Runs
-from .manifest import Manifest
-from .plan import OWN
 from .run_names import names_of
-from .tables import get
+from .selection import Selection, check_found
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-HOME = Path("runs/papers")
-"""Where runs of the papers lie if nothing else is said."""
 Plot = Callable[..., "Axes"]
 COLUMNS = 3
 """Pictures side by side, where there is one of each run."""
-
-
-class Selection(NamedTuple):
-    """Cells of a table whose runs are drawn."""
-
-    table: str
-    rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-
-    def command(self, out: Path = HOME) -> str:
-        """What trains them in a folder, one seed each."""
-        rows = [f" --rows '{row}'" for row in self.rows]
-        columns = [f" --columns '{column}'" for column in self.columns]
-        place = "" if out == HOME else f" --out {shlex.quote(str(out))}"
-        return f"noiseproof papers run {self.table}{''.join(rows + columns)} --seeds 1{place}"
-
-    def runs(self, out: Path) -> list[Path | None]:
-        """The finished run of each cell with the lowest seed, or None; one that cells share, once.
-
-        Cells that no run can fill are left out.
-        """
-        manifest = Manifest(out)
-        found: dict[Path | None, None] = {}
-        for cell in get(self.table).select(self.rows, self.columns).cells:
-            if not isinstance(cell.filling, Runs):
-                continue
-            mine = [run for role, run in manifest.of_cell(self.table, cell.row, cell.column) if role == OWN]
-            mine.sort(key=lambda run: int(run["config"]["seed"]))
-            done = [out / run["folder"] for run in mine if (out / run["folder"] / RESULT).is_file()]
-            found[done[0] if done else None] = None
-        return list(found)
 
 
 @dataclass(frozen=True)
@@ -123,14 +85,6 @@ class RunFigure:
         for run in found:
             groups.setdefault(_apart(run, self.by), []).append(run)
         return groups
-
-
-def check_found(of: Sequence[Selection], out: Path) -> list[Path]:
-    """The runs of all selections; an error that says how to train those that are not there."""
-    found = [(selection, selection.runs(out)) for selection in of]
-    if missing := dict.fromkeys(selection.command(out) for selection, runs in found if None in runs):
-        raise ValueError(f"runs of this figure are not in {out}; to train them: {'; '.join(missing)}")
-    return [run for _, runs in found for run in runs if run is not None]
 
 
 def _final(run: Evidence) -> str:

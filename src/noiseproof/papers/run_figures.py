@@ -26,7 +26,8 @@ from .run_curves import (
     plot_train_accuracy,
     plot_update_scales,
 )
-from .run_figure import Plot, RunFigure, Selection
+from .run_figure import Plot, RunFigure
+from .selection import Selection
 
 BOTH = (plot_test_accuracy, plot_train_accuracy)
 BOTH_BY_STEPS = tuple(partial(plot, x="iteration") for plot in BOTH)

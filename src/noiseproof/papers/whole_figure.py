@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..report.evidence import Source
-from .run_figure import RunFigure, check_found
+from .run_figure import RunFigure
+from .selection import check_found
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
