@@ -150,7 +150,7 @@ def test_a_picture_shows_each_loss_and_where_training_starts(tmp_path):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "ce",
         "gce(q=0.4)",
-        "start, 100 classes",
+        "start, 100 classes,\nsimulated N(0, 1) logits",
     ]
     assert ax.get_xlabel() == "margin Δ"
 

@@ -167,7 +167,8 @@ def test_initial_margins_lie_behind_the_curves_and_are_named(x):
     top = ax.get_ylim()[1]
     assert plot_initial_margins(10, ax=ax, x=x) is ax
     assert plot_initial_margins(100, ax=ax, x=x, number=1) is ax
-    assert legend_of(ax) == ["ce", "mae", "start, 10 classes", "start, 100 classes"]
+    starts = [f"start, {classes} classes,\nsimulated N(0, 1) logits" for classes in (10, 100)]
+    assert legend_of(ax) == ["ce", "mae", *starts]
     assert len(ax.collections) == 2
     assert all(fill.get_zorder() < line.get_zorder() for fill in ax.collections for line in ax.lines)
     assert ax.get_ylim()[1] == pytest.approx(top, rel=0.1)

@@ -50,6 +50,10 @@ def test_e4_expected_margin_has_k_minus_one():
     simulated = -float(others.logsumexp(1).mean())
     assert abs(simulated - expected_margin(100)) < 0.003
     assert abs(simulated + 5.097) > 0.008
+    few = -float(others[:, :9].logsumexp(1).mean())
+    assert few == pytest.approx(-2.616, abs=0.003)
+    assert round(2.616 - abs(expected_margin(10)), 3) == 0.014
+    assert round(2.717 - 2.616, 3) == 0.101
 
 
 def nce_bounds(logits, target):

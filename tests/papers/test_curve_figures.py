@@ -7,10 +7,13 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from noiseproof.data import LabelledData
 from noiseproof.losses import curve, expected_margin, get
-from noiseproof.papers import CURVE_FIGURES, draw
+from noiseproof.papers import CURVE_FIGURES, draw, untrained
+from noiseproof.papers.untrained import untrained_margins
 
 LINES_PER_PANEL = {
+    "gr.figure1": [6, 4, 4, 5],
     "gr.figure1a": [6],
     "gr.figure1b": [4, 4],
     "gr.figure1c": [5],
@@ -26,9 +29,11 @@ LINES_PER_PANEL = {
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _no_window_and_no_figure_left():
+def _no_window_no_data_and_no_figure_left(tmp_path_factory):
     plt.switch_backend("agg")
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NOISEPROOF_DATA", str(tmp_path_factory.mktemp("empty")))
+        yield
     drawn.cache_clear()
     plt.close("all")
 
@@ -58,7 +63,7 @@ def test_every_figure_draws_with_its_panels_lines_and_legends(name):
     assert [len(ax.lines) for ax in figure.axes] == LINES_PER_PANEL[name]
     assert [ax.get_title() for ax in figure.axes] == list(wanted.panels)
     assert figure.get_suptitle() == wanted.title
-    behind = 0 if wanted.kind == "start" else len(wanted.classes)
+    behind = len(wanted.classes)
     for ax in figure.axes:
         assert len(ax.collections) == behind
         assert len(legend_of(ax)) == len(ax.lines) + behind
@@ -92,15 +97,22 @@ def test_lines_are_finite_and_not_negative(name):
         ),
         ("imae.figure1", ["ce", "mae", "imae(T=8.0)"]),
         ("imae.figure3", ["ce", "mae", "imae(T=2)", "imae(T=4)", "imae(T=8)"]),
-        ("curriculum.figure6", ["10 classes", "100 classes", "1000 classes"]),
+        (
+            "curriculum.figure6",
+            [
+                f"{count} classes, {how}"
+                for count in (10, 100, 1000)
+                for how in ("simulated", "untrained cnn8 on random pixels")
+            ],
+        ),
         (
             "curriculum.figure7",
             [
                 "mae",
                 "shift(mae, tau=2.6018)",
                 "scale(mae, tau=2.6018)",
-                "start, 100 classes",
-                "start, 10 classes",
+                "start, 100 classes,\nsimulated N(0, 1) logits",
+                "start, 10 classes,\nsimulated N(0, 1) logits",
             ],
         ),
     ],
@@ -149,6 +161,33 @@ def test_initial_margins_are_densities_around_their_expectation():
         assert (margin * density).sum() * width == pytest.approx(expected_margin(classes), abs=0.05)
 
 
+def test_the_network_of_figure_6_is_untrained_and_its_histograms_are_densities():
+    for filled, classes in zip(drawn("curriculum.figure6").axes[0].collections, (10, 100, 1000), strict=True):
+        margins, _ = untrained_margins(classes)
+        assert margins.shape == (128 * classes,)
+        [path] = filled.get_paths()
+        x, y = path.vertices[:-1].T
+        area = 0.5 * abs(x @ np.roll(y, 1) - y @ np.roll(x, 1))
+        assert area == pytest.approx(1, abs=1e-3)
+        assert x.min() == pytest.approx(float(margins.min()), abs=1e-4)
+        assert abs(float(margins.mean()) - expected_margin(classes)) < 1
+
+
+def test_real_images_are_shown_to_the_network_where_they_are_at_hand(monkeypatch):
+    images = torch.randint(
+        256, (200, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
+    )
+    monkeypatch.setattr(
+        untrained, "load", {"cifar10": LabelledData(images, torch.arange(200) % 10)}.__getitem__
+    )
+    margins, words = untrained_margins(10)
+    assert words == "untrained cnn8 on cifar10"
+    monkeypatch.undo()
+    others, words = untrained_margins(10)
+    assert words == "untrained cnn8 on random pixels"
+    assert not torch.equal(margins, others)
+
+
 def test_shift_and_scale_start_at_the_same_emphasis_with_100_classes():
     lines = drawn("curriculum.figure7").axes[0].lines
     at_start = [np.interp(expected_margin(100), *line.get_data()) for line in lines]
@@ -156,7 +195,7 @@ def test_shift_and_scale_start_at_the_same_emphasis_with_100_classes():
     assert at_start[1] > 5 * at_start[0]
 
 
-@pytest.mark.parametrize("name", ["", "nope", "gr.figure1", "gr.table3", "GR.figure1a"])
+@pytest.mark.parametrize("name", ["", "nope", "gr.figure1d", "gr.table3", "GR.figure1a"])
 def test_an_unknown_figure_lists_the_known_ones(name):
     before = plt.get_fignums()
     with pytest.raises(ValueError) as caught:

@@ -1,13 +1,15 @@
 """Numbers and statements of the papers that do not fit each other, checked on the printed tables."""
 
 import math
+from dataclasses import fields
 
 import pytest
 import torch
 from scipy.stats import spearmanr
 
+from noiseproof.data import LabelledData
+from noiseproof.losses import curve, expected_margin, margin
 from noiseproof.losses import get as get_loss
-from noiseproof.losses import margin
 from noiseproof.papers import get, imae, sl
 
 
@@ -31,6 +33,15 @@ def test_e6_shift_moves_the_initial_margin_to_minus_tau():
     assert abs(float(as_printed / shifted.emphasis(start)) - 1) > 0.5
 
 
+def test_e6_shift_and_scale_weigh_the_same_at_minus_the_margin_only():
+    options = f"(mae, tau=2.6018, initial_margin={-expected_margin(100)})"
+    shifted, scaled = get_loss(f"shift{options}"), get_loss(f"scale{options}")
+    at = torch.tensor([expected_margin(100), -expected_margin(100)], dtype=torch.float64)
+    minus, plus = (scaled.emphasis(at) / shifted.emphasis(at)).tolist()
+    assert minus == pytest.approx(1)
+    assert plus > 10
+
+
 def test_e9_gamma_of_nce_is_largest_for_a_uniform_output():
     def gamma(p):
         """NCE over CE, for one class with p and nine that share the rest."""
@@ -42,6 +53,26 @@ def test_e9_gamma_of_nce_is_largest_for_a_uniform_output():
     assert gamma(0.1) > max(gamma(0.099), gamma(0.101))
 
 
+def test_e9_epsilon_of_nce_decreases():
+    def epsilon(p):
+        logits = torch.tensor([[p, *[(1 - p) / 9] * 9]], dtype=torch.float64).log()
+        return 10 * float(get_loss("nce")(logits, torch.tensor([0])))
+
+    found = [epsilon(p) for p in (1e-6, 0.01, 0.1, 0.5, 0.99)]
+    assert found == sorted(found, reverse=True)
+    assert [round(epsilon(p), 4) for p in (1e-6, 0.1, 0.99)] == [4.1129, 1.0, 0.0016]
+
+
+def test_e10_labels_and_label_smoothing_have_one_name_here():
+    assert {"label", "clean_label"} <= {field.name for field in fields(LabelledData)}
+    logits = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    target, log_p = torch.arange(4), logits.log_softmax(1)
+    wanted = -0.9 * log_p[torch.arange(4), target] - 0.1 * log_p.mean(1)
+    torch.testing.assert_close(get_loss("gls(alpha=0.1)", reduction="none")(logits, target), wanted)
+    with pytest.raises(ValueError, match="unknown loss 'gsl'"):
+        get_loss("gsl(alpha=0.1)")
+
+
 def test_e10_rce_needs_its_minus_and_the_first_summands_of_tce_are_aul_too():
     p = torch.tensor([0.1, 0.5, 0.9], dtype=torch.float64)
     assert (get_loss("rce(A=-4)").value(p.logit()) > 0).all()
@@ -51,6 +82,17 @@ def test_e10_rce_needs_its_minus_and_the_first_summands_of_tce_are_aul_too():
         summand = get_loss(f"tce(order={order})").value(p.logit()) - earlier
         nearly = get_loss(f"aul(a=1.000001, q={order})").value(p.logit())
         torch.testing.assert_close(summand, nearly, rtol=1e-4, atol=0)
+
+
+def test_e11_the_error_function_is_in_the_spread_and_not_in_the_loss():
+    for T in (0.5, 2.0, 8.0):
+        first = math.sqrt(math.pi / (2 * T)) * math.erf(math.sqrt(2 * T) / 2) * math.exp(T / 2)
+        wanted = first - math.pi * math.erf(math.sqrt(T) / 2) ** 2 * math.exp(T / 2) / T
+        assert curve(f"imae(T={T}, saturation=None)").spread == pytest.approx(wanted, rel=1e-4)
+    cuts = torch.logit(1 - torch.tensor([1e-6, 1e-8, 1e-10], dtype=torch.float64))
+    for spec in ("imae(T=8, saturation=None)", "gr(beta=8, lam=0.5, saturation=None)"):
+        grown = -get_loss(spec).value(cuts).diff()
+        assert grown.tolist() == pytest.approx([math.log(100) / 2] * 2, rel=1e-3)
 
 
 def test_e13_the_derivative_of_imae_by_p_is_negative():
@@ -103,6 +145,9 @@ def test_e16_the_constant_of_the_public_code():
     }
     assert all("A=-4.0" in spec for spec in losses if spec.startswith("sl("))
     assert any(f"{math.log(1e-4):.2f}" in note for note in get("sl.table1").notes)
+    [decay] = [note for note in get("sl.table1").notes if "decay of the learning rate" in note]
+    assert "5e-3 on CIFAR-100, 1e-4 elsewhere" in decay
+    assert "L2 penalty of 1e-2" in decay
     assert (sl.RECIPES["CIFAR-10"]["lr"], sl.RECIPES["CIFAR-100"]["lr"]) == (0.01, 0.1)
 
 
@@ -222,15 +267,33 @@ def test_gradient_of_sl_has_the_right_sign():
     torch.testing.assert_close(gradient, torch.cat([own[:, None], others], 1))
 
 
-def test_weight_of_rce_is_symmetric_about_one_half():
+def test_e30_the_acceleration_of_rce_is_concave_and_symmetric_about_one_half():
     p = torch.linspace(0.05, 0.45, 9, dtype=torch.float64)
     rce = get_loss("rce(A=-4)")
+    torch.testing.assert_close(rce.emphasis(p.logit()), -4 * p**2 + 4 * p)
+    assert (rce.emphasis(p.logit()).diff().diff() < 0).all()
+    both = torch.tensor([0.3, 0.7], dtype=torch.float64)
+    assert rce.emphasis(both.logit()).tolist() == pytest.approx([0.84, 0.84])
     torch.testing.assert_close(rce.emphasis(p.logit()), rce.emphasis((1 - p).logit()))
     middle = rce.emphasis(torch.zeros((), dtype=torch.float64))
     assert (rce.emphasis(p.logit()) < middle).all()
 
 
-def test_multiplier_of_nal_is_below_tau():
+def test_e31_the_gradient_of_nal_is_told_apart_by_the_given_label():
+    """The true label has no part in it: the given one alone is pushed up."""
+    tau, given = 0.6, torch.tensor([1, 3, 0])
+    logits = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    leaf = logits.requires_grad_()
+    loss = get_loss(f"nal_fixed(tau={tau})", reduction="sum")
+    (gradient,) = torch.autograd.grad(loss(leaf, given), leaf)
+    p = logits.detach().softmax(1)
+    own = p.gather(1, given[:, None])
+    one_hot = torch.nn.functional.one_hot(given, 4)
+    torch.testing.assert_close(gradient, own / (own - 1 + 1 / tau) * (p - one_hot))
+    assert torch.equal(gradient < 0, one_hot.bool())
+
+
+def test_e31_the_multiplier_of_nal_is_below_tau():
     p = torch.linspace(1e-6, 1 - 1e-6, 1001, dtype=torch.float64)
     for tau in (0.1, 0.5, 0.99):
         factor = p / (p - 1 + 1 / tau)

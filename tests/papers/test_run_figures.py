@@ -1,19 +1,30 @@
 """Figures that plot runs: each is drawn from runs that are named, or from those of a table."""
 
+import json
+import shlex
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
 from small_runs import SETTINGS, write_run
 
+from noiseproof.losses import get as get_loss
+from noiseproof.losses import margin
 from noiseproof.papers import FIGURES, RUN_FIGURES, draw, get, run
+from noiseproof.papers.figures import WHOLE_FIGURES
+from noiseproof.papers.manifest import Manifest
+from noiseproof.papers.nce_bound import bound_of_weight
+from noiseproof.papers.plan import Changes, plan
 from noiseproof.papers.run_curves import plot_relative_update_scales, plot_train_accuracy
 from noiseproof.report import NothingToShow, example_record
+from noiseproof.report.evidence import Evidence
 
 FORMULA_OR_DRAWN = {"gr": 10, "imae": 10, "sl": 9, "nal": 13, "curriculum": 10}
 """Figures of each paper."""
-NOT_DRAWN = {"imae.figure2": "a diagram", "nal.figure12": "in figure11", "nal.figure13": "in figure11"}
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +55,25 @@ def test_every_figure_is_drawn_from_runs_that_are_named(name, two_runs, tmp_path
     assert (tmp_path / "figure.png").stat().st_size > 5000
 
 
+def test_titles_name_the_network_where_runs_differ_in_it():
+    from noiseproof.papers.run_names import names_of
+
+    def of(**changes):
+        run = Evidence(example_record())
+        run.settings = {"data": "cifar10", "noise": "symmetric(0.4)", "loss": "ce", **changes}
+        return run
+
+    both = [of(model="resnet20"), of(model="resnet56", loss="mae")]
+    assert names_of(both) == ["ce, resnet20, symmetric(0.4)", "mae, resnet56, symmetric(0.4)"]
+    same = [of(model="resnet20"), of(model="resnet20", noise=None, exact_noise=False)]
+    assert names_of(same) == ["ce, symmetric(0.4)", "ce, cifar10"]
+    assert names_of([of(lr=0.1), of(lr=0.2), of(lr=0.2)]) == [
+        "ce, symmetric(0.4), lr=0.1",
+        "ce, symmetric(0.4), lr=0.2",
+        "ce, symmetric(0.4), lr=0.2 (run 3)",
+    ]
+
+
 def test_what_a_run_does_not_have_is_said(two_runs):
     with pytest.raises(NothingToShow, match="tau was not recorded"):
         draw("nal.figure11", [example_record()])
@@ -53,12 +83,69 @@ def test_what_a_run_does_not_have_is_said(two_runs):
         draw("gr.figure1a", two_runs)
 
 
-def test_all_figures_of_the_papers_are_there_or_accounted_for():
+def test_every_figure_of_the_papers_has_a_name_of_its_own():
     for paper, count in FORMULA_OR_DRAWN.items():
-        for number in range(1, count + 1):
-            name = f"{paper}.figure{number}"
-            found = [known for known in FIGURES if known.rstrip("abc") == name]
-            assert bool(found) != (name in NOT_DRAWN), name
+        numbers = {f"{paper}.figure{number}" for number in range(1, count + 1)}
+        assert numbers <= set(FIGURES)
+        assert {name.rstrip("abc") for name in FIGURES if name.startswith(f"{paper}.")} == numbers
+
+
+def test_a_diagram_is_not_drawn_and_says_why():
+    with pytest.raises(ValueError, match=r"^imae.figure2 is not drawn. A diagram of the pipeline"):
+        draw("imae.figure2")
+
+
+@pytest.fixture
+def trained(tmp_path, two_runs):
+    """What a command that a figure suggests leaves behind: here every run is one of two that are known."""
+
+    def train(commands):
+        manifest = Manifest(tmp_path)
+        for command in commands:
+            *_, table, options = command.split(maxsplit=4)[1:]
+            told = shlex.split(options)
+            given = list(zip(told[::2], told[1::2], strict=True))
+            assert given[-2:] == [("--seeds", "1"), ("--out", str(tmp_path))]
+            rows, columns = ([v for k, v in given if k == f"--{what}"] for what in ("rows", "columns"))
+            planned = plan(get(table).select(rows, columns, 1))
+            manifest.add(table, Changes(), planned)
+            for number, one in enumerate(planned.values()):
+                place = tmp_path / one.folder
+                if not place.is_dir():
+                    shutil.copytree(two_runs[number % 2], place)
+                    (place / "config.json").write_text(json.dumps(one.config.to_dict()))
+        manifest.write()
+
+    return train
+
+
+@pytest.mark.parametrize("name", [*RUN_FIGURES, *WHOLE_FIGURES])
+def test_the_command_a_figure_suggests_makes_all_runs_it_asks_for(name, trained, tmp_path):
+    with pytest.raises(ValueError, match=r"to train them: ") as caught:
+        draw(name, out=tmp_path)
+    trained(str(caught.value).partition("to train them: ")[2].split("; "))
+    wanted = RUN_FIGURES.get(name) or WHOLE_FIGURES[name]
+    assert wanted.runs(tmp_path)
+
+
+@pytest.mark.parametrize("name", WHOLE_FIGURES)
+def test_a_whole_figure_shows_its_parts_side_by_side(name, trained, tmp_path, two_runs):
+    whole = WHOLE_FIGURES[name]
+    assert [part.removeprefix(name) for part in whole.parts] in (["a", "b"], ["a", "b", "c"])
+    trained([selection.command(tmp_path) for part in whole.parts.values() for selection in part.of])
+    figure = draw(name, out=tmp_path)
+    titles = [place.get_suptitle() for place in figure.subfigs]
+    assert titles == [part.title for part in whole.parts.values()]
+    assert len(pictures(figure)) == len(titles)
+    with pytest.raises(ValueError, match=f"ask for {' or '.join(whole.parts)}"):
+        draw(name, two_runs)
+
+
+def test_the_place_of_runs_is_named_where_it_is_not_the_usual_one():
+    selection = RUN_FIGURES["sl.figure9b"].of[0]
+    assert selection.command() == selection.command(Path("runs/papers"))
+    assert "--out" not in selection.command()
+    assert selection.command(Path("my runs")).endswith(" --seeds 1 --out 'my runs'")
 
 
 def test_the_runs_of_a_figure_are_cells_that_can_be_run():
@@ -111,3 +198,70 @@ def test_the_three_stages_are_those_of_the_metrics(two_runs):
     assert [line.get_label() for line in lines] == ["epoch 1", "epoch 5", "epoch 10"]
     wanted = [value for value in metrics[4]["test_class_accuracy"] if value is not None]
     assert list(lines[1].get_ydata()) == pytest.approx(wanted)
+
+
+BY_STEPS = {"gr.figure2", "gr.figure6", "curriculum.figure1a", "curriculum.figure1b"}
+BY_STEPS |= {f"imae.figure{number}" for number in (4, 6, 7, 8, 10)}
+
+
+@pytest.mark.parametrize("name", RUN_FIGURES)
+def test_curves_run_over_iterations_where_the_paper_has_them(name, two_runs):
+    for ax in pictures(draw(name, two_runs)):
+        assert (ax.get_xlabel() == "iteration") == (name in BY_STEPS)
+        for line in ax.lines if name in BY_STEPS else ():
+            assert list(line.get_xdata()) == list(range(10, 130, 10))
+
+
+def test_iterations_are_those_of_the_metrics():
+    with pytest.raises(NothingToShow, match="record does not say how many steps it had done after epoch 1"):
+        plot_train_accuracy([example_record()], x="iteration")
+    with pytest.raises(ValueError, match="x='batch' is unknown, choose 'epoch' or 'iteration'"):
+        plot_train_accuracy([example_record()], x="batch")
+
+
+def test_runs_that_differ_by_their_seed_alone_are_one_curve(two_runs, tmp_path):
+    for seed in (0, 1):
+        shutil.copytree(two_runs[0], tmp_path / str(seed))
+        settings = {**SETTINGS, "loss": "ce", "seed": seed}
+        (tmp_path / str(seed) / "config.json").write_text(json.dumps(settings))
+    [line] = plot_train_accuracy([tmp_path / "0", tmp_path / "1"]).lines
+    assert line.get_label() == "ce"
+
+
+@pytest.mark.parametrize("name", ["curriculum.figure3", "curriculum.figure9", "curriculum.figure10"])
+def test_ridges_have_the_colours_scales_and_accuracy_of_the_paper(name, two_runs):
+    ax = pictures(draw(name, two_runs))[0]
+    hills = {line.get_label(): line.get_color() for line in ax.lines if not line.get_label().startswith("_")}
+    assert (hills["right labels"], hills["wrong labels"]) == ("#E69F00", "#009E73")
+    assert ax.get_title("left").endswith("\ntest accuracy 80.0%")
+    told = [text.get_text() for text in ax.texts]
+    assert told[0] == "peak density:\nwrong | right"
+    right, wrong = [line for line in ax.lines if len(line.get_xdata()) == 120][-2:]
+    for line, scale in zip((wrong, right), told[-1].split(" | "), strict=True):
+        heights = (np.asarray(line.get_ydata()) + 5) / 1.3
+        assert np.nansum(heights) * np.diff(line.get_xdata())[0] * float(scale) == pytest.approx(1, abs=0.05)
+
+
+def test_the_bound_of_nce_is_above_every_gradient():
+    generator = torch.Generator().manual_seed(0)
+    for classes, scale in ((3, 1.0), (10, 3.0), (100, 0.3)):
+        logits = scale * torch.randn(500, classes, dtype=torch.float64, generator=generator)
+        target = torch.arange(500) % classes
+        leaf = logits.requires_grad_()
+        (gradient,) = torch.autograd.grad(get_loss("nce", reduction="sum")(leaf, target), leaf)
+        bound = bound_of_weight(margin(logits.detach(), target), classes)
+        assert (gradient.abs().sum(1) <= bound * (1 + 1e-9)).all()
+        assert (gradient.abs().sum(1) > 0.2 * bound).any()
+
+
+def test_figure_1a_shows_the_bound_of_nce(two_runs, tmp_path):
+    shutil.copytree(two_runs[0], tmp_path / "nce")
+    (tmp_path / "nce" / "config.json").write_text(
+        json.dumps({**SETTINGS, "loss": "nce", "noise": "symmetric(0.4)"})
+    )
+    [ax] = pictures(draw("curriculum.figure1a", [two_runs[1], tmp_path / "nce"]))
+    assert [line.get_label() for line in ax.lines][1:] == ["nce", "nce, bound of its weight"]
+    record = Evidence(tmp_path / "nce").record
+    means = [float(bound_of_weight(now.double(), record.num_classes).mean()) for now in record.margin]
+    so_far = np.cumsum(means) / np.arange(1, len(means) + 1)
+    assert list(ax.lines[2].get_ydata()) == pytest.approx(list(so_far / so_far.max()))

@@ -341,3 +341,27 @@ def test_very_many_runs_do_not_break_the_page():
     assert len(ax.get_legend().get_texts()) == 12
     assert ax.get_legend().get_title().get_text() == "the first 12 of 60"
     assert len(report.plot_final_margins([report.example_record(20, 2)] * 60).get_yticks()) == 20
+
+
+@pytest.mark.parametrize("epochs", [1, 10, 11])
+def test_a_line_of_few_points_has_markers(epochs, tmp_path):
+    record = report.example_record(epochs=epochs)
+    folder = write_run(tmp_path / "run", record)
+    for name in ("plot_test_accuracy", "plot_subset_accuracy", "plot_class_accuracy", "plot_update_scale"):
+        for line in draw(name, folder).lines:
+            assert line.get_marker() == ("o" if epochs <= 10 else "None")
+    axhline = report.plot_emphasis_share(folder).lines[1]
+    assert axhline.get_marker() == "None"
+
+
+def test_accuracy_over_iterations(run):
+    for name in ("plot_test_accuracy", "plot_subset_accuracy"):
+        ax = draw(name, run, x="iteration")
+        assert ax.get_xlabel() == "iteration"
+        assert list(ax.lines[0].get_xdata()) == [line["step"] for line in run.metrics]
+
+
+def test_one_stage_of_the_attention(run):
+    for stage, epoch in ((1, 1), (2, 3), (3, 12)):
+        ax = report.plot_tau(run, stage=stage)
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"epoch {epoch}"]

@@ -51,6 +51,13 @@ def test_what_else_differs_is_named(runs):
     assert shape(groups_of(found)) == [("nal", 1), ("ce", 1)]
 
 
+def test_what_losses_were_tried_on_is_named_wherever_it_differs(runs):
+    found = runs(
+        {"loss": "ce", "model": "resnet20", "lr": 0.1}, {"loss": "mae", "model": "resnet56", "lr": 0.2}
+    )
+    assert shape(groups_of(found)) == [("ce, model=resnet20", 1), ("mae, model=resnet56", 1)]
+
+
 def test_the_same_run_twice_is_not_two_seeds(runs):
     assert shape(groups_of(runs({"seed": 3}, {"seed": 3}))) == [("ce (r0)", 1), ("ce (r1)", 1)]
     records = [Evidence(RECORD), Evidence(RECORD)]

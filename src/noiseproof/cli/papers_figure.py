@@ -14,7 +14,10 @@ KINDS = (".png", ".pdf", ".svg")
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help="A figure such as gr.figure2; without one, a list.")] = "",
+    name: Annotated[
+        str,
+        typer.Argument(help="A figure such as gr.figure2, or a part, sl.figure8a; without one, a list."),
+    ] = "",
     runs: Annotated[list[Path] | None, typer.Argument(help="Folders of the runs to draw.")] = None,
     out: Annotated[
         Path | None,
@@ -27,12 +30,10 @@ def figure(
     """Draw a figure: from a formula, from the runs you name, or from those of the paper."""
     if out is not None and out.suffix.lower() not in KINDS:
         raise ValueError(f"cannot write {out}: a figure is a {', '.join(KINDS[:-1])} or {KINDS[-1]} file")
-    from ..papers.figures import FIGURES, draw
+    from ..papers.figures import FIGURES, draw, drawn_from
 
     if not name:
-        from ..papers.run_figures import RUN_FIGURES
-
-        rows = [[key, "runs" if key in RUN_FIGURES else "formula", FIGURES[key]] for key in FIGURES]
+        rows = [[key, drawn_from(key), title] for key, title in FIGURES.items()]
         print_grid(["figure", "drawn from", "shows"], rows, range(0))
         return
     path = Path(f"{name}.png") if out is None else out

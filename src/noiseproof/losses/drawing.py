@@ -66,7 +66,7 @@ def plot_initial_margins(num_classes: int, *, ax: Axes, x: str = "margin", numbe
     counts, edges = torch.histogram(values, 80, range=span)
     height = counts / counts.max() * ax.get_ylim()[1] * 0.9
     grey = ("0.80", "0.88", "0.93")[number % 3]
-    label = f"start, {num_classes} classes"
+    label = f"start, {num_classes} classes,\nsimulated N(0, 1) logits"
     ax.fill_between(edges[:-1], height, step="post", color=grey, alpha=0.8, zorder=0, label=label)
     ax.legend(frameon=False, fontsize="small", handlelength=3)
     return ax

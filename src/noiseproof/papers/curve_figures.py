@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import torch
-
-from ..losses.curves import curve
-from ..losses.drawing import (
-    COLOURS,
-    DASHES,
-    grid,
-    plot_curves,
-    plot_initial_margins,
-    simulate_initial_margins,
-)
+from .curve_panels import CurveFigure
+from .curve_panels import draw as draw_panels
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class CurveFigure:
-    """What one figure shows: one list of specs per panel."""
-
-    title: str
-    panels: dict[str, list[str]]
-    x: str = "p"
-    kind: str = "emphasis"
-    """"emphasis", "weight" (L1 norm, twice that), "unit" (divided by its peak), "value" or "start"."""
-    classes: tuple[int, ...] = field(default=())
-    """Initial margins drawn behind; the first settles scale and shift."""
 
 
 def _gr(*settings: tuple[float, float]) -> list[str]:
@@ -43,23 +19,36 @@ TABLE8 = ["ce", "sce(q=0.7)", "gce(q=0.3)", "aul(a=1.1, q=5)", "agce(a=0.1, q=0.
 TABLE8_INFERIOR = ["aul(a=3, q=0.7)", "agce(a=1.6, q=2)"]
 TABLE12 = ["ce", "sce(q=0.95)", "gce(q=0.4)", "aul(a=2, q=2)", "mae", "agce(a=3, q=4)"]
 
+_GR1 = {
+    "a": ["ce", "mae", "gce(q=0.7)", *_gr((2, 0), (8, 0.5), (12, 1))],
+    "λ = 0.5": _gr((4, 0.5), (8, 0.5), (12, 0.5), (16, 0.5)),
+    "λ = 2": _gr((12, 2), (16, 2), (20, 2), (24, 2)),
+    "c": _gr((8, 0.4), (8, 0.5), (8, 1), (8, 2), (8, 4)),
+}
 CURVE_FIGURES: dict[str, CurveFigure] = {
+    "gr.figure1": CurveFigure(
+        "GR Figure 1: focus and spread of the weight",
+        {
+            "a: GR, CCE, MAE, GCE": _GR1["a"],
+            "b: λ = 0.5, many spreads": _GR1["λ = 0.5"],
+            "b: λ = 2, many spreads": _GR1["λ = 2"],
+            "c: β = 8, the focus moves with λ": _GR1["c"],
+        },
+        kind="weight",
+    ),
     "gr.figure1a": CurveFigure(
         "GR Figure 1a: GR, CCE, MAE, GCE",
-        {"": ["ce", "mae", "gce(q=0.7)", *_gr((2, 0), (8, 0.5), (12, 1))]},
+        {"": _GR1["a"]},
         kind="weight",
     ),
     "gr.figure1b": CurveFigure(
         "GR Figure 1b: one focus, many spreads",
-        {
-            "λ = 0.5": _gr((4, 0.5), (8, 0.5), (12, 0.5), (16, 0.5)),
-            "λ = 2": _gr((12, 2), (16, 2), (20, 2), (24, 2)),
-        },
+        {words: _GR1[words] for words in ("λ = 0.5", "λ = 2")},
         kind="weight",
     ),
     "gr.figure1c": CurveFigure(
         "GR Figure 1c: β = 8, the focus moves with λ",
-        {"": _gr((8, 0.4), (8, 0.5), (8, 1), (8, 2), (8, 4))},
+        {"": _GR1["c"]},
         kind="weight",
     ),
     "imae.figure1": CurveFigure(
@@ -98,7 +87,7 @@ CURVE_FIGURES: dict[str, CurveFigure] = {
         classes=(100,),
     ),
     "curriculum.figure6": CurveFigure(
-        "Curriculum Figure 6: margins before training, logits iid N(0, 1)",
+        "Curriculum Figure 6: margins before training, simulated with logits N(0, 1) and of a network",
         {"": []},
         x="margin",
         kind="start",
@@ -125,49 +114,4 @@ def draw(name: str) -> Figure:
     """Draw one figure by name."""
     if name not in CURVE_FIGURES:
         raise ValueError(f"unknown figure {name!r} (known: {', '.join(CURVE_FIGURES)})")
-    import matplotlib.pyplot as plt
-
-    wanted = CURVE_FIGURES[name]
-    count = len(wanted.panels)
-    columns = min(count, 2 if count <= 2 else 4)
-    rows = -(-count // columns)
-    size = (6.8, 4.4) if count == 1 else (4.6 * columns, 3.6 * rows)
-    figure, axes = plt.subplots(rows, columns, squeeze=False, figsize=size, layout="constrained")
-    for panel, ax in zip(wanted.panels, axes.flat, strict=False):
-        _draw_panel(wanted, panel, ax)
-    figure.suptitle(wanted.title, fontsize="medium")
-    return figure
-
-
-def _draw_panel(wanted: CurveFigure, panel: str, ax: Axes) -> None:
-    classes = wanted.classes[0] if wanted.classes else None
-    curves = [curve(spec, classes) for spec in wanted.panels[panel]]
-    if wanted.kind == "start":
-        _draw_start(wanted.classes, ax)
-    elif wanted.kind == "value":
-        _draw_values(wanted.panels[panel], ax)
-    else:
-        factor = 2.0 if wanted.kind == "weight" else 1.0
-        plot_curves(curves, ax=ax, x=wanted.x, unit=wanted.kind == "unit", factor=factor)
-        for number, count in enumerate(wanted.classes):
-            plot_initial_margins(count, ax=ax, x=wanted.x, number=number)
-    ax.set_title(panel, fontsize="medium")
-
-
-def _draw_values(specs: list[str], ax: Axes) -> None:
-    p, margin = grid("p")
-    for number, spec in enumerate(specs):
-        ax.plot(p, curve(spec).value(margin), color=COLOURS[number], linestyle=DASHES[number], label=spec)
-    ax.set(xlabel="probability of the label, p", ylabel="loss", ylim=(0, 25))
-    ax.legend(frameon=False, fontsize="small", handlelength=3)
-    ax.spines[["top", "right"]].set_visible(False)
-
-
-def _draw_start(classes: tuple[int, ...], ax: Axes) -> None:
-    for number, count in enumerate(classes):
-        density, edges = torch.histogram(simulate_initial_margins(count, 200_000), 60, density=True)
-        middle = (edges[1:] + edges[:-1]) / 2
-        ax.plot(middle, density, color=COLOURS[number], linestyle=DASHES[number], label=f"{count} classes")
-    ax.set(xlabel="margin Δ", ylabel="density")
-    ax.legend(frameon=False, handlelength=3)
-    ax.spines[["top", "right"]].set_visible(False)
+    return draw_panels(CURVE_FIGURES[name])

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from ..losses.drawing import DASHES
 from ..report.evidence import Evidence, NothingToShow, Source
 from ..report.figures.class_accuracy import class_curves
-from ..report.palette import as_percent, legend, loss_lines, new_axes, plain
-from ..report.wording import drawn
+from ..report.figures.comparison import draw_seeds, finished, group_lines
+from ..report.groups import groups_of
+from ..report.palette import as_percent, legend, new_axes, over_epochs, plain
+from .nce_bound import bound_of_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +21,7 @@ STAGES = (10, 50, 100)
 """Epochs of Symmetric Cross Entropy, Fig. 3."""
 
 
-def plot_train_accuracy(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
+def plot_train_accuracy(runs: Sequence[Source], *, ax: Axes | None = None, x: str = "epoch") -> Axes:
     """Share of training samples predicted as they are labelled, wrong labels among them.
 
     Example:
@@ -31,16 +32,16 @@ def plot_train_accuracy(runs: Sequence[Source], *, ax: Axes | None = None) -> Ax
     Reference:
         Gradient Rescaling, Fig. 2; IMAE, Fig. 7; Noise Attention Learning, Fig. 7
     """
-    return _plot_fit(runs, ax, "training accuracy", intact=False)
+    return _plot_fit(runs, ax, "training accuracy", x, intact=False)
 
 
-def plot_intact_accuracy(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
+def plot_intact_accuracy(runs: Sequence[Source], *, ax: Axes | None = None, x: str = "epoch") -> Axes:
     """Share of training samples predicted as they should be labelled.
 
     Reference:
         IMAE, Fig. 8
     """
-    return _plot_fit(runs, ax, "accuracy against true labels", intact=True)
+    return _plot_fit(runs, ax, "accuracy against true labels", x, intact=True)
 
 
 def plot_update_scales(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
@@ -49,7 +50,7 @@ def plot_update_scales(runs: Sequence[Source], *, ax: Axes | None = None) -> Axe
 
 
 def plot_relative_update_scales(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
-    """Average update scale of several runs, each over its maximum.
+    """Average update scale of several runs, each over its maximum; of NCE also a bound of it.
 
     Reference:
         A Curriculum View of Robust Loss Functions, Fig. 1a
@@ -82,20 +83,19 @@ def stages(epochs: int) -> list[int]:
     return sorted({max(1, round(stage * share)) for stage in STAGES})
 
 
-def _plot_fit(runs: Sequence[Source], ax: Axes | None, words: str, intact: bool) -> Axes:
-    found = [Evidence.of(run) for run in runs]
-    axes = plain(new_axes(ax))
-    for evidence, line in zip(found, _lines(found), strict=True):
-        record = evidence.record
-        truth = record.clean_label if intact else record.label
-        if truth is None:
-            raise NothingToShow(f"the true labels of {evidence.name} are not known")
-        values = [_share(prediction.long(), truth) for prediction in record.prediction]
-        axes.plot(range(1, len(values) + 1), values, **line)
-    axes.set(xlabel="epoch", ylabel=words, ylim=(0, 1.02))
-    as_percent(axes)
-    legend(axes)
-    return axes
+def _plot_fit(runs: Sequence[Source], ax: Axes | None, words: str, x: str, intact: bool) -> Axes:
+    axes, groups = plain(new_axes(ax)), groups_of([Evidence.of(run) for run in runs])
+    for group, line in zip(groups, group_lines(groups), strict=True):
+        draw_seeds(axes, group.runs, [_fit(run, intact) for run in group.runs], line, x)
+    return finished(axes, words, x)
+
+
+def _fit(run: Evidence, intact: bool) -> tuple[range, list[float]]:
+    truth = run.record.clean_label if intact else run.record.label
+    if truth is None:
+        raise NothingToShow(f"the true labels of {run.name} are not known")
+    values = [_share(prediction.long(), truth) for prediction in run.record.prediction]
+    return range(1, len(values) + 1), values
 
 
 def _share(prediction: Tensor, truth: Tensor) -> float:
@@ -105,25 +105,22 @@ def _share(prediction: Tensor, truth: Tensor) -> float:
 
 
 def _plot_scales(runs: Sequence[Source], ax: Axes | None, relative: bool) -> Axes:
-    found = [Evidence.of(run) for run in runs]
-    axes = plain(new_axes(ax))
-    for evidence, line in zip(found, _lines(found), strict=True):
-        epochs, values = evidence.series("alpha")
-        top = max(values) if relative else 1.0
-        axes.plot(epochs, [value / top if top else 0.0 for value in values], **line)
-    axes.set(xlabel="epoch", ylabel="average update scale" + (" / its maximum" if relative else ""))
+    axes, groups = plain(new_axes(ax)), groups_of([Evidence.of(run) for run in runs])
+    for group, line in zip(groups, group_lines(groups), strict=True):
+        curves = [_over_top(run.series("alpha"), relative) for run in group.runs]
+        draw_seeds(axes, group.runs, curves, line, "iteration")
+        if relative and group.spec == "nce":
+            bounds = [_over_top(bound_of_scale(run), relative) for run in group.runs]
+            look = {"label": f"{line['label']}, bound of its weight", "linestyle": ":", "linewidth": 1.4}
+            draw_seeds(axes, group.runs, bounds, line | look, "iteration")
+    axes.set_ylabel("average update scale" + (" / its maximum" if relative else ""))
     axes.set_ylim(bottom=0)
+    over_epochs(axes, "iteration")
     legend(axes)
     return axes
 
 
-def _lines(runs: Sequence[Evidence]) -> list[dict[str, Any]]:
-    """One colour per loss, another dash for each further run of it."""
-    specs = [str(run.settings.get("method") or run.settings.get("loss") or run.name) for run in runs]
-    looks, found = loss_lines(specs), list[dict[str, Any]]()
-    for number, (run, spec) in enumerate(zip(runs, specs, strict=True)):
-        look, earlier = looks[spec], specs[:number].count(spec)
-        dash = DASHES[(DASHES.index(look["linestyle"]) + earlier) % len(DASHES)]
-        name = spec if specs.count(spec) == 1 else f"{spec} ({run.name})"
-        found.append({**look, "label": drawn(name, 40), "linestyle": dash, "linewidth": 1.8})
-    return found
+def _over_top(curve: tuple[list[int], list[float]], relative: bool) -> tuple[list[int], list[float]]:
+    epochs, values = curve
+    top = max(values) if relative and max(values) > 0 else 1.0
+    return epochs, [value / top for value in values]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from ..losses.drawing import COLOURS
 from ..report import (
     plot_class_accuracy,
     plot_confidence,
@@ -25,13 +26,18 @@ from .run_curves import (
     plot_train_accuracy,
     plot_update_scales,
 )
-from .run_figure import Plot, RunFigure, Selection
+from .run_figure import Plot, RunFigure
+from .selection import Selection
 
 BOTH = (plot_test_accuracy, plot_train_accuracy)
+BOTH_BY_STEPS = tuple(partial(plot, x="iteration") for plot in BOTH)
+SUBSETS = partial(plot_subset_accuracy, x="iteration")
 CLASS3 = (partial(plot_confidence, of=3), plot_prediction_counts)
 SL = "SL · alpha=0.1 · A=-6"
 RATES = {7: "symmetric 0.2", 8: "symmetric 0.4", 9: "symmetric 0.6", 10: "symmetric 0.8"}
 NAL_NOISE = {1: "symmetric 0.4", 3: "symmetric 0.8", 5: "asymmetric 0.4"}
+GREEN, ORANGE = COLOURS[2], COLOURS[5]
+"""Wrong and right labels in Curriculum Fig. 3, 9 and 10."""
 FIRST, MORE = ("CE", "AUL", "MAE"), ("SCE", "GCE", "AGCE")
 """Losses of Curriculum Fig. 3 and 9, and of Fig. 10; the text does not name them: chosen."""
 
@@ -41,12 +47,14 @@ def _figure(title: str, plots: tuple[Plot, ...], *of: Selection, **options: Any)
 
 
 def _ridges(losses: tuple[str, ...], *columns: str) -> RunFigure:
-    of = [Selection("curriculum.table5", losses, tuple(c for c in columns if not c.startswith("asym")))]
-    if len(columns) > 1:
-        of.append(Selection("curriculum.figures", losses, ("asymmetric 0.4",)))
-    return _figure(
-        "Margins of right and wrong labels", (plot_margin_ridges,), *of, each=True, size=(7.2, 5.4)
-    )
+    """A line of pictures for each noise, as in the paper."""
+    of = [
+        Selection(f"curriculum.{'figures' if column.startswith('asym') else 'table5'}", losses, (column,))
+        for column in columns
+    ]
+    plot = partial(plot_margin_ridges, colours=(ORANGE, GREEN), scales=True)
+    options: dict[str, Any] = {"each": True, "final": True, "size": (7.2, 5.6)}
+    return _figure("Margins of right (orange) and wrong (green) labels", (plot,), *of, **options)
 
 
 def _nal_labels(number: int, which: str) -> RunFigure:
@@ -59,8 +67,15 @@ def _nal_curves(data: str, plot: Plot) -> RunFigure:
     return _figure(f"CE and NAL on {data}", (plot,), Selection("nal.figures", (data,), ("symmetric 0.4",)))
 
 
+def _nal_attention(stage: int) -> RunFigure:
+    of = Selection("nal.figures", ("CIFAR-10 · NAL",), ("symmetric 0.4",))
+    return _figure(f"Attention, stage {stage} of 3", (partial(plot_tau, stage=stage),), of, each=True)
+
+
 def _t_curves(plot: Plot, rows: tuple[str, ...], *columns: str) -> RunFigure:
-    return _figure("IMAE by T", (plot,), Selection("imae.figures", rows, columns), by="noise")
+    return _figure(
+        "IMAE by T", (partial(plot, x="iteration"),), Selection("imae.figures", rows, columns), by="noise"
+    )
 
 
 def _sheet(table: str, noise: str) -> RunFigure:
@@ -84,12 +99,12 @@ def _sweep(title: str, *rows: str) -> RunFigure:
 _NOISY = tuple(RATES.values())
 RUN_FIGURES: Mapping[str, RunFigure] = {
     "gr.figure2": _figure(
-        "GR by emphasis focus, ResNet-56", BOTH, Selection("gr.table3", (), _NOISY[:3]), by="noise"
+        "GR by emphasis focus, ResNet-56", BOTH_BY_STEPS, Selection("gr.table3", (), _NOISY[:3]), by="noise"
     ),
     "gr.figure3": _sheet("gr.table3", "symmetric 0.4"),
     "gr.figure4": _clean("ResNet-20"),
     "gr.figure5": _clean("ResNet-56"),
-    "gr.figure6": _figure("GR by emphasis focus, 80%", BOTH, Selection("gr.table3", (), _NOISY[3:])),
+    "gr.figure6": _figure("GR by emphasis focus, 80%", BOTH_BY_STEPS, Selection("gr.table3", (), _NOISY[3:])),
     **{
         f"gr.figure{number}": _figure(
             f"GR by focus and spread, {noise}", BOTH, Selection("gr.figures", (), (noise,)), by="lam"
@@ -97,14 +112,14 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
         for number, noise in RATES.items()
     },
     "imae.figure4": _figure(
-        "Subsets, 40%", (plot_subset_accuracy,), Selection("imae.table6", (), ("symmetric 0.4",)), each=True
+        "Subsets, 40%", (SUBSETS,), Selection("imae.table6", (), ("symmetric 0.4",)), each=True
     ),
     "imae.figure6": _t_curves(plot_test_accuracy, (), "clean", "symmetric 0.4"),
     "imae.figure7": _t_curves(plot_train_accuracy, (), "clean", "symmetric 0.4"),
     "imae.figure8": _t_curves(plot_intact_accuracy, ("T=4", "T=8", "T=16"), "symmetric 0.4"),
     "imae.figure9": _sheet("imae.table1", "symmetric 0.4"),
     "imae.figure10": _figure(
-        "Subsets, 80%", (plot_subset_accuracy,), Selection("imae.table6", (), ("symmetric 0.8",)), each=True
+        "Subsets, 80%", (SUBSETS,), Selection("imae.table6", (), ("symmetric 0.8",)), each=True
     ),
     "sl.figure1": _sl(
         "Accuracy by class", (plot_class_accuracy,), ("CE", "LSR", SL), "clean", "symmetric 0.4"
@@ -128,12 +143,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
     "nal.figure8": _nal_curves("CIFAR-100", plot_test_accuracy),
     "nal.figure9": _nal_curves("CIFAR-10", plot_train_accuracy),
     "nal.figure10": _nal_curves("CIFAR-10", plot_test_accuracy),
-    "nal.figure11": _figure(
-        "Attention in three stages (Fig. 11 to 13)",
-        (plot_tau,),
-        Selection("nal.figures", ("CIFAR-10 · NAL",), ("symmetric 0.4",)),
-        each=True,
-    ),
+    **{f"nal.figure{10 + stage}": _nal_attention(stage) for stage in (1, 2, 3)},
     "curriculum.figure1a": _figure(
         "Update scale over its maximum, CIFAR-100",
         (plot_relative_update_scales,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -140,6 +141,20 @@ class Evidence:
         if self.loss is None:
             raise NothingToShow("the emphasis was not recorded and does not follow from the margin alone")
         return self.loss.evaluate(record.margin[epoch].float(), num_classes=record.num_classes)[1]
+
+    def along(self, x: str, epochs: Iterable[int]) -> list[int]:
+        """These epochs as they are, or with ``x="iteration"`` the steps done at their ends."""
+        if x == "epoch":
+            return list(epochs)
+        if x != "iteration":
+            raise ValueError(f"x={x!r} is unknown, choose 'epoch' or 'iteration'")
+        steps = {int(line["epoch"]): int(line["step"]) for line in self.metrics if "step" in line}
+        try:
+            return [steps[epoch] for epoch in epochs]
+        except KeyError as missing:
+            raise NothingToShow(
+                f"{self.name} does not say how many steps it had done after epoch {missing}"
+            ) from None
 
     def series(self, name: str) -> tuple[list[int], list[float]]:
         """Epochs and values of a metric, without the epochs that have none."""

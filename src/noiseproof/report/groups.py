@@ -11,6 +11,8 @@ from .evidence import Evidence
 
 ASIDE = frozenset({"seed", "noise_seed", "out", "device", "loop", "record", "checkpoint_seconds"})
 """Settings that do not make another experiment."""
+TASK = ("data", "noise", "model")
+"""What a loss was tried on."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +57,20 @@ def _kind(run: Evidence) -> str:
 
 
 def _names(runs: Sequence[Evidence]) -> list[str]:
-    """The loss or method; where that is the same, also the settings that differ, else the folder."""
-    specs = [spec_of(run) for run in runs]
+    """The loss or method, and data, noise and network where they differ at all.
+
+    Where that is the same, also the other settings that differ, else the folder.
+    """
+    specs, everyone = [spec_of(run) for run in runs], [run.settings for run in runs]
     names = []
     for run, spec in zip(runs, specs, strict=True):
         alike = [other.settings for other, its in zip(runs, specs, strict=True) if its == spec]
         told = [
             f"{name}={value}"
             for name, value in run.settings.items()
-            if name not in ASIDE and value is not None and any(other.get(name) != value for other in alike)
+            if name not in ASIDE
+            and value is not None
+            and any(other.get(name) != value for other in (everyone if name in TASK else alike))
         ]
         names.append(", ".join([spec, *told]))
     times = Counter(names)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..losses.drawing import COLOURS, DASHES
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ CLASS_COLOURS = tuple(colour for colour in COLOURS if colour != INK)
 MARKERS = "osD^vPX*"
 MOST_NAMES = 12
 """In a legend."""
+FEW = 10
+"""Points of a line that are each marked."""
 FAMILIES = ("ce", "gce", "mae", "sl", "imae", "aul", "nce", "gr")
 """Losses that always have the colour of their place."""
 
@@ -70,12 +74,15 @@ def as_percent(ax: Axes, *, axis: str = "y") -> None:
     chosen.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
-def over_epochs(ax: Axes) -> None:
-    """Ticks at whole epochs."""
+def over_epochs(ax: Axes, x: str = "epoch") -> None:
+    """Ticks at whole epochs, or iterations; lines of few points have markers, so that one alone is seen."""
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
-    ax.set_xlabel("epoch")
+    ax.set_xlabel(x)
+    for line in ax.lines:
+        if np.size(line.get_xdata()) <= FEW and line.get_transform() == ax.transData:
+            line.set(marker="o", markersize=4)
 
 
 def name_bars(ax: Axes, names: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_ROWS = 20
+Curve: TypeAlias = tuple[Sequence[int], Sequence[float]]
+"""Epochs, and a value for each."""
 
 
-def plot_test_accuracy(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
-    """Test accuracy over the epochs, one line per experiment; every loss has its colour.
+def plot_test_accuracy(runs: Sequence[Source], *, ax: Axes | None = None, x: str = "epoch") -> Axes:
+    """Test accuracy over epochs (or ``x="iteration"``), one line per experiment; every loss has its colour.
 
     Runs that differ by their seed alone are one line, their mean, with a band from the lowest to the highest.
     A robust loss ends where it was best; a line that rises and falls has memorised wrong labels.
@@ -32,15 +34,13 @@ def plot_test_accuracy(runs: Sequence[Source], *, ax: Axes | None = None) -> Axe
     drawn_any = False
     for group, line in zip(groups, group_lines(groups), strict=True):
         try:
-            _draw_seeds(
-                axes, [dict(zip(*run.series("test_accuracy"), strict=True)) for run in group.runs], line
-            )
+            draw_seeds(axes, group.runs, [run.series("test_accuracy") for run in group.runs], line, x)
             drawn_any = True
         except NothingToShow:
             continue
     if not drawn_any:
         raise NothingToShow("test accuracy was not measured in these runs")
-    return _finished(axes, "test accuracy")
+    return finished(axes, "test accuracy", x)
 
 
 def plot_memorised(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
@@ -57,9 +57,9 @@ def plot_memorised(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
     axes, groups = plain(new_axes(ax)), groups_of(found)
     for group, line in zip(groups, group_lines(groups), strict=True):
         curves = [subset_curves(run)[f"{run.word} labels, memorised"] for run in group.runs]
-        _draw_seeds(axes, [dict(enumerate(values, 1)) for values in curves], line)
+        draw_seeds(axes, group.runs, [(range(1, len(values) + 1), values) for values in curves], line)
     words = " or ".join(dict.fromkeys(evidence.word for evidence in found))
-    return _finished(axes, f"{words} labels memorised")
+    return finished(axes, f"{words} labels memorised")
 
 
 def plot_final_margins(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
@@ -102,20 +102,25 @@ def group_lines(groups: Sequence[Group]) -> list[dict[str, Any]]:
     return found
 
 
-def _draw_seeds(ax: Axes, curves: Sequence[dict[int, float]], line: dict[str, Any]) -> None:
+def draw_seeds(
+    ax: Axes, runs: Sequence[Evidence], curves: Sequence[Curve], line: dict[str, Any], x: str = "epoch"
+) -> None:
     """The mean over the epochs that all seeds have, and the range of the seeds behind it."""
-    epochs = sorted(set.intersection(*(set(curve) for curve in curves)))
-    values = np.array([[curve[epoch] for epoch in epochs] for curve in curves])
+    found = [dict(zip(*curve, strict=True)) for curve in curves]
+    epochs = sorted(set.intersection(*(set(curve) for curve in found)))
+    values = np.array([[curve[epoch] for epoch in epochs] for curve in found])
+    places = runs[0].along(x, epochs)
     if len(values) > 1:
         ax.fill_between(
-            epochs, values.min(0), values.max(0), color=line["color"], alpha=0.15, linewidth=0, zorder=1.5
+            places, values.min(0), values.max(0), color=line["color"], alpha=0.15, linewidth=0, zorder=1.5
         )
-    ax.plot(epochs, values.mean(0), **line)
+    ax.plot(places, values.mean(0), **line)
 
 
-def _finished(ax: Axes, label: str) -> Axes:
+def finished(ax: Axes, label: str, x: str = "epoch") -> Axes:
+    """Shares from 0 to 100%, and what the lines are."""
     ax.set_ylim(0, 1.02)
-    over_epochs(ax)
+    over_epochs(ax, x)
     ax.set_ylabel(label)
     as_percent(ax)
     legend(ax)

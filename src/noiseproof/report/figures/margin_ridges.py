@@ -11,7 +11,7 @@ from ...losses import MarginLoss
 from ..evidence import Evidence, NothingToShow, Source
 from ..palette import FAINT, INK, legend, new_axes
 from ..wording import drawn, percent
-from .hills import HEIGHT, draw_rows, span_of, split
+from .hills import HEIGHT, Row, draw_rows, peak, span_of, split
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,13 @@ BOTTOM = 0.75
 
 
 def plot_margin_ridges(
-    run: Source, *, ax: Axes | None = None, loss: MarginLoss | str | None = None, rows: int = 6
+    run: Source,
+    *,
+    ax: Axes | None = None,
+    loss: MarginLoss | str | None = None,
+    rows: int = 6,
+    colours: tuple[str, str] | None = None,
+    scales: bool = False,
 ) -> Axes:
     r"""Margins of right and wrong labels over the epochs, under the emphasis curve of the loss.
 
@@ -36,6 +42,8 @@ def plot_margin_ridges(
         run: a run, its folder, or a Record.
         loss: where the run does not say it.
         rows: how many epochs, from the first to the last.
+        colours: of right and of wrong labels, where not the usual ones are wanted.
+        scales: in the column on the right, the density at the peak of either hill instead.
 
     Example:
         >>> from noiseproof.report import example_record, plot_margin_ridges
@@ -53,8 +61,11 @@ def plot_margin_ridges(
     span = span_of(ridges)
     axes = new_axes(ax, 6.2, (1.7 if evidence.loss else 1.1) + 0.55 * len(ridges))
     _draw_curve(axes, evidence, span, len(ridges))
-    draw_rows(axes, ridges, span, evidence.word)
-    _write_shares(axes, evidence, epochs)
+    draw_rows(axes, ridges, span, evidence.word, colours)
+    if scales:
+        _write_scales(axes, ridges, span, evidence.word)
+    else:
+        _write_shares(axes, evidence, epochs)
     axes.set_ylim(BOTTOM - len(ridges), CURVE + (1.25 if evidence.loss else 0.1))
     axes.set_xlabel("margin Δ")
     axes.set_ylabel("epoch", y=0.5 * len(ridges) / (len(ridges) + CURVE + 0.5))
@@ -104,6 +115,16 @@ def _write_shares(ax: Axes, evidence: Evidence, epochs: list[int]) -> None:
     ax.text(1.01, CURVE, head, transform=place, fontsize="small", va="bottom", color=FAINT)
     for number, share in enumerate(shares):
         ax.text(1.01, 0.06 - number, percent(share, 0), transform=place, fontsize="small", va="bottom")
+
+
+def _write_scales(ax: Axes, ridges: list[Row], span: tuple[float, float], word: str) -> None:
+    """Beside each row, the density that its two hills have at their peaks."""
+    place = ax.get_yaxis_transform()
+    head = f"peak density:\n{word} | {'right' if word == 'wrong' else 'other'}"
+    ax.text(1.01, CURVE, head, transform=place, fontsize="small", va="bottom", color=FAINT)
+    for number, row in enumerate(ridges):
+        told = " | ".join(f"{peak(values, span):#.2g}" for values in (row.doubted, row.clean))
+        ax.text(1.01, 0.06 - number, told, transform=place, fontsize="small", va="bottom")
 
 
 def emphasis_share(evidence: Evidence, epoch: int) -> float | None:

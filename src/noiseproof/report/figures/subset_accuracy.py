@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_subset_accuracy(run: Source, *, ax: Axes | None = None) -> Axes:
+def plot_subset_accuracy(run: Source, *, ax: Axes | None = None, x: str = "epoch") -> Axes:
     """Accuracy over the epochs: test, right labels fitted, wrong labels memorised, truth recovered.
+
+    With ``x="iteration"`` over the steps of training.
 
     Good training keeps *memorised* low and *recovered* high. Predictions are those made while training, with
     its augmentation. Without clean labels the suspected samples take the place of the wrong ones, and nobody
@@ -44,14 +46,15 @@ def plot_subset_accuracy(run: Source, *, ax: Axes | None = None) -> Axes:
     evidence = Evidence.of(run)
     axes = plain(new_axes(ax))
     with suppress(NothingToShow):
-        axes.plot(*evidence.series("test_accuracy"), **TEST_LINE, label="test")
-    epochs = range(1, evidence.record.epochs + 1)
+        tested, values = evidence.series("test_accuracy")
+        axes.plot(evidence.along(x, tested), values, **TEST_LINE, label="test")
+    epochs = evidence.along(x, range(1, evidence.record.epochs + 1))
     other = WRONG_LINE if evidence.is_known else SUSPECTED_LINE
     styles = (CLEAN_LINE, other, RECOVERED_LINE)
     for (name, values), line in zip(subset_curves(evidence).items(), styles, strict=False):
         axes.plot(epochs, values, **line, label=name)
     axes.set_ylim(0, 1.02)
-    over_epochs(axes)
+    over_epochs(axes, x)
     axes.set_ylabel("accuracy")
     as_percent(axes)
     legend(axes)

@@ -13,10 +13,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_tau(run: Source, *, ax: Axes | None = None, rows: int = 3) -> Axes:
+def plot_tau(run: Source, *, ax: Axes | None = None, rows: int = 3, stage: int | None = None) -> Axes:
     """Hills of NAL's attention at the beginning, in between, and at the end.
 
     Near 1 a label is believed, near 0 it is not. The two hills should part.
+
+    Args:
+        run: a run, its folder, or a Record.
+        rows: how many epochs, from the first to the last.
+        stage: only that one of the rows, counted from 1; of a shorter run, its last.
 
     Example:
         >>> from noiseproof.report import example_record, plot_tau
@@ -32,6 +37,8 @@ def plot_tau(run: Source, *, ax: Axes | None = None, rows: int = 3) -> Axes:
     if tau is None:
         raise NothingToShow("tau was not recorded: only the method nal has it")
     epochs = chosen_epochs(len(tau), rows)
+    if stage is not None:
+        epochs = epochs[:stage][-1:]
     ridges = [split(tau[epoch], evidence.doubted, f"epoch {epoch + 1}") for epoch in epochs]
     axes = new_axes(ax, 5.6, 1.5 + 0.8 * len(ridges))
     draw_rows(axes, ridges, (0.0, 1.0), evidence.word)
