@@ -91,7 +91,7 @@ def check_layouts(loss: Loss) -> None:
         assert torch.equal(found.reshape(-1), value), "(N, C, d1, d2) gives another loss"
         assert torch.equal(slope.permute(0, 2, 3, 1).reshape(-1, CLASSES), gradient)
     strided = torch.stack([logits, logits], -1)[..., 0]
-    assert_close(made(strided, target.int()), value, msg=lambda text: f"layout or label dtype: {text}")
+    assert_close(made(strided, target.int()), value)
     assert_close(made(logits[0], target[0]), variant(loss, reduction="none")(logits[:1], target[:1])[0])
 
 
