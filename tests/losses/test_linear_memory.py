@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, linear
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -66,13 +66,20 @@ def stored_bytes():
     return peak_bytes(lambda: cross_entropy(hidden @ weight.t(), target).backward())
 
 
+@pytest.fixture(scope="module")
+def scratch_bytes():
+    """What torch itself takes to multiply with the weight: on some processors a copy of it."""
+    hidden, weight = (one.detach() for one in problem(256)[:2])
+    return peak_bytes(lambda: linear(hidden, weight)) - 4 * 256 * CLASSES
+
+
 @pytest.mark.parametrize("name", CALLS)
-def test_peak_memory_beyond_the_gradients(name, stored_bytes):
+def test_peak_memory_beyond_the_gradients(name, stored_bytes, scratch_bytes):
     hidden, weight, target = problem()
-    peak = peak_bytes(lambda: CALLS[name](hidden, weight, target).backward())
+    peak = peak_bytes(lambda: CALLS[name](hidden, weight, target).backward()) - scratch_bytes
     gradients = 4 * (hidden.numel() + weight.numel())
     assert peak - gradients <= 0.30 * 4 * ROWS * CLASSES
-    assert peak - gradients <= 0.15 * (stored_bytes - gradients)
+    assert peak - gradients <= 0.15 * (stored_bytes - scratch_bytes - gradients)
 
 
 def test_the_first_backward_pass_hands_its_gradient_over():

@@ -16,7 +16,7 @@ from noiseproof.losses import get as get_loss
 from noiseproof.losses import margin
 from noiseproof.papers import FIGURES, RUN_FIGURES, draw, get, run
 from noiseproof.papers.figures import WHOLE_FIGURES
-from noiseproof.papers.manifest import Manifest
+from noiseproof.papers.manifest import updated
 from noiseproof.papers.nce_bound import bound_of_weight
 from noiseproof.papers.plan import Changes, plan
 from noiseproof.papers.run_curves import plot_relative_update_scales, plot_train_accuracy
@@ -100,7 +100,6 @@ def trained(tmp_path, two_runs):
     """What a command that a figure suggests leaves behind: here every run is one of two that are known."""
 
     def train(commands):
-        manifest = Manifest(tmp_path)
         for command in commands:
             *_, table, options = command.split(maxsplit=4)[1:]
             told = shlex.split(options)
@@ -108,13 +107,13 @@ def trained(tmp_path, two_runs):
             assert given[-2:] == [("--seeds", "1"), ("--out", str(tmp_path))]
             rows, columns = ([v for k, v in given if k == f"--{what}"] for what in ("rows", "columns"))
             planned = plan(get(table).select(rows, columns, 1))
-            manifest.add(table, Changes(), planned)
+            with updated(tmp_path) as manifest:
+                manifest.add(table, Changes(), planned)
             for number, one in enumerate(planned.values()):
                 place = tmp_path / one.folder
                 if not place.is_dir():
                     shutil.copytree(two_runs[number % 2], place)
                     (place / "config.json").write_text(json.dumps(one.config.to_dict()))
-        manifest.write()
 
     return train
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .differentiable import NEGATIVE_INFINITY, accumulation_dtype
+from .masked import sum_of_present, without_masked
 from .tracing import values_can_be_checked
 
 BLOCK_ELEMENTS = 1 << 19
@@ -126,21 +127,6 @@ def _gap(raised: Tensor) -> Tensor:
     below = raised.scatter(1, raised.argmax(1, keepdim=True), 0.0)
     gap: Tensor = below.sum(1) - torch.linalg.vecdot(below, below)
     return gap.unsqueeze(1)
-
-
-def without_masked(logits: Tensor, dtype: torch.dtype) -> Tensor:
-    """The logits with 0 for -inf."""
-    return logits.to(dtype).nan_to_num(nan=torch.nan, posinf=torch.inf, neginf=0.0)
-
-
-def sum_of_present(logits: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Row sums over the classes that are not masked, and how many those are, as columns."""
-    if values_can_be_checked(logits):
-        total = logits.sum(1, keepdim=True, dtype=dtype)
-        if total.isfinite().all():
-            return total, torch.full_like(total, logits.shape[1])
-    present = (logits != NEGATIVE_INFINITY).sum(1, keepdim=True).to(dtype)
-    return without_masked(logits, dtype).sum(1, keepdim=True), present
 
 
 def class_counts(logits: Tensor, first: Exponentials) -> Tensor:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import platform
 import shutil
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import torch
 from typing_extensions import Self
 
-from .. import __version__, atomic
+from .. import atomic
 from ..dynamics import lines, record
 from ..dynamics.run_folder import BEST, CHECKPOINTS, CONFIG, MANIFEST, METRICS, RECORD, RESULT
 from . import checkpoint
 from .capture import alone
 from .config import Config
+from .environment import environment
 from .interrupt import Interrupted
 from .lock import RunLock
 from .out import run_folder
@@ -186,20 +185,3 @@ def settings_of(folder: Path) -> Config:
             f"{folder / CONFIG} is damaged ({problem}): remove the folder to train it again, or choose"
             " another --out"
         ) from None
-
-
-def environment(device: torch.device) -> dict[str, Any]:
-    """Where a run was begun; bits are the same only where this is."""
-    name = (
-        torch.cuda.get_device_name(device)
-        if device.type == "cuda"
-        else platform.processor() or platform.machine()
-    )
-    return {
-        "noiseproof": __version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "device": f"{device.type}: {name}",
-        "threads": torch.get_num_threads(),
-    }

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ..differentiable import NEGATIVE_INFINITY
-from ..reference import Coefficients, Statistics, Wanted, without_masked
+from ..masked import without_masked
+from ..reference import Coefficients, Statistics, Wanted
 from ..row_function import Partials, RowFunction
 from ..statistics_rows import coefficients_of, statistics_from
 from .chunks import block_rows, slices

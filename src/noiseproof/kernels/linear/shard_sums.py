@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from ..differentiable import NEGATIVE_INFINITY, accumulation_dtype
+from ..masked import sum_of_present, without_masked
 from ..path import uses_kernels
-from ..reference import Exponentials, Wanted, sum_of_present, without_masked
+from ..reference import Exponentials, Wanted
 from .chunks import block_rows, slices
 
 
