@@ -33,22 +33,15 @@ def inplace() -> Iterator[None]:
         >>> with kernels.inplace():
         ...     losses.get("mae")(hidden @ torch.ones(3, 4), torch.tensor([0, 1])).backward()
     """
-    before, _permission.given = _permission.given, True
-    try:
+    with _changed(given=True):
         yield
-    finally:
-        _permission.given = before
 
 
 @contextlib.contextmanager
 def inplace_even_of_leaves() -> Iterator[None]:
     """The same for logits of our own, whose leaf nobody else sees."""
-    before, _permission.of_leaves = _permission.of_leaves, True
-    try:
-        with inplace():
-            yield
-    finally:
-        _permission.of_leaves = before
+    with _changed(given=True, of_leaves=True):
+        yield
 
 
 @contextlib.contextmanager
@@ -57,11 +50,18 @@ def withheld() -> Iterator[None]:
     if torch.compiler.is_compiling():  # where nobody asks
         yield
         return
-    before, _permission.given = _permission.given, False
+    with _changed(given=False):
+        yield
+
+
+@contextlib.contextmanager
+def _changed(**words: bool) -> Iterator[None]:
+    before = {name: getattr(_permission, name) for name in words}
+    vars(_permission).update(words)
     try:
         yield
     finally:
-        _permission.given = before
+        vars(_permission).update(before)
 
 
 def allowed() -> bool:

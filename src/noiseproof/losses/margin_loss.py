@@ -49,14 +49,17 @@ class MarginLoss(Loss):
         ``mass`` says how much each margin counts, 1.0 if all count alike, for losses that look at the
         batch; None asks for the curve itself.
         """
-        found = self.value(margin), self.emphasis(margin)
-        for name, part in zip(("value", "emphasis"), found, strict=True):
-            if isinstance(part, Tensor) and isinstance(margin, Tensor) and part.shape != margin.shape:
-                raise ValueError(
-                    f"{name} of {type(self).__name__} has shape {tuple(part.shape)} for margins of shape"
-                    f" {tuple(margin.shape)}: it must give a number for each"
-                )
-        return found
+        value, emphasis = self.value(margin), self.emphasis(margin)
+        self._check_shape("value", value, margin)
+        self._check_shape("emphasis", emphasis, margin)
+        return value, emphasis
+
+    def _check_shape(self, name: str, found: Tensor, margin: Tensor) -> None:
+        if isinstance(found, Tensor) and isinstance(margin, Tensor) and found.shape != margin.shape:
+            raise ValueError(
+                f"{name} of {type(self).__name__} has shape {tuple(found.shape)} for margins of shape"
+                f" {tuple(margin.shape)}: it must give a number for each"
+            )
 
     def peak(self) -> Peak:
         """Supremum of the emphasis and the margin where it is reached."""

@@ -73,8 +73,9 @@ class NFL(RowLoss):
 
     def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         check_logits_finite(logits)
-        check_labels(logits, target)
-        return blockwise_rows(self._of_label, self._gradient, logits, target)
+        value = blockwise_rows(self._of_label, self._gradient, logits, target)
+        check_labels(value, logits, target)
+        return value
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)

@@ -11,8 +11,8 @@ from ..report.evidence import Source
 from ..report.wording import NONE
 from .curve_figures import CURVE_FIGURES
 from .curve_figures import draw as draw_curves
+from .manifest import HOME
 from .run_figures import RUN_FIGURES
-from .selection import HOME
 from .whole_figure import WholeFigure
 
 if TYPE_CHECKING:

@@ -15,6 +15,8 @@ from ..train.config import NEUTRAL
 from ..train.lock import RunLock
 from .plan import Changes, Planned
 
+HOME = Path("runs/papers")
+"""Where runs go when nobody says: all tables together, so that they share what they have in common."""
 NAME = "manifest.json"
 PATIENCE = 60.0
 """Seconds to wait for another process, which has the manifest for a moment only."""

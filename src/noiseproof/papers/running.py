@@ -10,15 +10,12 @@ from ..train.compare_runs import ComparisonWatcher
 from .comparing import compare
 from .description import nothing_to_run
 from .entry import Comparison
-from .manifest import updated
+from .manifest import HOME, updated
 from .plan import Changes, Planned, plan, with_folder
 from .relabel import second_config
 from .table import Table
 from .tables import get
 from .training import check_options, is_finished, train
-
-HOME = Path("runs/papers")
-"""Where runs go when nobody says: all tables together, so that they share what they have in common."""
 
 
 def run(

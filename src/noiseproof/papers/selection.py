@@ -9,12 +9,9 @@ from typing import NamedTuple
 
 from ..dynamics.run_folder import RESULT
 from .filling import Runs
-from .manifest import Manifest
+from .manifest import HOME, Manifest
 from .plan import OWN
 from .tables import get
-
-HOME = Path("runs/papers")
-"""Where runs of the papers lie if nothing else is said."""
 
 
 class Selection(NamedTuple):

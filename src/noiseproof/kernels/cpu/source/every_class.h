@@ -30,6 +30,7 @@ struct ClassBlock {
 
   // Sure classes and labels.
   void run_exactly(EveryLanes& lanes, int64_t n) const {
+    lanes.complete(n);
     if (lanes.any_sure) run_exactly(lanes.sure_margin, n, lanes.sure_value, lanes.sure_emphasis);
     for (int64_t side = 0; side < sides(); ++side) {
       OneClass& one = lanes.labels[side];
@@ -55,8 +56,6 @@ struct EveryBlock : ClassBlock<Number> {
   using Basis = ClassBlock<Number>;
   using Basis::begin, Basis::beside, Basis::end, Basis::labels, Basis::logits, Basis::loss, Basis::results;
   using Basis::sides, Basis::space;
-
-  static constexpr int64_t NEAR = 4096; // numbers that stay in the fastest memory with as many beside them
 
   float* z(int64_t lane) const { return space.z(lane); }
   float* e(int64_t lane) const { return space.second(lane); }
@@ -96,9 +95,9 @@ struct EveryBlock : ClassBlock<Number> {
     for (int64_t side = 0; side < sides(); ++side) z(k)[label(i, side)] = LOWEST;
   }
 
-  void add_focal(EveryLanes& lanes, int64_t first, int64_t last) const {
+  void add_focal(EveryLanes& lanes) const {
     const auto sums = beside.prior ? focal_sums<true> : focal_sums<false>;
-    for (int64_t i = first; i < last; ++i)
+    for (int64_t i = begin; i < end; ++i)
       if (const int64_t k = i - begin; labels.kept(i))
         lanes.take(
             k, sums(loss.focus, z(k), e(k), beside.prior, padded(logits.classes), lanes.scale(k)), loss.classes);
@@ -154,21 +153,14 @@ struct EveryBlock : ClassBlock<Number> {
 
   bool run_all() const {
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
-    const bool focal = loss.focus.gamma >= 0;
-    const int64_t together = focal ? std::max<int64_t>(1, NEAR / padded(logits.classes)) : BLOCK;
     EveryLanes lanes(sides());
     Start next = start(begin);
-    for (int64_t first = begin; first < end; first += together) {
-      const int64_t last = std::min(end, first + together);
-      for (int64_t i = first; i < last; ++i) {
-        const Start now = std::exchange(next, start(i + 1));
-        if (labels.kept(i)) read_row(i, now, lanes);
-      }
-      lanes.complete(first - begin, last == end ? n : last - begin);
-      if (focal) add_focal(lanes, first, last);
+    for (int64_t i = begin; i < end; ++i) {
+      const Start now = std::exchange(next, start(i + 1));
+      if (labels.kept(i)) read_row(i, now, lanes);
     }
     this->run_exactly(lanes, n);
-    if (!focal) add_program(lanes);
+    loss.focus.gamma >= 0 ? add_focal(lanes) : add_program(lanes);
     const bool finite = this->finish(lanes, n);
     if (results.gradient)
       for (int64_t i = begin; i < end; ++i) write_gradient(i, lanes);

@@ -40,8 +40,8 @@ struct alignas(64) EveryLanes {
     }
   }
 
-  void complete(int64_t first, int64_t last) {
-    for (int64_t k = first; k < last; ++k) {
+  void complete(int64_t n) {
+    for (int64_t k = 0; k < n; ++k) {
       mass[k] = 1 + tail[k];
       per_mass[k] = 1 / mass[k];
       log_mass[k] = log1p(tail[k]);

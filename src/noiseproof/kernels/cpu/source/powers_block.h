@@ -102,7 +102,6 @@ struct PowersBlock : ClassBlock<Number> {
       const Start now = std::exchange(next, start(i + 1));
       if (labels.kept(i)) read_row(i, now, lanes, sums);
     }
-    lanes.complete(0, n);
     this->run_exactly(lanes, n);
     sums.add(loss.powers, n, lanes);
     const bool finite = this->finish(lanes, n);
