@@ -84,7 +84,12 @@ def type_of(parameter: Any, value: Any) -> str:
 
 
 def compile_instead(
-    kernel: Any, grid: Any, warps: int, values: tuple[Any, ...], contract: bool = False
+    kernel: Any,
+    grid: Any,
+    warps: int,
+    values: tuple[Any, ...],
+    contract: bool = False,
+    registers: int | None = None,
 ) -> None:
     """As Triton's launcher does for aligned tensors."""
     types = {p.name: type_of(p, value) for p, value in zip(kernel.params, values, strict=True)}
@@ -92,7 +97,8 @@ def compile_instead(
     constants = {(k,): value for k, (_, kind, value) in enumerate(places) if kind == "constexpr"}
     even = [k for k, (_, kind, v) in enumerate(places) if "*" in kind or (kind[0] == "i" and v % 16 == 0)]
     source = ASTSource(kernel, types, constants, {(k,): [["tt.divisibility", 16]] for k in even})
-    made = compiled_for(source, target=HOPPER, options={"num_warps": warps, "enable_fp_fusion": contract})
+    options = {"num_warps": warps, "enable_fp_fusion": contract, "maxnreg": registers}
+    made = compiled_for(source, target=HOPPER, options=options)
     block = torch.tensor([v for name, _, v in places if name in ("ROWS", "LANES", "WIDTH", "BLOCK")]).prod()
     compiled[(kernel.fn.__name__, *constants.items())] = made.asm["cubin"], int(block) // (32 * warps)
 

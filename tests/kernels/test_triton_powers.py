@@ -60,3 +60,29 @@ def test_masked_classes_have_no_share(base, device):
 def test_half_precision(base, device):
     logits, target, _ = batch(2500, 2.0, torch.bfloat16)
     compare(losses.get(f"cr({base})", reduction="none"), logits, target, device, 1e-2)
+
+
+@pytest.mark.parametrize(
+    ("base", "dtype", "most"),
+    [
+        ("gce", torch.bfloat16, 64),
+        ("gce", torch.float16, 64),
+        ("gce", torch.float32, None),
+        ("mae", torch.bfloat16, None),
+        ("mae + 2*gce", torch.bfloat16, None),
+    ],
+)
+def test_two_exponentials_of_16_bits_have_few_registers(base, dtype, most, device, monkeypatch):
+    from noiseproof.kernels.triton import launch_powers
+
+    asked = []
+    start = launch_powers.start
+
+    def listening(*given, registers=None, **more):
+        asked.append(registers)
+        start(*given, registers=registers, **more)
+
+    monkeypatch.setattr(launch_powers, "start", listening)
+    logits, target, _ = batch(10, 1.0, dtype)
+    step(losses.get(f"cr({base})").to(device), logits.to(device), target.to(device))
+    assert asked == [most, most]

@@ -18,6 +18,8 @@ from .tile import Tile, steps_of, width_of
 STATE_ROWS = 6
 ONE_ROW = Tile(1, 2048, 4)
 """Where counts are read in 16 bits: two rows take more registers than reading those once is worth."""
+REGISTERS = 64
+"""The most of a thread that computes two exponentials a logit of 16 bits: more warps hide how long those take."""
 
 
 def powers_values(
@@ -59,6 +61,7 @@ def powers_values(
             width,
         ),
         contract=True,
+        registers=most_registers(logits, powers),
     )
     finish(mean, values, values, batch.target, ignored_label(batch))
     return values, state
@@ -101,5 +104,15 @@ def powers_gradient(
             tile.blocks,
         ),
         contract=True,
+        registers=most_registers(logits, powers),
     )
     return out
+
+
+def most_registers(logits: Tensor, powers: Powers) -> int | None:
+    """None where memory sets the pace anyway: in 32 bits, and where powers are products.
+
+    Sums of two powers need more than that.
+    """
+    is_exponential = len(powers.exponents) == 1 and powers.exponents[0] not in (1.0, 2.0)
+    return REGISTERS if is_exponential and logits.element_size() == 2 else None

@@ -45,13 +45,18 @@ def listening(wanted: bool) -> Iterator[list[Heard]]:
 
 
 def start(
-    kernel: Any, grid: tuple[int, int, int], warps: int, arguments: tuple[Any, ...], contract: bool = False
+    kernel: Any,
+    grid: tuple[int, int, int],
+    warps: int,
+    arguments: tuple[Any, ...],
+    contract: bool = False,
+    registers: int | None = None,
 ) -> None:
     """Run ``kernel`` on the device of its first argument.
 
     Triton looks at every argument to find the compiled kernel; here equal shapes, strides, constants and
     alignments find it at once. Multiplications and additions become one only where ``contract`` allows it:
-    otherwise what cancels does so exactly.
+    otherwise what cancels does so exactly. ``registers`` is the most a thread may have.
     """
     first: Tensor = arguments[0]
     if not first.is_cuda:
@@ -59,11 +64,12 @@ def start(
         _hear(kernel if known is None else known, grid, arguments)
         return
     marks = [a if type(a) in CONSTANTS else (a.dtype, a.data_ptr() % ALIGNMENT) for a in arguments]
-    key = (kernel, first.device.index, warps, *marks)
+    key = (kernel, first.device.index, warps, registers, *marks)
     with _device_of(first):
         known = _compiled.get(key)
         if known is None:
-            known = kernel[grid](*arguments, num_warps=warps, enable_fp_fusion=contract)
+            limit = {"maxnreg": registers} if registers is not None and torch.version.cuda else {}
+            known = kernel[grid](*arguments, num_warps=warps, enable_fp_fusion=contract, **limit)
             if len(_compiled) >= MOST_KNOWN:
                 _compiled.clear()
             if hasattr(known, "packed_metadata"):
