@@ -19,7 +19,7 @@ STATE_ROWS = 6
 ONE_ROW = Tile(1, 2048, 4)
 """Where counts are read in 16 bits: two rows take more registers than reading those once is worth."""
 REGISTERS = 64
-"""The most of a thread that computes two exponentials a logit of 16 bits: more warps hide how long those take."""
+"""The most a thread may have that takes two exponentials a logit of 16 bits: more warps hide their time."""
 
 
 def powers_values(
