@@ -61,10 +61,11 @@ struct Focus {
   bool is_exact() const { return gamma == 1 || gamma == 2 || gamma == 3; }
 };
 
+// The slope and the row are copies: what is written to z might be theirs otherwise, and be read anew for every class.
 template <bool PRIOR, class Slope>
-inline ClassSums focal_sums_with(const Slope& slope_of, float gamma, float* z, const float* e, const float* prior,
-                                 int64_t n, const ClassScale& row) {
-  return add_classes<PRIOR>(z, prior, n, [&](int64_t j, Vector low) {
+inline ClassSums focal_sums_with(Slope slope_of, float gamma, float* z, const float* e, const float* prior,
+                                 int64_t n, ClassScale row) {
+  return add_classes<PRIOR>(z, prior, n, [=](int64_t j, Vector low) {
     const Vector p = read(e + j) * row.per_mass, slope = slope_of(p), cost = row.log_mass - low;
     const Vector high = (1.0f - p) * slope;
     return ClassTerms{high * cost, high + gamma * p * cost * slope};

@@ -58,7 +58,7 @@ inline float load(const Logits<Number>& logits, int64_t i, Hidden hidden, float*
     here = positions(j) == label ? all(LOWEST) : here;
     if constexpr (TWO) here = positions(j) == second ? all(LOWEST) : here;
     write(z + j, here);
-    largest = here > largest ? here : largest;
+    largest = larger(here, largest);
   });
   return maximum(largest);
 }
@@ -71,12 +71,12 @@ inline float peak_of(const float* row, int64_t classes) {
   for (int64_t j = 0; j < most; j += STEP)
     for (int64_t k = 0; k < SIDE_BY_SIDE; ++k) {
       const Vector here = read(row + j + k * WIDTH);
-      largest[k] = here > largest[k] ? here : largest[k];
+      largest[k] = larger(here, largest[k]);
     }
   each_vector(row + most, classes - most, [&](int64_t, Vector here) {
-    largest[0] = here > largest[0] ? here : largest[0];
+    largest[0] = larger(here, largest[0]);
   });
-  for (int64_t k = 1; k < SIDE_BY_SIDE; ++k) largest[0] = largest[k] > largest[0] ? largest[k] : largest[0];
+  for (int64_t k = 1; k < SIDE_BY_SIDE; ++k) largest[0] = larger(largest[k], largest[0]);
   return maximum(largest[0]);
 }
 
@@ -87,18 +87,18 @@ struct Range {
 // Both ends of a row.
 inline Range range_of(const float* row, int64_t classes) {
   constexpr float HIGHEST = -LOWEST;
-  Vector least = all(HIGHEST), most = all(LOWEST);
+  Vector most_below = all(LOWEST), most = all(LOWEST);
   const int64_t whole = classes / WIDTH * WIDTH;
   const auto take = [&](Vector low, Vector high) {
-    least = low < least ? low : least;
-    most = high > most ? high : most;
+    most_below = larger(-low, most_below);
+    most = larger(high, most);
   };
   for (int64_t j = 0; j < whole; j += WIDTH) take(read(row + j), read(row + j));
   if (whole < classes) {
     const Vector last = read_first(row + whole, classes - whole);
     take(positions(whole) < static_cast<int32_t>(classes) ? last : all(HIGHEST), last);
   }
-  return {-maximum(-least), maximum(most)};
+  return {-maximum(most_below), maximum(most)};
 }
 
 // Where a number stands among n, -1 if nowhere.
