@@ -134,7 +134,9 @@ def _threads() -> tuple[str, ...]:
 def _identity() -> str:
     files = sorted(path for path in ROOM.glob("*/source/*") if path.suffix in (".h", ".cpp"))
     parts = [path.read_bytes() for path in files]
-    words = (*FLAGS, torch.__version__, torch.version.git_version, platform.machine(), _processor())
+    machine = platform.machine()
+    flags = (*FLAGS, *TUNED.get(machine, ()))
+    words = (*flags, torch.__version__, torch.version.git_version, machine, _processor())
     return hashlib.sha256(b"\0".join([*parts, *(str(word).encode() for word in words)])).hexdigest()[:20]
 
 

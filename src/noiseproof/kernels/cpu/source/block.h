@@ -49,7 +49,7 @@ struct Block {
       r[5][lane] = row.classes;
     }
     double finite = 0;
-    for (int64_t k = 0; k < BLOCK; ++k) r[0][k] = above[k] - log(mass[k]);
+    for (int64_t k = 0; k < BLOCK; k += PER_STEP) put(r[0] + k, step_of(above + k) - log(step_of(mass + k)));
     for (int64_t k = 0; k < BLOCK; ++k) finite += r[0][k] * 0.0;
     return finite == 0;
   }

@@ -107,14 +107,14 @@ struct ClassProgram {
 inline void inputs_of(const double* given, int64_t n, double* const* r) {
   double *margin = r[MARGIN], *p = r[P], *rest = r[REST], *log_p = r[LOG_P], *log_rest = r[LOG_REST];
 #pragma GCC ivdep
-  for (int64_t k = 0; k < n; ++k) {
-    const double size = std::fabs(given[k]), low = exp(-size), large = 1 / (1 + low), log_large = -log1p(low);
-    const bool likely = given[k] >= 0;
-    margin[k] = given[k];
-    p[k] = likely ? large : low * large;
-    rest[k] = likely ? low * large : large;
-    log_p[k] = likely ? log_large : log_large - size;
-    log_rest[k] = likely ? log_large - size : log_large;
+  for (int64_t k = 0; k < n; k += PER_STEP) {
+    const Doubles here = step_of(given + k), size = absolute(here), low = exp_of_size(here), log_large = -log1p_of_part(low);
+    const Doubles large = 1 / (1 + low), small = low * large, log_small = log_large - size;
+    put(margin + k, here);
+    put(p + k, here >= 0 ? large : small);
+    put(rest + k, here >= 0 ? small : large);
+    put(log_p + k, here >= 0 ? log_large : log_small);
+    put(log_rest + k, here >= 0 ? log_small : log_large);
   }
 }
 

@@ -41,18 +41,19 @@ struct alignas(64) EveryLanes {
   }
 
   void complete(int64_t n) {
-    for (int64_t k = 0; k < n; ++k) {
-      mass[k] = 1 + tail[k];
-      per_mass[k] = 1 / mass[k];
-      log_mass[k] = log1p(tail[k]);
-      sure_margin[k] = -log(tail[k] < LEAST ? LEAST : tail[k]); // nan where no other class is there
+    for (int64_t k = 0; k < n; k += PER_STEP) {
+      const Doubles here = step_of(tail + k);
+      put(mass + k, 1 + here);
+      put(per_mass + k, 1 / (1 + here));
+      put(log_mass + k, log1p(here));
+      put(sure_margin + k, -log(at_least(LEAST, here))); // nan where no other class is there
     }
   }
 
   void complete(OneClass& label, int64_t n) const {
-    for (int64_t k = 0; k < n; ++k) {
-      const double margin = label.low[k] - log(mass[k] - exp(label.low[k]));
-      label.margin[k] = label.apart[k] != 0 ? margin : sure_margin[k];
+    for (int64_t k = 0; k < n; k += PER_STEP) {
+      const Doubles low = step_of(label.low + k), margin = low - log(step_of(mass + k) - exp(low));
+      put(label.margin + k, step_of(label.apart + k) != 0 ? margin : step_of(sure_margin + k));
     }
   }
 
@@ -80,12 +81,14 @@ struct alignas(64) EveryLanes {
   }
 
   void add(OneClass& label, int64_t n) {
-    for (int64_t k = 0; k < n; ++k) {
-      const double low = exp(-std::fabs(label.margin[k])), rest = (label.margin[k] < 0 ? 1 : low) / (1 + low);
-      label.steep[k] = label.apart[k] * label.emphasis[k] / rest;
-      label.at_sure[k] = (1 - label.apart[k]) * label.emphasis[k];
-      blind[k] += label.counted[k] * label.share[k] * label.value[k];
-      ratios[k] += label.counted[k] * label.share[k] * label.steep[k];
+    for (int64_t k = 0; k < n; k += PER_STEP) {
+      const Doubles apart = step_of(label.apart + k), emphasis = step_of(label.emphasis + k);
+      const Doubles steep = apart * emphasis / sigmoid(-step_of(label.margin + k));
+      const Doubles share = step_of(label.counted + k) * step_of(label.share + k);
+      put(label.steep + k, steep);
+      put(label.at_sure + k, (1 - apart) * emphasis);
+      put(blind + k, step_of(blind + k) + share * step_of(label.value + k));
+      put(ratios + k, step_of(ratios + k) + share * steep);
     }
   }
 

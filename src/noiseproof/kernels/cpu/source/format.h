@@ -1,4 +1,4 @@
-// How numbers are written, for functions that work on their bits: a Vector of floats, or a double.
+// How numbers are written, for functions that work on their bits: a Vector of floats, or Doubles.
 #pragma once
 
 #include "vectors.h"
@@ -13,9 +13,9 @@ template <class T>
 struct Format;
 
 template <>
-struct Format<double> {
+struct Format<Doubles> {
   using Number = double;
-  using Bits = int64_t;
+  using Bits = Wholes;
   static constexpr int MANTISSA = 52, EXP_TERMS = 11, LOG_TERMS = 8;
   static constexpr int64_t BIAS = 1023, CENTRE = 0x3fe6a09e667f3bcd, ROUNDER_BITS = 0x4338000000000000;
   static constexpr double ROUNDER = 6755399441055744.0; // 1.5 * 2^52: adding it rounds to a whole number

@@ -1,5 +1,6 @@
-// Elementary functions as plain arithmetic on T: a Vector of floats, for every logit, to about 1e-7, or a double,
-// for a few numbers per row, to about 1e-12. The compiler turns loops over doubles into vector code.
+// Elementary functions as plain arithmetic on T: a Vector of floats, for every logit, to about 1e-7, or Doubles,
+// for a few numbers per row, to about 1e-12. Where these are single ones the compiler turns loops over them into
+// vector code.
 #pragma once
 
 #include <cmath>
@@ -32,15 +33,20 @@ struct Exponentials {
   T whole, less_one;
 };
 
-// exp(x), and exp(x) - 1 without loss; 0 and infinity beyond the range of T.
+// exp(x), and exp(x) - 1 without loss, of x <= MOST; 0 below the range of T, where the scale has no bits.
+template <class T>
+INLINE Exponentials<T> exponentials_below(T x) {
+  const auto [scale, rest, series] = exponent_of(at_least(Format<T>::LEAST - 1, x));
+  const T above_one = series * rest;
+  return {above_one * scale + scale, above_one * scale + (scale - 1)};
+}
+
+// The same of any x; infinity beyond the range of T.
 template <class T>
 INLINE Exponentials<T> exponentials(T x) {
-  const T least = filled<T>(Format<T>::LEAST), most = filled<T>(Format<T>::MOST);
-  const T from_below = least > x ? least : x;
-  const auto [scale, rest, series] = exponent_of(most < from_below ? most : from_below);
-  const T above_one = series * rest, infinite = filled<T>(INFINITE);
-  const T whole = least > x ? T{} : above_one * scale + scale;
-  return {most < x ? infinite : whole, most < x ? infinite : above_one * scale + (scale - 1)};
+  const T most = filled<T>(Format<T>::MOST), infinite = filled<T>(INFINITE);
+  const auto [whole, less_one] = exponentials_below(at_most(Format<T>::MOST, x));
+  return {most < x ? infinite : whole, most < x ? infinite : less_one};
 }
 
 template <class T>
@@ -67,9 +73,9 @@ INLINE Vector raised(Vector x) {
   return found * scale;
 }
 
-// log(x + missing), where ``missing`` is what x lost by rounding.
+// log(x + missing), where ``missing`` is what x lost by rounding; of x that are neither 0 nor tiny, negative nor infinite.
 template <class T>
-INLINE T log_of_sum(T x, T missing) {
+INLINE T log_of_usual(T x, T missing) {
   using F = Format<T>;
   using Bits = typename F::Bits;
   constexpr auto BIASED = F::BIAS << F::MANTISSA, PART = (decltype(F::BIAS){1} << F::MANTISSA) - 1;
@@ -82,7 +88,14 @@ INLINE T log_of_sum(T x, T missing) {
 #pragma GCC unroll 16
   for (int k = F::LOG_TERMS - 1; k > 0; --k) series = series * t + static_cast<NumberOf<T>>(2.0 / (2 * k + 1));
   const T found = exponent * static_cast<NumberOf<T>>(0.6931471805599453) + (series * t * s + 2 * s);
-  const T usual = x < static_cast<NumberOf<T>>(INFINITE) ? found : x; // inf and nan
+  return found + (x - x); // nan
+}
+
+// The same of any x.
+template <class T>
+INLINE T log_of_sum(T x, T missing) {
+  using F = Format<T>;
+  const T found = log_of_usual(x, missing), usual = x < static_cast<NumberOf<T>>(INFINITE) ? found : x;
   const T low = x == 0 ? filled<T>(-INFINITE) : filled<T>(NOT_A_NUMBER);
   return x > 0 ? (x < F::SMALLEST ? filled<T>(F::LEAST) : usual) : low;
 }
@@ -94,8 +107,15 @@ INLINE T log(T x) {
 
 template <class T>
 INLINE T log1p(T x) {
+  const T up = x + 1, missing = x - (up - 1);
+  return log_of_sum(up, x < static_cast<NumberOf<T>>(INFINITE) ? missing : T{});
+}
+
+// log(1 + x) of x from 0 to 1.
+template <class T>
+INLINE T log1p_of_part(T x) {
   const T up = x + 1;
-  return log_of_sum(up, x < static_cast<NumberOf<T>>(INFINITE) ? x - (up - 1) : T{});
+  return log_of_usual(up, x - (up - 1));
 }
 
 template <class T>
@@ -103,15 +123,21 @@ INLINE T absolute(T x) {
   return x < 0 ? -x : x;
 }
 
+// exp(-|x|)
+template <class T>
+INLINE T exp_of_size(T x) {
+  return exponentials_below(-absolute(x)).whole;
+}
+
 template <class T>
 INLINE T sigmoid(T x) {
-  const T low = exp(-absolute(x));
+  const T low = exp_of_size(x);
   return (x >= 0 ? filled<T>(1) : low) / (low + 1);
 }
 
 template <class T>
 INLINE T logsigmoid(T x) {
-  return (x < 0 ? x : T{}) - log1p(exp(-absolute(x)));
+  return at_most(0, x) - log1p_of_part(exp_of_size(x));
 }
 
 // Of bases that are not negative; nan otherwise, as a real power is.
@@ -121,11 +147,19 @@ INLINE T power(T base, T exponent) {
   return base == 0 ? (exponent > 0 ? T{} : filled<T>(INFINITE)) : found;
 }
 
-INLINE double root(double x) { return std::sqrt(x); }
-
-INLINE Vector root(Vector x) {
-  for (int64_t k = 0; k < WIDTH; ++k) x[k] = std::sqrt(x[k]);
+// ``function`` of each number.
+template <class T, class Function>
+INLINE T one_by_one(T x, Function function) {
+  NumberOf<T> numbers[sizeof(T) / sizeof(NumberOf<T>)];
+  std::memcpy(numbers, &x, sizeof x);
+  for (NumberOf<T>& number : numbers) number = function(number);
+  std::memcpy(&x, numbers, sizeof x);
   return x;
+}
+
+template <class T>
+INLINE T root(T x) {
+  return one_by_one(x, [](auto number) { return std::sqrt(number); });
 }
 
 } // namespace noiseproof

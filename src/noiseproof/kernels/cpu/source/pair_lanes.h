@@ -42,13 +42,14 @@ struct alignas(64) PairLanes {
 
   // Margins of one side.
   void complete(OneSide& side, int64_t n) const {
-    for (int64_t k = 0; k < n; ++k) {
-      const double beside = side.other[k], high = peak[k] > beside ? peak[k] : beside;
-      const double part = exp(peak[k] - high), extra = exp(beside - high), total = mass[k] * part + extra;
-      side.margin[k] = side.own[k] - high - log(total);
-      side.per_e[k] = part / total;
-      side.all_rest[k] = mass[k] * part / total;
-      side.at_other[k] = extra / total;
+    for (int64_t k = 0; k < n; k += PER_STEP) {
+      const Doubles level = step_of(peak + k), beside = step_of(side.other + k), high = level > beside ? level : beside;
+      const Doubles part = exponentials_below(level - high).whole, extra = exponentials_below(beside - high).whole;
+      const Doubles all_rest = step_of(mass + k) * part, total = all_rest + extra, per_total = 1 / total;
+      put(side.margin + k, step_of(side.own + k) - high - log(total));
+      put(side.per_e + k, part * per_total);
+      put(side.all_rest + k, all_rest * per_total);
+      put(side.at_other + k, extra * per_total);
     }
   }
 

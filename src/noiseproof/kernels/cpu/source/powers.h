@@ -103,8 +103,8 @@ struct alignas(64) PowerLanes {
 
   void add(const Powers& powers, int64_t n, EveryLanes& lanes) {
     const auto& [value, ratio] = std::pair(powers.value, powers.ratio);
+    for (int64_t k = 0; k < n; k += PER_STEP) put(per_power + k, exp(-powers.exponent * step_of(lanes.log_mass + k)));
     for (int64_t k = 0; k < n; ++k) {
-      per_power[k] = exp(-powers.exponent * lanes.log_mass[k]);
       const double p = linear[k] * lanes.per_mass[k], q = power[k] * per_power[k];
       const double log_p = logs[k] - shares[k] * lanes.log_mass[k];
       lanes.values[k] = value.constant * shares[k] + value.log * log_p + value.linear * p + value.power * q;

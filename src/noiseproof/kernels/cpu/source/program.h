@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "format.h"
@@ -50,7 +51,12 @@ struct Registers {
     for (size_t k = 0; k < places.size(); ++k) places[k] = numbers.start + k * length;
     for (size_t k = 0; k < program.code.size(); ++k)
       if (const auto& step = program.code[k]; step.operation == Operation::CONSTANT)
-        std::fill_n(places[program.inputs + k], length, filled<T>(step.constant));
+        std::fill_n(places[program.inputs + k], length, constant(step.constant));
+  }
+
+  static T constant(double number) {
+    if constexpr (std::is_same_v<T, double>) return number;
+    else return filled<T>(number);
   }
 };
 

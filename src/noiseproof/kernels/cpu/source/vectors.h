@@ -37,6 +37,24 @@ constexpr int64_t WIDTH = 4;
 typedef float Vector __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t Whole __attribute__((vector_size(4 * WIDTH)));
 
+// Doubles that are worked on at once: as many as a register holds on ARM, where compilers make poor vectors of a loop.
+#ifdef __aarch64__
+typedef double Doubles __attribute__((vector_size(16)));
+typedef int64_t Wholes __attribute__((vector_size(16)));
+#else
+using Doubles = double;
+using Wholes = int64_t;
+#endif
+constexpr int64_t PER_STEP = sizeof(Doubles) / sizeof(double);
+
+#ifdef __aarch64__
+inline Doubles step_of(const double* place) { return same_bits<Doubles>(vld1q_f64(place)); }
+inline void put(double* place, Doubles numbers) { vst1q_f64(place, same_bits<float64x2_t>(numbers)); }
+#else
+inline Doubles step_of(const double* place) { return *place; }
+inline void put(double* place, Doubles numbers) { *place = numbers; }
+#endif
+
 inline Vector all(float number) { return Vector{} + number; }
 
 inline Vector read(const float* place) {
@@ -56,24 +74,37 @@ inline Vector larger(Vector a, Vector b) {
 #endif
 }
 
-// Nothing below ``bound``; nan stays nan.
-inline Vector at_least(float bound, Vector a) {
+// Nothing below, or above, ``bound``; nan stays nan.
 #ifdef __aarch64__
+inline Vector at_least(float bound, Vector a) {
   return same_bits<Vector>(vmaxq_f32(same_bits<float32x4_t>(a), vdupq_n_f32(bound)));
-#else
-  return a < bound ? all(bound) : a;
-#endif
 }
+inline Vector at_most(float bound, Vector a) {
+  return same_bits<Vector>(vminq_f32(same_bits<float32x4_t>(a), vdupq_n_f32(bound)));
+}
+inline Doubles at_least(double bound, Doubles a) {
+  return same_bits<Doubles>(vmaxq_f64(same_bits<float64x2_t>(a), vdupq_n_f64(bound)));
+}
+inline Doubles at_most(double bound, Doubles a) {
+  return same_bits<Doubles>(vminq_f64(same_bits<float64x2_t>(a), vdupq_n_f64(bound)));
+}
+#else
+inline Vector at_least(float bound, Vector a) { return a < bound ? all(bound) : a; }
+inline Vector at_most(float bound, Vector a) { return a > bound ? all(bound) : a; }
+inline Doubles at_least(double bound, Doubles a) { return a < bound ? bound : a; }
+inline Doubles at_most(double bound, Doubles a) { return a > bound ? bound : a; }
+#endif
 
 // A vector of which only the first ``count`` numbers are there, -inf beyond; nothing else is touched.
 inline Vector read_first(const float* place, int64_t count) {
 #ifdef __AVX512F__
   return _mm512_mask_loadu_ps(all(LOWEST), static_cast<__mmask16>((1u << count) - 1), place);
 #else
-  float found[WIDTH];
-  write(found, all(LOWEST));
-  std::memcpy(found, place, count * sizeof(float));
-  return read(found);
+  Vector found = all(LOWEST);
+#pragma GCC unroll 8
+  for (int64_t k = 0; k < WIDTH - 1; ++k) // always the same way through a batch, where a call of memcpy takes longer
+    if (k < count) found[k] = place[k];
+  return found;
 #endif
 }
 
@@ -81,7 +112,9 @@ inline void write_first(float* place, int64_t count, Vector numbers) {
 #ifdef __AVX512F__
   _mm512_mask_storeu_ps(place, static_cast<__mmask16>((1u << count) - 1), numbers);
 #else
-  std::memcpy(place, &numbers, count * sizeof(float));
+#pragma GCC unroll 8
+  for (int64_t k = 0; k < WIDTH - 1; ++k)
+    if (k < count) place[k] = numbers[k];
 #endif
 }
 

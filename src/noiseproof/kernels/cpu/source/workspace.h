@@ -93,16 +93,15 @@ struct alignas(64) Workspace {
 inline void complete_inputs(const RowProgram& loss, int64_t n, Workspace& space) {
   double* const* r = space.registers;
   if (loss.margin_alone) return;
-  for (int64_t k = 0; k < n; ++k) {
-    const double low = exp(-std::fabs(r[0][k])), large = 1 / (1 + low), small = low * large;
-    const bool likely = r[0][k] >= 0;
-    const double p = likely ? large : small, rest = likely ? small : large;
-    space.p[k] = p;
-    space.rest[k] = rest;
-    r[1][k] = (likely ? 0 : -r[0][k]) + log1p(low);
-    space.squares[k] = r[3][k];
-    r[3][k] = p * p + rest * rest * r[3][k];
-    r[4][k] = rest * r[4][k];
+  for (int64_t k = 0; k < n; k += PER_STEP) {
+    const Doubles margin = step_of(r[0] + k), low = exp_of_size(margin), large = 1 / (1 + low), small = low * large;
+    const Doubles p = margin >= 0 ? large : small, rest = margin >= 0 ? small : large, squares = step_of(r[3] + k);
+    put(space.p + k, p);
+    put(space.rest + k, rest);
+    put(r[1] + k, log1p_of_part(low) - at_most(0, margin));
+    put(space.squares + k, squares);
+    put(r[3] + k, p * p + rest * rest * squares);
+    put(r[4] + k, rest * step_of(r[4] + k));
   }
 }
 
