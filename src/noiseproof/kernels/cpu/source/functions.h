@@ -3,11 +3,43 @@
 // vector code.
 #pragma once
 
+#include <array>
 #include <cmath>
 
 #include "format.h"
 
 namespace noiseproof {
+
+// Terms of even and of odd powers side by side: half as long to wait for.
+template <class T, size_t N>
+INLINE T polynomial(T x, const std::array<NumberOf<T>, N>& terms) {
+  constexpr int EVEN = (N - 1) / 2 * 2, ODD = N / 2 * 2 - 1;
+  const T square = x * x;
+  T even = filled<T>(terms[EVEN]), odd = filled<T>(terms[ODD]);
+#pragma GCC unroll 8
+  for (int k = EVEN - 2; k >= 0; k -= 2) even = even * square + terms[k];
+#pragma GCC unroll 8
+  for (int k = ODD - 2; k >= 0; k -= 2) odd = odd * square + terms[k];
+  return odd * x + even;
+}
+
+// 1/1!, 1/2! and so on, but for the last.
+template <class F>
+constexpr auto exponential_terms() {
+  std::array<typename F::Number, F::EXP_TERMS> terms{};
+  double factorial = 1;
+  for (int k = 0; k < F::EXP_TERMS - 1; ++k) terms[k] = static_cast<typename F::Number>(1 / (factorial *= k + 1));
+  terms[F::EXP_TERMS - 1] = F::LAST_TERM;
+  return terms;
+}
+
+// 2/3, 2/5 and so on.
+template <class F>
+constexpr auto logarithm_terms() {
+  std::array<typename F::Number, F::LOG_TERMS> terms{};
+  for (int k = 0; k < F::LOG_TERMS; ++k) terms[k] = static_cast<typename F::Number>(2.0 / (2 * k + 3));
+  return terms;
+}
 
 // x as a power of two, ``scale``, and a rest of at most log(2) / 2 for which ``series`` is (exp(rest) - 1) / rest.
 template <class T>
@@ -18,14 +50,11 @@ struct Exponent {
 template <class T>
 INLINE Exponent<T> exponent_of(T x) {
   using F = Format<T>;
-  constexpr double FACTORIALS[] = {1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880, 3628800};
+  constexpr auto TERMS = exponential_terms<F>();
   const T shifted = x * static_cast<NumberOf<T>>(1.4426950408889634) + F::ROUNDER, whole = shifted - F::ROUNDER;
   const T rest = (x - whole * F::LOG2_HIGH) - whole * F::LOG2_LOW;
-  T series = filled<T>(F::LAST_TERM);
-#pragma GCC unroll 16
-  for (int k = F::EXP_TERMS - 1; k > 0; --k) series = series * rest + static_cast<NumberOf<T>>(1 / FACTORIALS[k]);
   const auto exponent = same_bits<typename F::Bits>(shifted) - F::ROUNDER_BITS + F::BIAS;
-  return {same_bits<T>(exponent << F::MANTISSA), rest, series};
+  return {same_bits<T>(exponent << F::MANTISSA), rest, polynomial(rest, TERMS)};
 }
 
 template <class T>
@@ -84,10 +113,9 @@ INLINE T log_of_usual(T x, T missing) {
   const T mantissa = same_bits<T>((bits & PART) + F::CENTRE);
   const T above = (mantissa - 1) + missing * same_bits<T>((2 * F::BIAS - power) << F::MANTISSA);
   const T s = above / (above + 2), t = s * s;
-  T series = filled<T>(2.0 / (2 * F::LOG_TERMS + 1));
-#pragma GCC unroll 16
-  for (int k = F::LOG_TERMS - 1; k > 0; --k) series = series * t + static_cast<NumberOf<T>>(2.0 / (2 * k + 1));
-  const T found = exponent * static_cast<NumberOf<T>>(0.6931471805599453) + (series * t * s + 2 * s);
+  constexpr auto TERMS = logarithm_terms<F>();
+  const T series = polynomial(t, TERMS) * t * s + 2 * s;
+  const T found = exponent * static_cast<NumberOf<T>>(0.6931471805599453) + series;
   return found + (x - x); // nan
 }
 

@@ -139,6 +139,11 @@ inline Number reduced(Numbers numbers, Combine combine) {
   }
 }
 
+#ifdef __aarch64__
+inline float sum(Vector numbers) { return vaddvq_f32(same_bits<float32x4_t>(numbers)); }
+inline float maximum(Vector numbers) { return vmaxnmvq_f32(same_bits<float32x4_t>(numbers)); }
+inline int32_t largest(Whole numbers) { return vmaxvq_s32(same_bits<int32x4_t>(numbers)); }
+#else
 inline float sum(Vector numbers) {
   return reduced<WIDTH>(numbers, [](auto a, auto b) { return a + b; });
 }
@@ -150,5 +155,6 @@ inline float maximum(Vector numbers) {
 inline int32_t largest(Whole numbers) {
   return reduced<WIDTH, int32_t>(numbers, [](auto a, auto b) { return a > b ? a : b; });
 }
+#endif
 
 } // namespace noiseproof
