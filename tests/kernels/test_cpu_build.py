@@ -1,6 +1,7 @@
 """Building the CPU operator: only when asked, from what it is made of, and never where others can write."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -52,8 +53,9 @@ def test_the_first_call_of_a_process_may_be_compiled_by_torch(cache):
         lambda patch: patch.setattr(torch, "__version__", "2.99"),
         lambda patch: patch.setattr(cpu_build, "_processor", lambda: "flags: none"),
         lambda patch: patch.setattr(cpu_build, "FLAGS", ("-O0",)),
+        lambda patch: patch.setitem(cpu_build.TUNED, platform.machine(), ("-mtune=generic",)),
     ],
-    ids=["torch", "processor", "flags"],
+    ids=["torch", "processor", "flags", "flags of this processor"],
 )
 def test_another_torch_or_processor_is_another_library(change, cache, monkeypatch):
     before = cpu_build.library()

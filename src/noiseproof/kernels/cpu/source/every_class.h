@@ -28,10 +28,24 @@ struct ClassBlock {
     std::copy_n(r[program.outputs[2]], n, emphasis);
   }
 
+  // Few rows have a sure class, so these are put together.
+  void run_sure(EveryLanes& lanes, int64_t n) const {
+    std::array<int64_t, BLOCK> rows;
+    Register margin{}, value, emphasis;
+    int64_t count = 0;
+    for (int64_t k = 0; k < n; ++k)
+      if (lanes.sure[k] >= 0) margin[count] = lanes.sure_margin[k], rows[count++] = k;
+    run_exactly(margin, (count + LANES - 1) / LANES * LANES, value, emphasis);
+    for (int64_t k = 0; k < count; ++k) {
+      lanes.sure_value[rows[k]] = value[k];
+      lanes.sure_emphasis[rows[k]] = emphasis[k];
+    }
+  }
+
   // Sure classes and labels.
   void run_exactly(EveryLanes& lanes, int64_t n) const {
     lanes.complete(n);
-    if (lanes.any_sure) run_exactly(lanes.sure_margin, n, lanes.sure_value, lanes.sure_emphasis);
+    if (lanes.any_sure) run_sure(lanes, n);
     for (int64_t side = 0; side < sides(); ++side) {
       OneClass& one = lanes.labels[side];
       lanes.complete(one, n);

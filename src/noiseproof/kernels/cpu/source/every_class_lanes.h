@@ -32,6 +32,7 @@ struct alignas(64) EveryLanes {
   bool any_sure = false;
 
   explicit EveryLanes(int64_t sides) {
+    sure.fill(-1);
     std::fill_n(tail, BLOCK, 1.0);
     for (double* each : {values, ratios, sure_value, sure_emphasis, sure_share}) std::fill_n(each, BLOCK, 0.0);
     for (int64_t side = 0; side < sides; ++side) {

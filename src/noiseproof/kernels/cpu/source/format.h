@@ -1,7 +1,7 @@
 // How numbers are written, for functions that work on their bits: a Vector of floats, or Doubles.
 #pragma once
 
-#include "vectors.h"
+#include "bounds.h"
 
 // A loop over a function is only turned into vector code if the function is inside it.
 #define INLINE inline __attribute__((always_inline))

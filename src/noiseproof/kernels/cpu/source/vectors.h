@@ -37,24 +37,6 @@ constexpr int64_t WIDTH = 4;
 typedef float Vector __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t Whole __attribute__((vector_size(4 * WIDTH)));
 
-// Doubles that are worked on at once: as many as a register holds on ARM, where compilers make poor vectors of a loop.
-#ifdef __aarch64__
-typedef double Doubles __attribute__((vector_size(16)));
-typedef int64_t Wholes __attribute__((vector_size(16)));
-#else
-using Doubles = double;
-using Wholes = int64_t;
-#endif
-constexpr int64_t PER_STEP = sizeof(Doubles) / sizeof(double);
-
-#ifdef __aarch64__
-inline Doubles step_of(const double* place) { return same_bits<Doubles>(vld1q_f64(place)); }
-inline void put(double* place, Doubles numbers) { vst1q_f64(place, same_bits<float64x2_t>(numbers)); }
-#else
-inline Doubles step_of(const double* place) { return *place; }
-inline void put(double* place, Doubles numbers) { *place = numbers; }
-#endif
-
 inline Vector all(float number) { return Vector{} + number; }
 
 inline Vector read(const float* place) {
@@ -64,36 +46,6 @@ inline Vector read(const float* place) {
 }
 
 inline void write(float* place, Vector numbers) { std::memcpy(place, &numbers, sizeof numbers); }
-
-// The larger of two, ``b`` where ``a`` is nan. GCC makes six instructions of a comparison on ARM, which has one for it.
-inline Vector larger(Vector a, Vector b) {
-#ifdef __aarch64__
-  return same_bits<Vector>(vmaxnmq_f32(same_bits<float32x4_t>(a), same_bits<float32x4_t>(b)));
-#else
-  return a > b ? a : b;
-#endif
-}
-
-// Nothing below, or above, ``bound``; nan stays nan.
-#ifdef __aarch64__
-inline Vector at_least(float bound, Vector a) {
-  return same_bits<Vector>(vmaxq_f32(same_bits<float32x4_t>(a), vdupq_n_f32(bound)));
-}
-inline Vector at_most(float bound, Vector a) {
-  return same_bits<Vector>(vminq_f32(same_bits<float32x4_t>(a), vdupq_n_f32(bound)));
-}
-inline Doubles at_least(double bound, Doubles a) {
-  return same_bits<Doubles>(vmaxq_f64(same_bits<float64x2_t>(a), vdupq_n_f64(bound)));
-}
-inline Doubles at_most(double bound, Doubles a) {
-  return same_bits<Doubles>(vminq_f64(same_bits<float64x2_t>(a), vdupq_n_f64(bound)));
-}
-#else
-inline Vector at_least(float bound, Vector a) { return a < bound ? all(bound) : a; }
-inline Vector at_most(float bound, Vector a) { return a > bound ? all(bound) : a; }
-inline Doubles at_least(double bound, Doubles a) { return a < bound ? bound : a; }
-inline Doubles at_most(double bound, Doubles a) { return a > bound ? bound : a; }
-#endif
 
 // A vector of which only the first ``count`` numbers are there, -inf beyond; nothing else is touched.
 inline Vector read_first(const float* place, int64_t count) {
