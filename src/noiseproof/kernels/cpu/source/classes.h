@@ -108,8 +108,8 @@ inline void inputs_of(const double* given, int64_t n, double* const* r) {
   double *margin = r[MARGIN], *p = r[P], *rest = r[REST], *log_p = r[LOG_P], *log_rest = r[LOG_REST];
 #pragma GCC ivdep
   for (int64_t k = 0; k < n; k += PER_STEP) {
-    const Doubles here = step_of(given + k), size = absolute(here), low = exp_of_size(here), log_large = -log1p_of_part(low);
-    const Doubles large = 1 / (1 + low), small = low * large, log_small = log_large - size;
+    const Doubles here = step_of(given + k), low = exp_of_size(here), large = 1 / (1 + low), small = low * large;
+    const Doubles log_large = -log1p_of_part(low), log_small = log_large - absolute(here);
     put(margin + k, here);
     put(p + k, here >= 0 ? large : small);
     put(rest + k, here >= 0 ? small : large);

@@ -25,7 +25,8 @@ struct alignas(64) EveryLanes {
   static constexpr double LEAST = 1e-300; // of the shares of all others
   Register tail, mass, per_mass, log_mass; // tail: the sum of exp(z - peak) but for the largest
   Register values, ratios, blind; // sums over classes; blind: B
-  Register sure_margin, sure_value, sure_emphasis, sure_share, per_tail; // 0 where no class is sure
+  Register sure_margin, per_tail;
+  Register sure_value, sure_emphasis, sure_share; // 0 where no class is sure
   Register by_e, by_blind, at_sure; // a gradient row is e_j * by_e - a_j * by_blind, but for sure class and labels
   std::array<OneClass, 2> labels;
   std::array<int64_t, BLOCK> sure; // or -1

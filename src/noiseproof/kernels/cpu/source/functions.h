@@ -9,7 +9,8 @@
 
 namespace noiseproof {
 
-// log(x + missing), where ``missing`` is what x lost by rounding; of x that are neither 0 nor tiny, negative nor infinite.
+// log(x + missing), where ``missing`` is what x lost by rounding; of x that are neither 0 nor tiny, negative nor
+// infinite.
 template <class T>
 INLINE T log_of_usual(T x, T missing) {
   using F = Format<T>;
