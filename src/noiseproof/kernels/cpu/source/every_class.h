@@ -35,6 +35,7 @@ struct ClassBlock {
     int64_t count = 0;
     for (int64_t k = 0; k < n; ++k)
       if (lanes.sure[k] >= 0) margin[count] = lanes.sure_margin[k], rows[count++] = k;
+    if (count == 0) return;
     run_exactly(margin, (count + LANES - 1) / LANES * LANES, value, emphasis);
     for (int64_t k = 0; k < count; ++k) {
       lanes.sure_value[rows[k]] = value[k];
@@ -45,7 +46,7 @@ struct ClassBlock {
   // Sure classes and labels.
   void run_exactly(EveryLanes& lanes, int64_t n) const {
     lanes.complete(n);
-    if (lanes.any_sure) run_sure(lanes, n);
+    run_sure(lanes, n);
     for (int64_t side = 0; side < sides(); ++side) {
       OneClass& one = lanes.labels[side];
       lanes.complete(one, n);
@@ -94,7 +95,7 @@ struct EveryBlock : ClassBlock<Number> {
     const int64_t sure = mass < 2 ? place_of(1.0f, e(k), n) : -1;
     lanes.sure[k] = sure;
     lanes.tail[k] = sure < 0 ? mass - 1 : sum_without(e(k), n, sure);
-    if (sure >= 0) lanes.sure_share[k] = share(sure), lanes.any_sure = true;
+    if (sure >= 0) lanes.sure_share[k] = share(sure);
     if (lanes.tail[k] == 0 && stands_alone(z(k), logits.classes)) lanes.tail[k] = NOT_A_NUMBER;
     for (int64_t side = 0; side < sides(); ++side) {
       OneClass& one = lanes.labels[side];

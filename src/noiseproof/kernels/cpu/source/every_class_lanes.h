@@ -30,7 +30,6 @@ struct alignas(64) EveryLanes {
   Register by_e, by_blind, at_sure; // a gradient row is e_j * by_e - a_j * by_blind, but for sure class and labels
   std::array<OneClass, 2> labels;
   std::array<int64_t, BLOCK> sure; // or -1
-  bool any_sure = false;
 
   explicit EveryLanes(int64_t sides) {
     sure.fill(-1);

@@ -56,7 +56,6 @@ struct PowersBlock : ClassBlock<Number> {
     if (f(k)) f(k)[sure] = 0;
     add_again(e(k), f(k), space.shares.start, n, found);
     lanes.sure[k] = sure;
-    lanes.any_sure = true;
     lanes.tail[k] = found.mass;
     lanes.sure_share[k] = sure == label ? one.share[k] : space.shares.start[sure];
     sums.shares[k] -= space.shares.start[sure];
