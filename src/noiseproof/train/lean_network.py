@@ -3,7 +3,8 @@
 Autocast casts the weights of every layer on their own, and every gradient back; every batch norm counts its
 batches on its own. That is three kernels a layer that do next to nothing, and torch.compile does not join
 them. Here all weights are cast by one kernel, all gradients by another, all counters are moved on by a third.
-The numbers are those of autocast to the last bit (of a compiled network up to rounding, as ever).
+The numbers are those of autocast to the last bit (of a compiled network, and of quick convolutions, up to
+rounding).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from .joint_cast import joint_cast
+from .quick_convolutions import quick_convolutions
 from .session import Forward, Session
 
 CAST = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
@@ -46,7 +48,7 @@ def _lean_forward(forward: Forward, model: nn.Module, inputs: Tensor) -> Any:
     changes: list[Change] = [(norm._buffers, COUNTER, None) for norm in counting]
     if torch.is_autocast_enabled(inputs.device.type):
         changes += _low_precision(model, torch.get_autocast_dtype(inputs.device.type))
-    with _changed(changes):
+    with _changed(changes), quick_convolutions(model):
         found = forward(inputs)
     if counters:
         torch._foreach_add_(counters, 1)

@@ -1,0 +1,126 @@
+"""Convolutions of few channels: sums and gradients of torch in float64, for the shapes they are for."""
+
+import pytest
+import torch
+from torch.nn.functional import conv2d
+
+from noiseproof.kernels import path
+from noiseproof.kernels.convolution import narrow_convolution, suits
+
+EPS = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
+"""What a number of 16 bits may be off by, relative to itself."""
+SHAPES = {
+    "16 channels": (2, 16, 16, (8, 8), 1),
+    "more pixels than a program has": (3, 16, 16, (9, 11), 1),
+    "colours": (2, 3, 16, (8, 8), 1),
+    "grey": (2, 1, 32, (7, 5), 1),
+    "wider": (1, 32, 64, (6, 6), 1),
+    "narrower": (1, 64, 16, (4, 4), 1),
+    "halved": (2, 16, 32, (8, 8), 2),
+    "halved, odd": (2, 16, 16, (7, 5), 2),
+    "one pixel": (3, 16, 16, (1, 1), 1),
+}
+
+
+@pytest.fixture
+def dtype(device):
+    """The interpreter multiplies the bits of a bfloat16 instead of the number."""
+    return torch.bfloat16 if device == "cuda" else torch.float16
+
+
+@pytest.fixture
+def layer(device, dtype):
+    def make(samples, inputs, outputs, size, seed=0):
+        generator = torch.Generator().manual_seed(seed)
+        image = torch.randn(samples, inputs, *size, generator=generator)
+        weight = torch.randn(outputs, inputs, 3, 3, generator=generator)
+        kind = {"device": device, "dtype": dtype, "memory_format": torch.channels_last}
+        return tuple(tensor.to(**kind).requires_grad_() for tensor in (image, weight))
+
+    return make
+
+
+def assert_rounded(found, exact, scale):
+    """Numbers are those of float64 up to the rounding of 16 bits, and of fp32 sums of size ``scale``."""
+    bound = EPS[found.dtype] * exact.abs() + 1e-5 * scale
+    assert ((found.double() - exact).abs() <= bound).all()
+
+
+@pytest.mark.parametrize(("samples", "inputs", "outputs", "size", "stride"), SHAPES.values(), ids=SHAPES)
+def test_values_and_gradients_are_those_of_float64(layer, samples, inputs, outputs, size, stride):
+    image, weight = layer(samples, inputs, outputs, size)
+    assert suits(image, weight, (stride, stride), (1, 1))
+    found = narrow_convolution(image, weight, stride)
+    precise = [tensor.detach().double().requires_grad_() for tensor in (image, weight)]
+    exact = conv2d(*precise, stride=stride, padding=1)
+    assert found.shape == exact.shape
+    assert found.is_contiguous(memory_format=torch.channels_last)
+    assert_rounded(found, exact, scale=9 * inputs)
+    upstream = torch.randn(exact.shape, generator=torch.Generator().manual_seed(1)).to(found)
+    gradients = torch.autograd.grad(found, (image, weight), upstream)
+    wanted = torch.autograd.grad(exact, precise, upstream.double())
+    for gradient, there, scale in zip(gradients, wanted, (9 * outputs, exact.numel()), strict=True):
+        assert_rounded(gradient, there, scale)
+
+
+def test_gradients_of_many_parts(layer):
+    image, weight = layer(6, 16, 16, (16, 16))
+    narrow_convolution(image, weight, 1).sum().backward()
+    precise = weight.detach().double().requires_grad_()
+    conv2d(image.detach().double(), precise, padding=1).sum().backward()
+    assert_rounded(weight.grad, precise.grad, scale=6 * 256)
+
+
+def test_only_what_is_asked_for_is_computed(layer):
+    image, weight = layer(2, 16, 16, (4, 4))
+    found = narrow_convolution(image.detach(), weight, 1)
+    (gradient,) = torch.autograd.grad(found.sum(), weight)
+    assert gradient.shape == weight.shape
+    found = narrow_convolution(image, weight.detach(), 1)
+    assert torch.autograd.grad(found.sum(), image)[0].shape == image.shape
+
+
+def test_memory_in_another_order_is_put_in_order(layer):
+    image, weight = layer(2, 16, 16, (4, 4))
+    wanted = narrow_convolution(image, weight, 1)
+    wide = torch.zeros(2, 20, 4, 4, device=image.device, dtype=image.dtype)
+    wide = wide.contiguous(memory_format=torch.channels_last)
+    wide[:, :16] = image.detach()
+    assert torch.equal(narrow_convolution(wide[:, :16], weight.contiguous(), 1), wanted)
+
+
+def test_the_operator_keeps_the_rules_of_torch(layer):
+    image, weight = layer(2, 16, 16, (4, 4))
+    found = torch.library.opcheck(
+        torch.ops.noiseproof.convolution.default,
+        (image, weight, 1),
+        rtol=1e-2,
+        atol=1e-2,
+    )
+    assert set(found.values()) == {"SUCCESS"}
+
+
+def test_compiled_into_one_graph(layer):
+    image, weight = layer(2, 16, 16, (4, 4))
+    compiled = torch.compile(narrow_convolution, fullgraph=True, backend="aot_eager")
+    wanted = narrow_convolution(image, weight, 1)
+    assert torch.equal(compiled(image, weight, 1), wanted)
+
+
+def test_what_does_not_suit(layer, monkeypatch):
+    image, weight = layer(2, 16, 16, (4, 4))
+    usual = (1, 1), (1, 1)
+    assert suits(image, weight, *usual)
+    assert not suits(image, weight, (3, 3), (1, 1))
+    assert not suits(image, weight, (1, 1), (0, 0))
+    assert not suits(image, weight, (1, 1), "same")
+    assert not suits(image, weight.float(), *usual)
+    assert not suits(image.contiguous(), weight, *usual)
+    assert not suits(image[:0], weight, *usual)
+    assert not suits(image, torch.zeros(24, 16, 3, 3).to(weight), *usual)
+    assert not suits(image, torch.zeros(16, 16, 1, 1).to(weight), *usual)
+    wide = torch.zeros(64, 64, 3, 3).to(weight)
+    assert suits(torch.zeros(4, 64, 64, 64).to(image, memory_format=torch.channels_last), wide, *usual)
+    assert not suits(torch.zeros(5, 64, 64, 64).to(image, memory_format=torch.channels_last), wide, *usual)
+    monkeypatch.setattr(path, "enabled", False)
+    assert not suits(image, weight, *usual)
