@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import linear
 
+from noiseproof.kernels.linear import slabs
 from noiseproof.losses import linear_margin, margin
 
 
@@ -52,6 +53,34 @@ def test_any_function_of_the_margin_is_a_loss():
     plain = torch.sigmoid(-margin(linear(hidden, weight), target)).square().mean()
     found, wanted = (torch.autograd.grad(one, (hidden, weight)) for one in (focal, plain))
     torch.testing.assert_close(found, wanted)
+
+
+def test_logits_of_the_last_rows_are_made_once(monkeypatch):
+    made = []
+
+    def counted(rows, *others):
+        made.append(len(rows))
+        return linear(rows, *others)
+
+    monkeypatch.setattr(slabs, "linear", counted)
+    inputs, target = problem(23, 4, 7)
+    found = linear_margin(*inputs[:2], target, bias=inputs[2], chunk=6).sum()
+    assert made == [6, 6, 6, 5]
+    torch.autograd.grad(found, inputs, retain_graph=True)
+    assert made[4:] == [18, 18, 18]  # slabs of classes, of all other rows
+    torch.autograd.grad(found, inputs)
+    assert made[7:] == [23, 23, 23, 23]
+
+
+@pytest.mark.parametrize("wanted", [[0], [1], [2], [0, 2], [1, 2]])
+def test_only_some_gradients_are_asked_for(wanted):
+    inputs, target = problem(23, 4, 7)
+    for number, tensor in enumerate(inputs):
+        tensor.requires_grad_(number in wanted)
+    chosen = [inputs[number] for number in wanted]
+    found = linear_margin(*inputs[:2], target, bias=inputs[2], chunk=6).sin().sum()
+    stored = margin(linear(*inputs), target).sin().sum()
+    torch.testing.assert_close(*(torch.autograd.grad(one, chosen) for one in (found, stored)))
 
 
 def test_shape_of_the_target_and_float32_for_half_precision():

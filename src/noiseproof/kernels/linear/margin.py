@@ -9,14 +9,14 @@ from torch import Tensor
 from .finish import finished, lifted, refuse_more_than_a_gradient
 from .shard_rows import Question
 from .sharded import sharded_margin_state
-from .slabs import Check, margin_gradients, margin_state
+from .slabs import Check, KeptLogits, MarginState, Walk, margin_gradients, margin_state
 from .sweep import Projection
 
 
 def linear_margin_rows(projection: Projection, target: Tensor, keep: Tensor | None, check: Check) -> Tensor:
     """(N,) margins, 0 where ``keep`` is False; ``check`` sees every block of them."""
 
-    def state(again: Projection) -> Tensor:
+    def state(again: Projection) -> MarginState:
         return margin_state(again, target, keep, check)
 
     margins: Tensor = _LinearMargin.apply(*projection[:3], target, keep, state, projection[3:])  # type: ignore[no-untyped-call]
@@ -26,8 +26,8 @@ def linear_margin_rows(projection: Projection, target: Tensor, keep: Tensor | No
 def sharded_margin_rows(projection: Projection, question: Question) -> Tensor:
     """The same where the classes are shared out; the function in question does not matter."""
 
-    def state(again: Projection) -> Tensor:
-        return sharded_margin_state(again, question)
+    def state(again: Projection) -> MarginState:
+        return MarginState(sharded_margin_state(again, question), KeptLogits())
 
     label = question.label(slice(None))
     margins: Tensor = _LinearMargin.apply(*projection[:3], label, question.keep, state, projection[3:])  # type: ignore[no-untyped-call]
@@ -43,10 +43,10 @@ class _LinearMargin(torch.autograd.Function):
         bias: Tensor | None,
         target: Tensor,
         keep: Tensor | None,
-        find: Callable[[Projection], Tensor],
+        find: Callable[[Projection], MarginState],
         settings: tuple[Any, ...],
     ) -> Tensor:
-        state = find(Projection(hidden, weight, bias, *settings))
+        state, ctx.kept = find(Projection(hidden, weight, bias, *settings))
         ctx.settings = settings
         ctx.save_for_backward(hidden, weight, bias, target, keep, state)
         return state[0].clone()
@@ -57,8 +57,8 @@ class _LinearMargin(torch.autograd.Function):
         hidden, weight, bias, target, keep, state = ctx.saved_tensors
         projection = Projection(hidden, weight, bias, *ctx.settings)
         step, factor = lifted(upstream, projection.dtype)
-        needed = ctx.needs_input_grad[:3]
-        gradients = margin_gradients(projection, target, keep, state, step, needed)
+        walk = Walk(projection, target, keep, state, step)
+        gradients = margin_gradients(walk, ctx.needs_input_grad[:3], ctx.kept)
         if projection.shards is not None:
             whole = projection.shards.add_up(gradients.hidden, hidden.dtype)
             gradients = gradients._replace(hidden=whole)

@@ -2,10 +2,14 @@ r"""The margin of a linear layer: rows forward, slabs of classes backward.
 
 With the largest other logit and :math:`\sum_{j\ne y} e^{z_j - peak}` of every row kept from the forward
 pass, the gradient of any few classes follows from their logits alone. So the backward pass walks over the
-classes, and every row of the weight's gradient is one product, rounded once.
+classes, and every row of the weight's gradient is one product, rounded once. The logits of the last rows are
+kept as well, which takes no more memory than a slab does, and saves making them again.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,12 +26,38 @@ Check = Callable[[Tensor, Tensor, Tensor], None]
 """Margins, logits and labels of a block: raises where they make no sense."""
 
 
-def margin_state(projection: Projection, target: Tensor, keep: Tensor | None, check: Check) -> Tensor:
+class KeptLogits:
+    """Those of the last rows, as many as a chunk has; they leave with the first who takes them."""
+
+    def __init__(self, logits: Tensor | None = None) -> None:
+        self._logits = logits
+
+    @property
+    def rows(self) -> int:
+        return 0 if self._logits is None else len(self._logits)
+
+    def take(self) -> Tensor:
+        found, self._logits = self._logits, None
+        if found is None:
+            raise LookupError("there are none")
+        return found
+
+
+class MarginState(NamedTuple):
+    """What the backward pass needs of the forward pass."""
+
+    rows: Tensor
     """(3, N): margin, largest other logit, and sum of exponentials beyond it."""
+    kept: KeptLogits
+
+
+def margin_state(projection: Projection, target: Tensor, keep: Tensor | None, check: Check) -> MarginState:
     weight, bias = projection.cast()
     found = [projection.hidden.new_zeros(3, 0, dtype=accumulation_dtype(projection.dtype))]
+    logits = None
     with torch.no_grad(), without_autocast(weight):
         for chunk in projection.chunks():
+            del logits
             logits = linear(projection.hidden[chunk].to(projection.dtype), weight, bias)
             for rows in blocks_of(logits, in_place=True):
                 here = slice(chunk.start + rows.start, chunk.start + rows.stop)
@@ -35,36 +65,80 @@ def margin_state(projection: Projection, target: Tensor, keep: Tensor | None, ch
                 with located(here.start):
                     check(state[0], logits[rows], target[here])
                 found.append(state)
-            del logits
-    return torch.cat(found, 1)
+    return MarginState(torch.cat(found, 1), KeptLogits(logits))
 
 
-def margin_gradients(
-    projection: Projection,
-    target: Tensor,
-    keep: Tensor | None,
-    state: Tensor,
-    upstream: Tensor,
-    needed: tuple[bool, ...],
-) -> Gradients:
-    """Gradients of the sum of margins weighted by ``upstream`` (N,)."""
+class Walk(NamedTuple):
+    """Rows of a projection whose margins have a gradient: labels, which count, state, and upstream (N,)."""
+
+    projection: Projection
+    target: Tensor
+    keep: Tensor | None
+    state: Tensor
+    upstream: Tensor
+
+    def part(self, rows: slice) -> Walk:
+        return Walk(
+            self.projection._replace(hidden=self.projection.hidden[rows]),
+            self.target[rows],
+            None if self.keep is None else self.keep[rows],
+            self.state[:, rows].contiguous(),
+            self.upstream[rows],
+        )
+
+
+def margin_gradients(walk: Walk, needed: tuple[bool, ...], kept: KeptLogits) -> Gradients:
+    """Gradients of the sum of margins weighted by ``upstream``. Takes the logits, if they are still there."""
+    split = len(walk.target) - kept.rows
+    if not kept.rows:
+        return _slab_gradients(walk, needed, None)
+    last = _known_gradients(walk.part(slice(split, None)), needed, kept)
+    if split == 0:
+        return last
+    first = _slab_gradients(walk.part(slice(split)), needed, last.weight)
+    return Gradients(_joined(first.hidden, last.hidden), first.weight, _added(first.bias, last.bias))
+
+
+def _known_gradients(walk: Walk, needed: tuple[bool, ...], kept: KeptLogits) -> Gradients:
+    """Of rows whose logits are there, and become their gradient."""
+    hidden, weight, bias = walk.projection[:3]
+    sums = GradientSums(hidden, weight, bias, needed, 1)
+    low, _ = walk.projection.cast()
+    logits = kept.take()
+    with torch.no_grad(), without_autocast(low):
+        _second_pass(logits, walk.target, walk.keep, walk.state, walk.upstream)
+        sums.add(slice(0, len(logits)), hidden.to(walk.projection.dtype), low, logits)
+    return sums.gradients()
+
+
+def _slab_gradients(walk: Walk, needed: tuple[bool, ...], onto: Tensor | None) -> Gradients:
+    """A slab of classes after another; the gradient of the weight is added to ``onto``, if it is given."""
+    projection = walk.projection
     hidden = projection.hidden.to(projection.dtype)
     weight, bias = projection.cast()
     rows, classes = hidden.shape[0], weight.shape[0]
     slabs = list(slices(classes, max(1, -(-projection.chunk * classes // max(1, rows)))))
     roles = (needed[1], needed[0], False)
-    sums = GradientSums(projection.weight, projection.hidden, None, roles, len(slabs))
-    by_bias = [state.new_zeros(0)]
+    sums = GradientSums(projection.weight, projection.hidden, None, roles, len(slabs), onto)
+    by_bias = [walk.state.new_zeros(0)]
     with torch.no_grad(), without_autocast(weight):
         for slab in slabs:
             slope = linear(hidden, weight[slab], None if bias is None else bias[slab])
-            _second_pass(slope, target - slab.start, keep, state, upstream)
+            _second_pass(slope, walk.target - slab.start, walk.keep, walk.state, walk.upstream)
             sums.add(slab, weight[slab], hidden, slope.t())
             if needed[2]:
-                by_bias.append(slope.sum(0, dtype=state.dtype))
+                by_bias.append(slope.sum(0, dtype=walk.state.dtype))
             del slope
     by_weight, by_hidden, _ = sums.gradients()
     return Gradients(by_hidden, by_weight, torch.cat(by_bias) if needed[2] else None)
+
+
+def _joined(first: Tensor | None, last: Tensor | None) -> Tensor | None:
+    return None if first is None or last is None else torch.cat([first, last.to(first.dtype)])
+
+
+def _added(first: Tensor | None, last: Tensor | None) -> Tensor | None:
+    return None if first is None or last is None else first + last
 
 
 def _first_pass(logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:

@@ -26,13 +26,25 @@ class Gradients(NamedTuple):
 
 
 class GradientSums:
-    """Takes the gradient of one chunk of logits after another."""
+    """Takes the gradient of one chunk of logits after another.
+
+    ``onto`` is a gradient of ``hidden`` that is there already: what is found is added to it, in its memory.
+    """
 
     def __init__(
-        self, hidden: Tensor, weight: Tensor, bias: Tensor | None, needed: tuple[bool, ...], chunks: int
+        self,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        needed: tuple[bool, ...],
+        chunks: int,
+        onto: Tensor | None = None,
     ) -> None:
         contiguous = torch.contiguous_format
-        self.hidden = torch.empty_like(hidden, memory_format=contiguous) if needed[0] else None
+        self._adds = onto is not None
+        self.hidden = onto
+        if needed[0] and onto is None:
+            self.hidden = torch.empty_like(hidden, memory_format=contiguous)
         self.weight = self.bias = None
         if needed[1]:
             dtype = sum_dtype(weight.dtype, chunks)
@@ -45,7 +57,7 @@ class GradientSums:
     def add(self, rows: slice, hidden: Tensor, weight: Tensor, slope: Tensor) -> None:
         """``slope`` is the gradient of the logits of these rows."""
         if self.hidden is not None:
-            _product(self.hidden[rows], slope, weight, fresh=True)
+            _product(self.hidden[rows], slope, weight, fresh=not self._adds)
         if self.weight is not None:
             _product(self.weight, slope.t(), hidden, fresh=rows.start == 0)
         if self.bias is not None:
