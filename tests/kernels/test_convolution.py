@@ -1,11 +1,21 @@
 """Convolutions of few channels: sums and gradients of torch in float64, for the shapes they are for."""
 
+from collections import Counter
+from functools import partial
+
 import pytest
 import torch
+from torch import nn
 from torch.nn.functional import conv2d
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from noiseproof.kernels import path
 from noiseproof.kernels.convolution import narrow_convolution, suits
+from noiseproof.train import lean_network
+
+triton = pytest.importorskip("triton", reason="kernels need Triton")
+from noiseproof.kernels.triton import convolution as by_kernel  # noqa: E402
+from noiseproof.kernels.triton.convolution_weight import PIXELS, pixels_of_part  # noqa: E402
 
 EPS = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
 """What a number of 16 bits may be off by, relative to itself."""
@@ -20,6 +30,25 @@ SHAPES = {
     "halved, odd": (2, 16, 16, (7, 5), 2),
     "one pixel": (3, 16, 16, (1, 1), 1),
 }
+
+
+class Operators(TorchDispatchMode):
+    """What is called inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = Counter()
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        self.calls[function._schema.name] += 1
+        return function(*arguments, **(keywords or {}))
+
+    @property
+    def names(self):
+        return {name.split("::")[1] for name in self.calls}
+
+    def count(self, name):
+        return self.calls[name]
 
 
 @pytest.fixture
@@ -63,21 +92,31 @@ def test_values_and_gradients_are_those_of_float64(layer, samples, inputs, outpu
         assert_rounded(gradient, there, scale)
 
 
-def test_gradients_of_many_parts(layer):
-    image, weight = layer(6, 16, 16, (16, 16))
-    narrow_convolution(image, weight, 1).sum().backward()
-    precise = weight.detach().double().requires_grad_()
-    conv2d(image.detach().double(), precise, padding=1).sum().backward()
-    assert_rounded(weight.grad, precise.grad, scale=6 * 256)
+def test_gradients_of_many_parts(layer, monkeypatch):
+    """Each of several turns, and of as many pixels as go together on a GPU."""
+    monkeypatch.setattr(by_kernel, "FEW_PIXELS", 1)
+    image, weight = layer(9, 16, 16, (16, 16))
+    assert pixels_of_part(9 * 256) > PIXELS
+    upstream = torch.randn(9, 16, 16, 16, generator=torch.Generator().manual_seed(2)).to(image)
+    found = narrow_convolution(image, weight, 1)
+    precise = [tensor.detach().double().requires_grad_() for tensor in (image, weight)]
+    exact = conv2d(*precise, padding=1)
+    assert_rounded(found, exact, scale=9 * 16)
+    gradients = torch.autograd.grad(found, (image, weight), upstream)
+    wanted = torch.autograd.grad(exact, precise, upstream.double())
+    for gradient, there in zip(gradients, wanted, strict=True):
+        assert_rounded(gradient, there, scale=9 * 256)
 
 
-def test_only_what_is_asked_for_is_computed(layer):
-    image, weight = layer(2, 16, 16, (4, 4))
-    found = narrow_convolution(image.detach(), weight, 1)
-    (gradient,) = torch.autograd.grad(found.sum(), weight)
-    assert gradient.shape == weight.shape
-    found = narrow_convolution(image, weight.detach(), 1)
-    assert torch.autograd.grad(found.sum(), image)[0].shape == image.shape
+@pytest.mark.parametrize("asked", [0, 1])
+def test_only_what_is_asked_for_is_computed(layer, asked):
+    tensors = layer(2, 16, 16, (4, 4))
+    tensors[1 - asked].requires_grad_(False)
+    with Operators() as seen:
+        narrow_convolution(*tensors, 1).sum().backward()
+    names = {"convolution_image_gradient", "convolution_weight_parts"}
+    wanted = "convolution_weight_parts" if asked else "convolution_image_gradient"
+    assert names & seen.names == {wanted}
 
 
 def test_memory_in_another_order_is_put_in_order(layer):
@@ -107,11 +146,45 @@ def test_compiled_into_one_graph(layer):
     assert torch.equal(compiled(image, weight, 1), wanted)
 
 
+def test_channels_that_do_not_fit_are_named(layer):
+    image, weight = layer(2, 16, 16, (4, 4))
+    with pytest.raises(ValueError, match="an image of 32 channels, but weights for 16"):
+        narrow_convolution(torch.cat([image, image], 1), weight, 1)
+
+
+def test_a_network_in_a_lean_step(device, dtype):
+    """Colours, strides, a bias that is trained and one that is not: the numbers of autocast, by kernels."""
+    torch.manual_seed(0)
+    network = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1, stride=2, bias=False),
+        nn.ReLU(),
+        nn.Conv2d(32, 16, 3, padding=1),
+    ).to(device=device, memory_format=torch.channels_last)
+    network[4].bias.requires_grad_(False)
+    image = torch.randn(3, 3, 9, 8).to(device=device, memory_format=torch.channels_last)
+    found = []
+    for forward in (network, partial(lean_network._lean_forward, network, network)):
+        network.zero_grad()
+        with torch.autocast(device, dtype), Operators() as seen:
+            outputs = forward(image)
+        assert outputs.dtype is dtype
+        assert seen.count("noiseproof::convolution") == (0 if forward is network else 3)
+        outputs.float().square().sum().backward()
+        found.append([outputs.float(), *(p.grad for p in network.parameters() if p.requires_grad)])
+    for plain, lean in zip(*found, strict=True):
+        torch.testing.assert_close(lean, plain, rtol=0.02, atol=8 * EPS[dtype] * plain.abs().max().item())
+
+
 def test_what_does_not_suit(layer, monkeypatch):
     image, weight = layer(2, 16, 16, (4, 4))
     usual = (1, 1), (1, 1)
     assert suits(image, weight, *usual)
     assert not suits(image, weight, (3, 3), (1, 1))
+    assert not suits(image, weight, (1, 2), (1, 1))
+    assert not suits(image.double(), weight, *usual)
+    assert not suits(torch.cat([image, image], 1), weight, *usual)
     assert not suits(image, weight, (1, 1), (0, 0))
     assert not suits(image, weight, (1, 1), "same")
     assert not suits(image, weight.float(), *usual)

@@ -1,8 +1,8 @@
 """3 x 3 convolutions of few channels as an operator of torch.library, by Triton kernels of their own.
 
 cuDNN has kernels for many channels. With 16 it leaves most of a tensor core idle: on an H200 the gradient by
-the weights of such a layer takes it four times as long as the kernels here. What suits them is small networks
-in 16 bits, channels last.
+the weights of such a layer takes it four times as long as the kernels here (benchmarks/convolutions_h200.md).
+What suits them is small networks in 16 bits, channels last.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ WIDTHS = (16, 32, 64)
 FEWEST_INPUTS = (1, 2, 3, 4, 5)
 """Inputs of the first layer: three taps of so many channels are at most 16 products."""
 STRIDES = ((1, 1), (2, 2))
+OLDEST_CAPABILITY = (8, 0)
+"""Of a card whose tensor cores Triton uses."""
 MOST_PIXELS_OF_64 = 1 << 14
 """From 64 to 64 channels cuDNN is quicker where there are more."""
 MOST_ENTRIES = 1 << 30
@@ -29,10 +31,11 @@ MOST_ENTRIES = 1 << 30
 def suits(image: Tensor, weight: Tensor, stride: tuple[int, ...], padding: object) -> bool:
     """Whether ``narrow_convolution`` can and should take a convolution that has neither groups nor dilation.
 
-    Looks at no value. The image may still be in another precision: it is cast, as autocast does.
+    Looks at no value. The image may still be in fp32: it is cast, as autocast does.
     """
     return (
         is_quick(image, weight)
+        and image.shape[1] == weight.shape[1]
         and weight.shape[0] in WIDTHS
         and weight.shape[1] in WIDTHS + FEWEST_INPUTS
         and weight.shape[2:] == (3, 3)
@@ -55,8 +58,9 @@ def is_quick(image: Tensor, weight: Tensor) -> bool:
         and path.INSTALLED
         and (image.is_cuda or path.interpreted)
         and weight.dtype in DTYPES
+        and image.dtype in (weight.dtype, torch.float32)
         and image.dim() == 4
-        and image.stride(1) == 1
+        and (image.stride(1) == 1 or image.shape[1] == 1)
     )
 
 
@@ -69,7 +73,8 @@ def narrow_convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
         image (N, C, H, W) channels last, weight (O, C, 3, 3); (N, O, ceil(H / s), ceil(W / s)) channels last
     Gradient:
         by the image, the same sum with the weights turned round (torch's at a stride of 2, and where nobody
-        asks: by colours); by the weights, a sum over pixels in a fixed order: the same bits every time
+        asks: by colours); by the weights, a sum over pixels in a fixed order: the same bits every time.
+        In reverse mode only, and once
     """
     found: Tensor = _convolution(image.to(weight.dtype), weight, stride)
     return found
@@ -79,6 +84,8 @@ def narrow_convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
 def _convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
     from .triton.convolution import convolve
 
+    if image.shape[1] != weight.shape[1]:
+        raise ValueError(f"an image of {image.shape[1]} channels, but weights for {weight.shape[1]}")
     found = _empty_outputs(image, weight, stride)
     convolve(_channels_last(image), _channels_last(weight), found, stride, back=False)
     return found

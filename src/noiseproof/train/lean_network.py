@@ -48,7 +48,7 @@ def _lean_forward(forward: Forward, model: nn.Module, inputs: Tensor) -> Any:
     changes: list[Change] = [(norm._buffers, COUNTER, None) for norm in counting]
     if torch.is_autocast_enabled(inputs.device.type):
         changes += _low_precision(model, torch.get_autocast_dtype(inputs.device.type))
-    with _changed(changes), quick_convolutions(model):
+    with _changed(changes), quick_convolutions(model, inputs.device):
         found = forward(inputs)
     if counters:
         torch._foreach_add_(counters, 1)

@@ -1,9 +1,9 @@
 """The convolutions of a captured step, in the form that a GPU is quick at.
 
 Three things are done to the layers of a network while it trains in 16 bits, channels last, and none changes a
-number but by rounding. Layers of few channels have kernels of their own. Channels in numbers a tensor core
-cannot take, such as 196, are filled up with zeros. And a bias is added where batch norm reads the outputs
-rather than in a pass over memory of its own, once torch.compile has seen both.
+number but by rounding. Layers of few channels have kernels of their own. Channels in numbers tensor cores
+and loads are slow at, such as 196, are filled up with zeros. And a bias is added where batch norm reads the
+outputs rather than in a pass over memory of its own, once torch.compile has seen both.
 """
 
 from __future__ import annotations
@@ -11,21 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad
 
-from ..kernels.convolution import is_quick, narrow_convolution, suits
+from ..kernels.convolution import OLDEST_CAPABILITY, is_quick, narrow_convolution, suits
 
 EVEN = 16
-"""Channels that tensor cores and loads take at once."""
+"""Channels that tensor cores and loads take at once; with multiples of 8 cuDNN is slower on an H200."""
 MANY = 64
 """Channels from which zeros cost less than an uneven number does."""
 
 
 @contextmanager
-def quick_convolutions(model: nn.Module) -> Iterator[None]:
+def quick_convolutions(model: nn.Module, device: torch.device) -> Iterator[None]:
     """Plain convolutions of ``model`` are quick ones inside; kinds derived from them stay as they are."""
     layers = [layer for layer in model.modules() if type(layer) is nn.Conv2d and is_plain(layer)]
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < OLDEST_CAPABILITY:
+        layers = []
     for layer in layers:
         layer.__class__ = QuickConvolution
     try:
@@ -47,7 +50,7 @@ class QuickConvolution(nn.Conv2d):
         if not is_quick(image, self.weight):
             return super().forward(image)
         found = self._without_bias(image)
-        return found if self.bias is None else found + self.bias.view(1, -1, 1, 1)
+        return found if self.bias is None else found + self.bias.to(found.dtype).view(1, -1, 1, 1)
 
     def _without_bias(self, image: Tensor) -> Tensor:
         stride, padding = self.stride, self.padding
@@ -58,7 +61,7 @@ class QuickConvolution(nn.Conv2d):
             return conv2d(image, self.weight, None, stride, padding)
         weight = pad(self.weight, (0, 0, 0, 0, 0, inputs, 0, outputs))
         found = conv2d(pad(image, (0, 0, 0, 0, 0, inputs)), weight, None, stride, padding)
-        return found[:, : len(self.weight)]
+        return pad(found, (0, 0, 0, 0, 0, -outputs))
 
 
 def missing_channels(channels: int) -> int:
