@@ -78,10 +78,11 @@ def draw(ax: Any, runs: Sequence[Run], noise: str, outcome: str, factor: float) 
         for words, color, offset in WAYS.values():
             for run in runs:
                 if fills(run, words.format(row, noise)):
-                    mark(ax, place + offset, factor * float(run[outcome]), color, lost_classes(run))
+                    side = 1 if offset > 0 else -1
+                    mark(ax, place + offset, factor * float(run[outcome]), color, lost_classes(run), side)
     for name, (_, color, _) in WAYS.items():
         ax.plot([], [], "o", color=color, label=name)
-    ax.plot([], [], "o", color=GREY, fillstyle="none", label="so many classes at 0")
+    ax.plot([], [], "o", color=GREY, fillstyle="none", label="with the number of classes at 0")
     ax.set_xticks(range(len(table.rows)), table.rows)
     ax.tick_params(labelbottom=True)
 
@@ -91,12 +92,12 @@ def fills(run: Run, words: str) -> bool:
     return any(words in cell and cell.endswith(" / run") for cell in run["cells"].split("; "))
 
 
-def mark(ax: Any, x: float, y: float, color: str, lost: int) -> None:
+def mark(ax: Any, x: float, y: float, color: str, lost: int, side: int) -> None:
+    """A dot; an open one has its number of lost classes beside it, on the right for a side of 1."""
     ax.plot(x, y, "o", color=color, fillstyle="none" if lost else "full")
     if lost:
-        ax.annotate(
-            f"{lost} at 0", (x, y), (0, -13), textcoords="offset points", ha="center", fontsize="small"
-        )
+        how = {"ha": "left" if side > 0 else "right", "va": "center", "fontsize": "small", "color": color}
+        ax.annotate(str(lost), (x, y), (6 * side, 0), textcoords="offset points", **how)
 
 
 def draw_curves(ax: Any, runs: Sequence[Run], color: str, label: str) -> int:

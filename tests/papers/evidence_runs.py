@@ -19,6 +19,8 @@ def ours(loss, column="symmetric 0.4"):
     return percent(run, "final_test_accuracy"), float(run["snr"] or "nan")
 
 
-def final_imae(column, end):
+def final_imae(column, end, seed=0):
     """Accuracy of the last epoch in IMAE Table 6, by where the emphasis ends."""
-    return subsets(FIRST[Setting(column, "resnet20", loss_of_imae(column, end))])["final"]
+    runs = by_setting(FINISHED)[Setting(column, "resnet20", loss_of_imae(column, end))]
+    (run,) = (run for run in runs if run["seed"] == str(seed))
+    return subsets(run)["final"]

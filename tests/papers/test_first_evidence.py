@@ -50,6 +50,20 @@ def test_e28_clean_labels_need_a_saturation_and_at_80_none_meets_the_printed_num
     assert f"At 80% it ends at {told} in the same order; printed is {wanted:.1f}." in words
 
 
+def test_e28_a_second_seed_says_the_same():
+    words = erratum("E28")
+    for column in ("symmetric 0.4", "clean"):
+        never, late, early = (final_imae(column, end, seed=1) for end in ENDS)
+        wanted = printed_of_table6("IMAE", column)["final"]
+        assert wanted - never > 50
+        assert [late, early] == pytest.approx([wanted] * 2, abs=3)
+        assert f"at {never:.1f}, at {late:.1f} and at {early:.1f}" in words
+    ends = [final_imae("symmetric 0.8", end, seed=1) for end in ENDS]
+    assert ends[2] > ends[0] > ends[1]
+    assert printed_of_table6("IMAE", "symmetric 0.8")["final"] - max(ends) > 3
+    assert f"at 80% at {ends[0]:.1f}, at {ends[1]:.1f} and at {ends[2]:.1f}, so that the order there is" in words
+
+
 @pytest.mark.parametrize(("row", "loss"), [("SCE", "sce(q=0.95)"), ("GCE", "gce(q=0.4)")])
 def test_e29_sce_and_gce_meet_the_printed_numbers_without_the_unit_maximum(row, loss):
     accuracy, snr = printed_of_table5(row, "symmetric 0.4")
@@ -130,6 +144,11 @@ def test_e29_aul_agrees_either_way_and_agce_neither_way():
         assert f"at {last:.1f} with {its_snr:.3f} and {lost} classes unlearned" in words
         assert lost_classes(FIRST[Setting("symmetric 0.4", "cnn8", loss)]) == {"four": 4, "seven": 7}[lost]
     assert f"are {accuracy:.2f} with {snr}" in words
+    second = by_setting(FINISHED)[Setting("symmetric 0.4", "cnn8", "unit_max(agce(a=3.0, q=4.0))")][1]
+    assert lost_classes(second) == 2
+    last, its_snr = percent(second, "final_test_accuracy"), float(second["snr"])
+    assert f"(a second seed at {last:.1f} with {its_snr:.3f} and two)" in words
+    assert snr - its_snr > 0.2
 
 
 def test_e17_mae_shift_ends_near_the_number_of_table_3():
