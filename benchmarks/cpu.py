@@ -27,7 +27,7 @@ from noiseproof.kernels.cpu import operator as cpu_operator
 
 AROUND = (
     'gr(normalize="batch"),imae(normalize="batch"),cr(ce),cr(mae),cr(sl),cr(gce),cr(focal),peer(ce),peer(gce),'
-    "peer(nce),peer(nfl),peer(mse),peer(gls)"
+    "peer(nce),peer(nfl),peer(mse),peer(gls),nfl + mae,10*nce + nfl"
 )
 """Losses that look at more than a row and its label."""
 SHAPES = "128x10,128x100,4096x1000,1024x32000"

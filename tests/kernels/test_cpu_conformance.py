@@ -34,6 +34,8 @@ SPECS = [
         "peer(mse)",
         "peer(nfl)",
         "nfl",
+        "nfl + mae",
+        "10*nce + nfl",
         'gr(normalize="batch")',
     ),
 ]

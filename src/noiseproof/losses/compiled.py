@@ -37,6 +37,8 @@ def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, redu
         if way is not None:
             return way(loss, logits, target, ignore_index, reduction)
         number = number_of(loss, logits.shape[1])
+        if number is None and loss.name == "sum":
+            return _parts()(loss, logits, target, ignore_index, reduction)
         if number is None or (is_of_whole_batch(number) and has_company()):
             return None
         return cpu_operator.run(logits, target, number, ignore_index, reduction)
@@ -57,6 +59,13 @@ def _wrappers() -> dict[type[Loss], Callable[[Any, Tensor, Tensor, int, str], Te
     from .compiled_wrappers import WRAPPERS
 
     return WRAPPERS
+
+
+@functools.cache
+def _parts() -> Callable[[Any, Tensor, Tensor, int, str], Tensor | None]:
+    from .compiled_sums import part_by_part
+
+    return part_by_part
 
 
 def number_of(loss: Loss, classes: int) -> int | None:
@@ -83,6 +92,8 @@ def _number_of_program(loss: Loss, classes: int) -> int | None:
     if loss in _beyond_programs:
         return None
     found = _of_classes(loss, classes) if counts_every_class(loss) else _of_rows(loss, classes)
+    if found is None and loss.name == "sum":
+        found = _of_sum(loss, classes)
     if found is None:
         _beyond_programs.add(loss)
     return found
@@ -99,7 +110,10 @@ def _of_classes(loss: NFL | CR, classes: int) -> int | None:
 
 def _of_rows(loss: Loss, classes: int) -> int | None:
     by_mean = is_divided_by_mean(loss)
-    function = function_of(loss, classes, by_mean)
+    return _of_function(function_of(loss, classes, by_mean), by_mean)
+
+
+def _of_function(function: RowFunction | None, by_mean: bool) -> int | None:
     recording = None if function is None else recorded(function)
     if function is None or recording is None:
         return None
@@ -109,6 +123,22 @@ def _of_rows(loss: Loss, classes: int) -> int | None:
         _remember(key, cpu_operator.define(recording, function.wanted, by_mean))
     if by_mean:
         _of_whole_batches.add(_numbers[key])
+    return _numbers[key]
+
+
+def _of_sum(loss: Any, classes: int) -> int | None:
+    from .compiled_sums import one_over_all
+
+    sum_ = one_over_all(loss)
+    if sum_ is None:
+        return None
+    every_class = _of_classes(sum_.normalized, classes)
+    of_margin = _of_function(sum_.of_margin(classes), by_mean=False)
+    if every_class is None or of_margin is None:
+        return None
+    key = ("sum", every_class, sum_.weight, of_margin)
+    if key not in _numbers:
+        _remember(key, cpu_operator.define_sum(every_class, sum_.weight, of_margin))
     return _numbers[key]
 
 

@@ -86,6 +86,12 @@ def define_classes(program: Program, gamma: float | None) -> int:
     return number
 
 
+def define_sum(every_class: int, weight: float, of_margin: int) -> int:
+    """``weight`` times a loss of every class, and a loss of the margin, by their numbers."""
+    number: int = torch.ops.noiseproof_cpu.define_sum(every_class, weight, of_margin)
+    return number
+
+
 def forget(number: int) -> None:
     torch.ops.noiseproof_cpu.forget(number)
 

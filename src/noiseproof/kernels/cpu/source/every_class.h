@@ -28,6 +28,17 @@ struct ClassBlock {
     std::copy_n(r[program.outputs[2]], n, emphasis);
   }
 
+  // The loss of the margin that is added.
+  void run_added(OneClass& one, int64_t n) const {
+    double* const* r = space.added_registers.places.data();
+    const Program& program = loss.added->program;
+    std::copy_n(one.margin, n, r[0]);
+    run(program, n, r);
+    std::copy_n(r[program.outputs[0]], n, one.more);
+    const double* slope = r[program.outputs[loss.added->slots[0] + 1]];
+    for (int64_t k = 0; k < n; ++k) one.more_emphasis[k] = -slope[k];
+  }
+
   // Few rows have a sure class, so these are put together.
   void run_sure(EveryLanes& lanes, int64_t n) const {
     std::array<int64_t, BLOCK> rows;
@@ -51,6 +62,7 @@ struct ClassBlock {
       OneClass& one = lanes.labels[side];
       lanes.complete(one, n);
       run_exactly(one.margin, n, one.value, one.emphasis);
+      if (loss.added) run_added(one, n);
     }
   }
 
@@ -168,7 +180,7 @@ struct EveryBlock : ClassBlock<Number> {
 
   bool run_all() const {
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
-    EveryLanes lanes(sides());
+    EveryLanes lanes(sides(), loss.weight);
     Start next = start(begin);
     for (int64_t i = begin; i < end; ++i) {
       const Start now = std::exchange(next, start(i + 1));

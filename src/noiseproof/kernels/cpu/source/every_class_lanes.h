@@ -3,6 +3,7 @@
 // With the share s_k of every class (1 or its prior), its value v_k, its emphasis m_k, and a_k = s_k m_k / (1-p_k),
 // the gradient of B = sum of s_k v_k is p_j sum(a) - a_j. A loss is a function of B and the value of the label. The
 // label and a class that has more than half of the row, the sure one, are left out of sums in float and added here.
+// A loss of the label's margin may be added to a loss of every class, which has a weight then.
 #pragma once
 
 #include <array>
@@ -17,6 +18,8 @@ struct OneClass {
   Register apart, counted; // 1 if it is not the sure class; 1 if it is to be added to the sums
   Register steep, at_sure; // the emphasis over 1 - p where it is apart, the emphasis where it is not
   Register loss, by_value, by_blind; // the loss under this label and its derivatives
+  Register more, more_emphasis; // value and emphasis of the loss of the margin that is added
+  Register own; // what the gradient has of both emphases, where the class is apart
   Register scale; // how much it counts
   Register less; // the gradient at this label is e * by_e less that
 };
@@ -30,13 +33,15 @@ struct alignas(64) EveryLanes {
   Register by_e, by_blind, at_sure; // a gradient row is e_j * by_e - a_j * by_blind, but for sure class and labels
   std::array<OneClass, 2> labels;
   std::array<int64_t, BLOCK> sure; // or -1
+  double weight; // of the loss of every class
 
-  explicit EveryLanes(int64_t sides) {
+  EveryLanes(int64_t sides, double its_weight) : weight(its_weight) {
     sure.fill(-1);
     std::fill_n(tail, BLOCK, 1.0);
     for (double* each : {values, ratios, sure_value, sure_emphasis, sure_share}) std::fill_n(each, BLOCK, 0.0);
     for (int64_t side = 0; side < sides; ++side) {
-      for (double* each : {labels[side].low, labels[side].apart}) std::fill_n(each, BLOCK, 0.0);
+      for (double* each : {labels[side].low, labels[side].apart, labels[side].more, labels[side].more_emphasis})
+        std::fill_n(each, BLOCK, 0.0);
       for (double* each : {labels[side].share, labels[side].counted}) std::fill_n(each, BLOCK, 1.0);
     }
   }
@@ -84,9 +89,10 @@ struct alignas(64) EveryLanes {
   void add(OneClass& label, int64_t n) {
     for (int64_t k = 0; k < n; k += PER_STEP) {
       const Doubles apart = step_of(label.apart + k), emphasis = step_of(label.emphasis + k);
-      const Doubles steep = apart * emphasis / sigmoid(-step_of(label.margin + k));
+      const Doubles per_rest = apart / sigmoid(-step_of(label.margin + k)), steep = emphasis * per_rest;
       const Doubles share = step_of(label.counted + k) * step_of(label.share + k);
       put(label.steep + k, steep);
+      put(label.own + k, step_of(label.more_emphasis + k) * per_rest);
       put(label.at_sure + k, (1 - apart) * emphasis);
       put(blind + k, step_of(blind + k) + share * step_of(label.value + k));
       put(ratios + k, step_of(ratios + k) + share * steep);
@@ -98,9 +104,9 @@ struct alignas(64) EveryLanes {
     double finite = 0;
     for (int64_t k = 0; k < n; ++k) {
       const double per_blind = 1 / blind[k], part = label.value[k] * per_blind;
-      label.loss[k] = beta ? label.value[k] - *beta * blind[k] : part;
-      label.by_value[k] = beta ? 1 : per_blind;
-      label.by_blind[k] = beta ? -*beta : -part * per_blind;
+      label.loss[k] = weight * (beta ? label.value[k] - *beta * blind[k] : part) + label.more[k];
+      label.by_value[k] = weight * (beta ? 1 : per_blind);
+      label.by_blind[k] = weight * (beta ? -*beta : -part * per_blind);
       finite += (label.loss[k] + label.margin[k]) * 0.0;
     }
     return finite;
@@ -118,17 +124,17 @@ struct alignas(64) EveryLanes {
     }
     for (int64_t side = 0; side < sides; ++side) {
       OneClass& one = labels[side];
-      for (int64_t k = 0; k < n; ++k) one.less[k] = one.steep[k] * (by_blind[k] * one.share[k] + one.by_value[k]);
+      for (int64_t k = 0; k < n; ++k) one.less[k] = one.steep[k] * by_blind[k] * one.share[k] + one.own[k];
     }
     if (sides == 2) join(n);
   }
 
   void pull(OneClass& label, int64_t n) {
     for (int64_t k = 0; k < n; ++k) {
-      label.by_value[k] *= label.scale[k];
+      label.own[k] = label.scale[k] * (label.by_value[k] * label.steep[k] + label.own[k]);
       by_blind[k] += label.scale[k] * label.by_blind[k];
-      by_e[k] += label.by_value[k] * label.steep[k];
-      at_sure[k] += label.by_value[k] * label.at_sure[k];
+      by_e[k] += label.own[k];
+      at_sure[k] += label.scale[k] * (label.by_value[k] * label.at_sure[k] + (1 - label.apart[k]) * label.more_emphasis[k]);
     }
   }
 
@@ -137,8 +143,8 @@ struct alignas(64) EveryLanes {
     auto& [one, other] = labels;
     for (int64_t k = 0; k < n; ++k) {
       const double same = other.apart[k] - other.counted[k];
-      one.less[k] += same * one.steep[k] * other.by_value[k];
-      other.less[k] += same * other.steep[k] * one.by_value[k];
+      one.less[k] += same * other.own[k];
+      other.less[k] += same * one.own[k];
     }
   }
 };

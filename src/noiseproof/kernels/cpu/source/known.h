@@ -37,6 +37,7 @@ struct Loss {
   std::vector<Tensor> tables;
   bool by_mean = false; // divided by the batch's mean of 2 * emphasis
   RowProgram rows;
+  std::shared_ptr<const Loss> added; // rows.added is its
 };
 
 using LossPointer = std::shared_ptr<const Loss>;
@@ -108,6 +109,19 @@ inline int64_t define_classes(
     rows.classes.shares = shares, rows.classes.margins = margins;
   }
   loss->code = std::move(code), loss->outputs = std::move(outputs);
+  return numbered(std::move(loss));
+}
+
+// ``weight`` times a loss of every class, and a loss of the margin.
+inline int64_t define_sum(int64_t every_class, double weight, int64_t of_margin) {
+  const LossPointer first = find_loss(every_class), second = find_loss(of_margin);
+  TORCH_CHECK_VALUE(first->rows.every_class && !first->added && !second->rows.every_class &&
+                        second->rows.margin_alone && !second->by_mean && second->rows.slots[0] >= 0,
+                    "noiseproof_cpu::define_sum takes a loss of every class and one of the margin");
+  auto loss = std::make_shared<Loss>(*first);
+  loss->added = second;
+  loss->rows.weight = weight;
+  loss->rows.added = &second->rows;
   return numbered(std::move(loss));
 }
 

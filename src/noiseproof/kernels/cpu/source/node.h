@@ -27,14 +27,18 @@ inline Tensor differentiable_gradient(
           .findSchemaOrThrow("noiseproof_cpu::again_classes", "")
           .typed<Tensor(const Tensor&, const Tensor&, const Tensor&, at::ArrayRef<double>, at::IntArrayRef,
                         const std::optional<Tensor>&, double, int64_t, int64_t)>();
-  const Loss& loss = *task.loss;
-  if (!loss.rows.every_class)
+  const auto of_rows = [&](const Loss& loss) {
     return again.call(
         logits, target, upstream, loss.code, loss.outputs, loss.slots, loss.wanted, loss.tables, task.ignore_index,
         task.reduction);
+  };
+  const Loss& loss = *task.loss;
+  if (!loss.rows.every_class) return of_rows(loss);
   const auto prior = task.prior.defined() ? std::optional<Tensor>(task.prior) : std::nullopt;
-  return again_classes.call(
-      logits, target, upstream, loss.code, loss.outputs, prior, task.beta, task.ignore_index, task.reduction);
+  const Tensor weighted = loss.added ? upstream.mul(loss.rows.weight) : upstream;
+  const Tensor found = again_classes.call(
+      logits, target, weighted, loss.code, loss.outputs, prior, task.beta, task.ignore_index, task.reduction);
+  return loss.added ? found.add(of_rows(*loss.added)) : found;
 }
 
 inline Tensor as_tensor(const std::vector<int64_t>& numbers) {

@@ -94,7 +94,7 @@ struct PowersBlock : ClassBlock<Number> {
 
   bool run_all() const {
     const int64_t n = (end - begin + LANES - 1) / LANES * LANES;
-    EveryLanes lanes(1);
+    EveryLanes lanes(1, loss.weight);
     PowerLanes sums;
     Start next = start(begin);
     for (int64_t i = begin; i < end; ++i) {

@@ -26,6 +26,8 @@ struct RowProgram {
   Focus focus; // where that program is the focal loss
   Powers powers; // where it is a sum of powers
   RaiseFunction raise;
+  double weight = 1; // of a loss of every class
+  const RowProgram* added = nullptr; // a loss of the margin that is added to it
 
   bool two_arrays() const { return powers.there ? powers.exponent != 0 : wanted.products || every_class; }
   const Program& per_row() const { return every_class ? classes.exact : program; }
@@ -62,6 +64,7 @@ struct alignas(64) Workspace {
   Memory<float> numbers; // a row and, for some losses, a second array of its length right behind it
   Registers<double> row_registers;
   Registers<Vector> class_registers;
+  Registers<double> added_registers;
   double* const* registers;
   Memory<float> shares; // the prior of a loss of powers, from which a row may take its label
   double all_shares;
@@ -69,7 +72,7 @@ struct alignas(64) Workspace {
   Workspace(const RowProgram& loss, const Beside& beside, int64_t rows, int64_t row_width)
       : width(row_width), step(loss.two_arrays() ? 2 * row_width : row_width), numbers(rows * step),
         row_registers(loss.per_row(), BLOCK), class_registers(loss.classes.quick, ClassProgram::LENGTH),
-        registers(row_registers.places.data()), shares(loss.powers.there ? row_width : 0) {
+        added_registers(loss.added ? loss.added->program : Program(), BLOCK), registers(row_registers.places.data()), shares(loss.powers.there ? row_width : 0) {
     std::fill_n(zero, BLOCK, 0.0);
     if (!loss.powers.there) return;
     std::copy_n(beside.prior, row_width, shares.start);

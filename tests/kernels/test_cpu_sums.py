@@ -1,0 +1,107 @@
+"""Sums with nfl on the compiled CPU operator, against the torch expressions in float64."""
+
+import pytest
+import torch
+from operator_checks import compare, went_through
+from row_batches import TOLERANCE, batch
+
+from noiseproof import losses
+from noiseproof.losses import MarginLoss
+from noiseproof.losses.compiled import number_of
+from noiseproof.losses.compiled_sums import one_over_all
+
+AT_ONCE = ["nfl + mae", "nfl + rce", "10*nfl + 0.1*agce(a=1.8, q=3)", "0.3*nfl(gamma=2) + gce + 2*ce"]
+BY_PARTS = ["10*nce + nfl", "nfl + mse", "nfl + gls + mae"]
+
+
+@pytest.mark.parametrize("spec", AT_ONCE)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_one_pass_for_a_normalized_loss_and_losses_of_the_margin(spec, reduction, operator):
+    loss = losses.get(spec, reduction=reduction)
+    assert went_through(loss, *batch(70, 5))
+    compare(loss, *batch(70, 5), 1e-5, floor=1e-2)
+
+
+@pytest.mark.parametrize("spec", BY_PARTS)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_others_part_by_part(spec, reduction, operator):
+    loss = losses.get(spec, reduction=reduction)
+    assert one_over_all(loss) is None
+    compare(loss, *batch(70, 5), 1e-5, floor=1e-2)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 15, 17, 100, 1000])
+@pytest.mark.parametrize("spec", ["nfl + mae", "peer(nfl + rce)"])
+def test_any_number_of_classes(spec, classes, operator):
+    logits, target = batch(200 if classes <= 100 else 9, classes)
+    if classes == 2:  # all labels are 0 otherwise, and peers cancel
+        target = torch.where(target == -100, target, torch.arange(200) % 2)
+    compare(losses.get(spec).eval(), logits, target, 1e-5, floor=1e-2)
+
+
+@pytest.mark.parametrize("spread", [0.1, 10.0, 40.0])
+@pytest.mark.parametrize("spec", ["nfl + mae", "2*nfl + ce"])
+def test_rows_with_a_sure_class_and_without(spec, spread, operator):
+    generator = torch.Generator().manual_seed(0)
+    logits = spread * torch.randn(130, 10, generator=generator)
+    target = torch.randint(10, (130,), generator=generator)
+    compare(losses.get(spec), logits, target, 1e-5, floor=1e-2)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_half_precision(dtype, operator):
+    compare(losses.get("nfl + mae"), *batch(9, 37, dtype), TOLERANCE[dtype], floor=1e-2)
+
+
+@pytest.mark.parametrize("spec", ["nfl + mae", "3*nfl + gce", "nce + nfl"])
+def test_second_derivatives(spec, operator):
+    logits, target = batch(5, 6)
+    logits = logits.clamp_min(-20).nan_to_num(0.0)
+
+    def curvature(logits):
+        leaf = logits.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(losses.get(spec)(leaf, target), leaf, create_graph=True)
+        return torch.autograd.grad(slope.square().sum(), leaf)[0]
+
+    torch.testing.assert_close(curvature(logits), curvature(logits.double()).float(), rtol=1e-3, atol=1e-6)
+
+
+def test_a_second_backward_pass_forms_the_gradient_anew(operator):
+    logits, target = batch(20, 5)
+    leaf = logits.requires_grad_()
+    value = losses.get("nfl + mae")(leaf, target)
+    first = torch.autograd.grad(value, leaf, retain_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(value, leaf), first)
+
+
+def test_a_part_users_write(operator):
+    loss = losses.get("nfl") + MarginLoss.from_emphasis(lambda p, rest: p * rest)
+    compare(loss, *batch(70, 5), 1e-5, floor=1e-2)
+
+
+@pytest.mark.parametrize(
+    "spec", ["nfl + nfl(gamma=2)", "nce + mae", 'nfl + gr(normalize="batch")', "nfl + nce", "nfl + cr(ce)"]
+)
+def test_what_is_no_such_sum(spec):
+    assert one_over_all(losses.get(spec)) is None
+
+
+def test_other_sums_are_refused_by_the_operator(operator):
+    define = torch.ops.noiseproof_cpu.define_sum
+    with pytest.raises(IndexError, match="no loss number"):
+        define(10**9, 1.0, 0)
+    ce, nfl, nce = (number_of(losses.get(name), 5) for name in ("ce", "nfl", "nce"))
+    assert define(nfl, 1.0, ce) not in (ce, nfl, nce)
+    for first, second in ((ce, ce), (nfl, nfl), (nfl, nce), (ce, nfl), (define(nfl, 1.0, ce), ce)):
+        with pytest.raises(ValueError, match="takes a loss of every class and one of the margin"):
+            define(first, 1.0, second)
+
+
+@pytest.mark.parametrize("spec", ["nfl + mae", "nce + nfl"])
+def test_mistakes_are_named(spec, operator):
+    logits, target = batch(6, 5)
+    loss = losses.get(spec)
+    with pytest.raises(ValueError, match=r"target\[2\] = 7 is no class"):
+        loss(logits, target.index_fill(0, torch.tensor(2), 7))
+    with pytest.raises(ValueError, match=r"logits\[3, 0\] = nan|logits of row 3 are not finite"):
+        loss(logits.index_put((torch.tensor(3), torch.tensor(0)), torch.tensor(torch.nan)), target)
