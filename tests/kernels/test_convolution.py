@@ -128,6 +128,20 @@ def test_memory_in_another_order_is_put_in_order(layer):
     assert torch.equal(narrow_convolution(wide[:, :16], weight.contiguous(), 1), wanted)
 
 
+def test_a_gradient_in_another_order_is_put_in_order_once(layer):
+    """As that of a max pool may come."""
+    tensors = layer(2, 16, 16, (4, 4))
+    upstream = torch.randn(2, 16, 4, 4).to(tensors[0].device, tensors[0].dtype)
+    wanted = torch.autograd.grad(
+        narrow_convolution(*tensors, 1), tensors, upstream.contiguous(memory_format=torch.channels_last)
+    )
+    found = narrow_convolution(*tensors, 1)
+    with Operators() as seen:
+        gradients = torch.autograd.grad(found, tensors, upstream)
+    assert seen.count("aten::clone") == 1
+    assert all(torch.equal(one, other) for one, other in zip(gradients, wanted, strict=True))
+
+
 def test_the_operator_keeps_the_rules_of_torch(layer):
     image, weight = layer(2, 16, 16, (4, 4))
     found = torch.library.opcheck(

@@ -131,6 +131,7 @@ def _remember(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Tensor) -> N
 
 def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
     image, weight = ctx.saved_tensors
+    upstream = _channels_last(upstream)  # once, and here, where torch.compile joins it to what comes before
     by_image = by_weight = None
     if ctx.needs_input_grad[0]:
         by_image = _by_image(upstream, image, weight, ctx.stride)
