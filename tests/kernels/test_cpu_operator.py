@@ -21,7 +21,14 @@ COMPILED = [
     *('gr(normalize="batch")', 'imae(normalize="batch")', 'gr(g="identity", normalize="batch")'),
     *("gr", "imae", "nce + gr", "nfl", "nfl(gamma=0)", "nfl(gamma=2.5)", "nfl(gamma=10)"),
 ]
-AS_TORCH = ['ce + gr(normalize="batch")', "cr(gr)", "cr(nce)", "peer(cr(ce))", 'peer(gr(normalize="batch"))']
+AS_TORCH = [
+    "nfl + cr(ce)",
+    "ce + peer(mae)",
+    "cr(gr)",
+    "cr(nce)",
+    "peer(cr(ce))",
+    'peer(gr(normalize="batch"))',
+]
 
 
 @pytest.mark.parametrize("spec", COMPILED)

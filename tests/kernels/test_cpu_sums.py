@@ -6,12 +6,18 @@ from operator_checks import compare, went_through
 from row_batches import TOLERANCE, batch
 
 from noiseproof import losses
-from noiseproof.losses import MarginLoss
+from noiseproof.losses import MarginLoss, compiled_sums
 from noiseproof.losses.compiled import number_of
 from noiseproof.losses.compiled_sums import one_over_all
 
 AT_ONCE = ["nfl + mae", "nfl + rce", "10*nfl + 0.1*agce(a=1.8, q=3)", "0.3*nfl(gamma=2) + gce + 2*ce"]
-BY_PARTS = ["10*nce + nfl", "nfl + mse", "nfl + gls + mae"]
+BY_PARTS = [
+    "10*nce + nfl",
+    "nfl + mse",
+    "nfl + gls + mae",
+    'ce + 3*gr(normalize="batch")',
+    "nfl + 2*nfl(gamma=2)",
+]
 
 
 @pytest.mark.parametrize("spec", AT_ONCE)
@@ -27,7 +33,14 @@ def test_one_pass_for_a_normalized_loss_and_losses_of_the_margin(spec, reduction
 def test_others_part_by_part(spec, reduction, operator):
     loss = losses.get(spec, reduction=reduction)
     assert one_over_all(loss) is None
+    assert went_through(loss, *batch(70, 5))
     compare(loss, *batch(70, 5), 1e-5, floor=1e-2)
+
+
+def test_a_mean_over_several_processes_is_left_to_torch(operator, monkeypatch):
+    monkeypatch.setattr(compiled_sums, "has_company", lambda: True)
+    assert not went_through(losses.get('ce + gr(normalize="batch")'), *batch(9, 5))
+    assert went_through(losses.get("nce + nfl"), *batch(9, 5))
 
 
 @pytest.mark.parametrize("classes", [2, 3, 15, 17, 100, 1000])
@@ -49,8 +62,9 @@ def test_rows_with_a_sure_class_and_without(spec, spread, operator):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_half_precision(dtype, operator):
-    compare(losses.get("nfl + mae"), *batch(9, 37, dtype), TOLERANCE[dtype], floor=1e-2)
+@pytest.mark.parametrize("spec", ["nfl + mae", "nfl + nce"])
+def test_half_precision(spec, dtype, operator):
+    compare(losses.get(spec), *batch(9, 37, dtype), TOLERANCE[dtype], floor=1e-2)
 
 
 @pytest.mark.parametrize("spec", ["nfl + mae", "3*nfl + gce", "nce + nfl"])
@@ -66,10 +80,11 @@ def test_second_derivatives(spec, operator):
     torch.testing.assert_close(curvature(logits), curvature(logits.double()).float(), rtol=1e-3, atol=1e-6)
 
 
-def test_a_second_backward_pass_forms_the_gradient_anew(operator):
+@pytest.mark.parametrize("spec", ["nfl + mae", "10*nce + nfl"])
+def test_a_second_backward_pass_forms_the_gradient_anew(spec, operator):
     logits, target = batch(20, 5)
     leaf = logits.requires_grad_()
-    value = losses.get("nfl + mae")(leaf, target)
+    value = losses.get(spec)(leaf, target)
     first = torch.autograd.grad(value, leaf, retain_graph=True)
     torch.testing.assert_close(torch.autograd.grad(value, leaf), first)
 

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch import Tensor
 
 from ..kernels import RowFunction, weighted_sum
+from ..kernels.cpu import operator as cpu_operator
+from ..kernels.cpu.again import REDUCTIONS
+from .compiled import has_company, is_divided_by_mean, is_of_whole_batch, number_of
+from .compiled_wrappers import WRAPPERS
 from .margin_loss import MarginLoss
 from .nfl import NFL
 
@@ -35,8 +39,6 @@ def one_over_all(loss: Sum) -> OneOverAll | None:
         >>> one_over_all(losses.get("2*nfl + mae"))
         OneOverAll(weight=2, normalized=nfl(gamma=0.5), rest=[(1, mae)])
     """
-    from .compiled import is_divided_by_mean
-
     terms = list(zip(loss.factors, loss.inner, strict=True))
     normalized = [(factor, part) for factor, part in terms if type(part) is NFL]
     rest = [(factor, part) for factor, part in terms if isinstance(part, MarginLoss)]
@@ -49,15 +51,12 @@ def part_by_part(
     loss: Sum, logits: Tensor, target: Tensor, ignore_index: int, reduction: str
 ) -> Tensor | None:
     """The sum of what the operator says of every part; None if it does not know one of them."""
-    from .algebra import sum_of
-    from .compiled import compiled, number_of
-
-    if any(number_of(part, logits.shape[1]) is None for part in loss.inner):
+    if any(type(part) in WRAPPERS for part in loss.inner):
         return None
-    found = []
-    for factor, part in zip(loss.factors, loss.inner, strict=True):
-        value = compiled(part, logits, target, ignore_index, reduction)
-        if value is None:
-            return None
-        found.append(value if factor == 1 else value * factor)
-    return sum_of(found)
+    found = (number_of(part, logits.shape[1]) for part in loss.inner)
+    numbers = [number for number in found if number is not None]
+    if len(numbers) < len(loss.factors) or (has_company() and any(map(is_of_whole_batch, numbers))):
+        return None
+    how = REDUCTIONS[reduction]
+    total: Tensor = cpu_operator.total(logits, target, numbers, loss.factors, ignore_index, how)
+    return total

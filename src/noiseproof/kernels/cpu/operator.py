@@ -27,6 +27,8 @@ _trouble: str | None = None
 peer: Any = None
 """(logits, target, step, training, number, alpha, seed, ignore_index, reduction): a loss less alpha times
 that of other rows under other labels. The operator counts the step, (), where ``training``."""
+total: Any = None
+"""(logits, target, numbers, weights, ignore_index, reduction): losses times their weights."""
 blind: Any = None
 """(logits, target, prior, number, beta, ignore_index, reduction): a loss of every class less beta times its
 mean under labels drawn from the prior, (C,) float32, or from the labels of the batch where it is None."""
@@ -106,7 +108,7 @@ def load() -> Any:
 
 
 def _opened() -> Any:
-    global peer, blind, _trouble
+    global peer, blind, total, _trouble
     try:
         torch.ops.load_library(str(build.library()))  # type: ignore[no-untyped-call]
     except OSError as found:
@@ -115,7 +117,8 @@ def _opened() -> Any:
     torch.library.impl("noiseproof_cpu::again", "CompositeImplicitAutograd")(again)
     torch.library.impl("noiseproof_cpu::again_classes", "CompositeImplicitAutograd")(again_classes)
     torch.library.register_fake("noiseproof_cpu::loss")(_shape_of_loss)
-    peer, blind = torch.ops.noiseproof_cpu.peer.default._op, torch.ops.noiseproof_cpu.blind.default._op
+    known = torch.ops.noiseproof_cpu
+    peer, blind, total = (way.default._op for way in (known.peer, known.blind, known.sum))
     return torch.ops.noiseproof_cpu.loss.default
 
 

@@ -61,11 +61,30 @@ inline void multiply(const Tensor& gradient, float factor) {
   });
 }
 
+inline void add(const Tensor& total, const Tensor& more, float factor) {
+  float* number = total.mutable_data_ptr<float>();
+  const float* other = more.const_data_ptr<float>();
+  at::parallel_for(0, total.numel(), PER_THREAD, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) number[i] += factor * other[i];
+  });
+}
+
+// One loss, or those of a sum.
+using Tasks = c10::SmallVector<Task, 1>;
+
 // What the backward pass needs. A node of its own costs half of what torch's general one does.
 struct LossFunction : torch::autograd::Node {
-  Task task;
+  Tasks tasks;
   torch::autograd::SavedVariable logits, target;
   Tensor gradient; // of the forward pass, handed over once
+  double factor = 1; // which it still lacks
+
+  template <class Find>
+  Tensor total(Find find) const {
+    Tensor found = find(tasks[0]);
+    for (size_t k = 1; k < tasks.size(); ++k) found = found.add(find(tasks[k]));
+    return found;
+  }
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& upstreams) override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -73,12 +92,15 @@ struct LossFunction : torch::autograd::Node {
     if (!upstream.defined()) return {Tensor()};
     const Tensor z = logits.unpack();
     if (at::GradMode::is_enabled())
-      return {of_each(
-          upstream, [&](const Tensor& one) { return any_differentiable_gradient(task, z, target.unpack(), one); })};
+      return {of_each(upstream, [&](const Tensor& one) {
+        return total([&](const Task& task) { return any_differentiable_gradient(task, z, target.unpack(), one); });
+      })};
     if (!gradient.defined() || at::isBatchedTensor(upstream))
-      return {of_each(upstream, [&](const Tensor& one) { return gradient_of(task, z, target.unpack(), one); })};
+      return {of_each(upstream, [&](const Tensor& one) {
+        return total([&](const Task& task) { return gradient_of(task, z, target.unpack(), one); });
+      })};
     Tensor found = std::exchange(gradient, Tensor()); // another backward pass forms it anew
-    multiply(found, static_cast<float>(*upstream.const_data_ptr<float>() * task.factor));
+    multiply(found, static_cast<float>(*upstream.const_data_ptr<float>() * factor));
     return {found};
   }
 
@@ -90,23 +112,38 @@ struct LossFunction : torch::autograd::Node {
   }
 };
 
-inline Tensor differentiable(Task task, const Tensor& logits, const Tensor& target) {
+// Value and gradient of all of them; that of one loss lacks its factor still.
+inline std::pair<Tensor, Tensor> evaluate(Tasks& tasks, const Tensor& logits, const Tensor& target, bool with_gradient) {
+  const at::AutoDispatchBelowADInplaceOrView below;
+  auto [value, gradient] = evaluate(tasks[0], logits, target, with_gradient);
+  if (tasks.size() > 1 && with_gradient) multiply(gradient, static_cast<float>(tasks[0].factor));
+  for (size_t k = 1; k < tasks.size(); ++k) {
+    const auto [more, slope] = evaluate(tasks[k], logits, target, with_gradient);
+    add(value, more, 1);
+    if (with_gradient) add(gradient, slope, static_cast<float>(tasks[k].factor));
+  }
+  return {value, gradient};
+}
+
+inline Tensor differentiable(Tasks tasks, const Tensor& logits, const Tensor& target) {
   TORCH_CHECK_VALUE(!torch::autograd::isFwGradDefined(logits), "noiseproof_cpu has no forward derivative");
   const bool in_graph = at::GradMode::is_enabled() && logits.requires_grad();
-  const bool now = in_graph && task.reduction != NONE && logits.scalar_type() == at::kFloat;
-  auto [value, gradient] = [&] {
-    const at::AutoDispatchBelowADInplaceOrView below;
-    return evaluate(task, logits, target, now);
-  }();
+  const bool now = in_graph && tasks[0].reduction != NONE && logits.scalar_type() == at::kFloat;
+  auto [value, gradient] = evaluate(tasks, logits, target, now);
   if (!in_graph) return value;
   auto node = make_node<LossFunction>();
   node->set_next_edges(torch::autograd::collect_next_edges(logits));
-  node->task = std::move(task);
+  node->factor = tasks.size() > 1 ? 1 : tasks[0].factor;
+  node->tasks = std::move(tasks);
   node->logits = torch::autograd::SavedVariable(logits, false);
   node->target = torch::autograd::SavedVariable(target, false);
   node->gradient = std::move(gradient);
   torch::autograd::set_history(value, node);
   return value;
+}
+
+inline Tensor differentiable(Task task, const Tensor& logits, const Tensor& target) {
+  return differentiable(Tasks{std::move(task)}, logits, target);
 }
 
 } // namespace noiseproof

@@ -17,6 +17,19 @@ Tensor loss_autograd(
   return differentiable({find_loss(number), ignore_index, reduction}, logits, target.contiguous());
 }
 
+// Losses times their weights.
+Tensor weighted_sum(
+    const Tensor& logits, const Tensor& given, at::IntArrayRef numbers, at::ArrayRef<double> weights,
+    int64_t ignore_index, int64_t reduction) {
+  TORCH_CHECK_VALUE(!numbers.empty() && numbers.size() == weights.size(), "noiseproof_cpu::sum takes a weight for each");
+  Tasks tasks;
+  for (size_t k = 0; k < numbers.size(); ++k) {
+    tasks.push_back({find_loss(numbers[k]), ignore_index, reduction});
+    tasks.back().factor = weights[k];
+  }
+  return differentiable(std::move(tasks), logits, given.contiguous());
+}
+
 // Less alpha times the loss of other rows under other labels; counts the step where ``training``.
 Tensor peer(
     const Tensor& logits, const Tensor& given, const Tensor& step, bool training, int64_t number, double alpha,
@@ -67,6 +80,7 @@ TORCH_LIBRARY(noiseproof_cpu, m) {
   m.def("define_sum(int every_class, float weight, int of_margin) -> int", define_sum);
   m.def("forget(int number) -> ()", forget);
   m.def("loss(Tensor logits, Tensor target, int number, int ignore_index, int reduction) -> Tensor");
+  m.def("sum(Tensor logits, Tensor target, int[] numbers, float[] weights, int ignore_index, int reduction) -> Tensor");
   m.def("peer(Tensor logits, Tensor target, Tensor(a!) step, bool training, int number, float alpha, int seed,"
         " int ignore_index, int reduction) -> Tensor");
   m.def("blind(Tensor logits, Tensor target, Tensor? prior, int number, float beta, int ignore_index,"
@@ -79,12 +93,14 @@ TORCH_LIBRARY(noiseproof_cpu, m) {
 
 TORCH_LIBRARY_IMPL(noiseproof_cpu, CPU, m) {
   m.impl("loss", loss_plain);
+  m.impl("sum", weighted_sum);
   m.impl("peer", peer);
   m.impl("blind", blind);
 }
 
 TORCH_LIBRARY_IMPL(noiseproof_cpu, AutogradCPU, m) {
   m.impl("loss", loss_autograd);
+  m.impl("sum", weighted_sum);
   m.impl("peer", peer);
   m.impl("blind", blind);
 }

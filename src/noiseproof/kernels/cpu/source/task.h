@@ -22,7 +22,7 @@ struct Task {
   std::shared_ptr<const Peers> peers; // or null
   Tensor prior; // float32, padded with zeros, or undefined
   double beta = 0;
-  double factor = 1; // of every gradient: one over a mean of the batch, once it is known
+  double factor = 1; // of value and gradient: in a sum, and over a mean of the batch, once that is known
 
   Beside beside() const { return {peers.get(), prior.defined() ? prior.const_data_ptr<float>() : nullptr, beta}; }
 };
@@ -113,7 +113,7 @@ inline std::pair<Tensor, Tensor> evaluate(Task& task, const Tensor& logits, cons
   if (with_gradient) places.gradient = empty(logits.sizes());
   places.scale = 1 / divisor(kept, task.reduction);
   TORCH_CHECK_VALUE(run_task(task, logits, target, places), "a margin is not finite");
-  if (by_mean) task.factor = per_mean(places.weights, rows, kept);
+  if (by_mean) task.factor *= per_mean(places.weights, rows, kept);
   reduce(task, rows, places.scale, places.values, places.weights, value.mutable_data_ptr<float>());
   return {value, places.gradient};
 }
