@@ -1,5 +1,6 @@
 """What losses on the compiled CPU operator are held to."""
 
+import pytest
 import torch
 from row_batches import row_error, step
 
@@ -16,3 +17,22 @@ def compare(loss, logits, target, tolerance, floor=0.0, **options):
 
 def went_through(loss, logits, target):
     return "LossFunction" in loss(logits.clone().requires_grad_(), target).grad_fn.name()
+
+
+def compare_curvature(loss, logits, target):
+    """Gradients of the gradient, against those of the torch expressions in float64."""
+
+    def curvature(logits):
+        leaf = logits.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(loss(leaf, target), leaf, create_graph=True)
+        return torch.autograd.grad(slope.square().sum(), leaf)[0]
+
+    logits = logits.clamp_min(-20).nan_to_num(0.0)
+    torch.testing.assert_close(curvature(logits), curvature(logits.double()).float(), rtol=1e-3, atol=1e-6)
+
+
+def names_mistakes(loss, logits, target):
+    with pytest.raises(ValueError, match=r"target\[2\] = 7 is no class"):
+        loss(logits, target.index_fill(0, torch.tensor(2), 7))
+    with pytest.raises(ValueError, match=r"logits\[3, 0\] = nan|logits of row 3 are not finite"):
+        loss(logits.index_put((torch.tensor(3), torch.tensor(0)), torch.tensor(torch.nan)), target)
