@@ -16,6 +16,7 @@ from triton.compiler import compile as compiled_for
 from noiseproof import losses
 from noiseproof.kernels import path
 from noiseproof.kernels import triton as room
+from noiseproof.kernels.convolution import narrow_convolution
 from noiseproof.kernels.cpu import operator
 from noiseproof.kernels.triton import launch_mean, launch_peer, launch_prior
 
@@ -87,6 +88,14 @@ def main(specs):
         torch.randn(size, dtype=torch.bfloat16, requires_grad=True) for size in ((4, 8), (50, 8))
     )
     losses.get("gce").linear(hidden, weight, torch.zeros(4, dtype=torch.int64)).mul(2).backward()
+    for inputs, outputs, stride in ((3, 64, 1), (16, 32, 2), (64, 64, 1)):
+        image, weight = (
+            torch.zeros(size, dtype=torch.bfloat16)
+            .contiguous(memory_format=torch.channels_last)
+            .requires_grad_()
+            for size in ((2, inputs, 8, 8), (outputs, inputs, 3, 3))
+        )
+        narrow_convolution(image, weight, stride).sum().backward()
     names = sorted({key[0] for key in compiled})
     sys.stdout.write(
         json.dumps({"kernels": names, "cubins": len(compiled), "smallest": min(compiled.values())})

@@ -32,6 +32,8 @@ KERNELS = [
     "blind_gradient_kernel",
     "blind_kernel",
     "compare_kernel",
+    "convolution_kernel",
+    "convolution_weight_kernel",
     "count_kernel",
     "gradient_again_kernel",
     "gradient_kernel",
