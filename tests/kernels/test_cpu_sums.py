@@ -6,7 +6,7 @@ from operator_checks import compare, compare_curvature, names_mistakes, went_thr
 from row_batches import TOLERANCE, batch
 
 from noiseproof import losses
-from noiseproof.losses import MarginLoss, compiled_sums
+from noiseproof.losses import MarginLoss, compiled, compiled_sums
 from noiseproof.losses.compiled import number_of
 from noiseproof.losses.compiled_sums import one_over_all
 
@@ -107,3 +107,51 @@ def test_other_sums_are_refused_by_the_operator(operator):
 @pytest.mark.parametrize("spec", ["nfl + mae", "nce + nfl"])
 def test_mistakes_are_named(spec, operator):
     names_mistakes(losses.get(spec), *batch(6, 5))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "nfl + scale(mae, num_classes=1000)",
+        "nfl + scale(ce, tau=0.02)",
+        "cr(scale(ce, tau=0.5))",
+        "nfl + mae",
+    ],
+)
+def test_a_label_so_sure_that_others_are_beyond_floats(spec, operator):
+    """Torch expressions know its margin."""
+    logits = torch.tensor([[100.0, 0.0, 0.0], [0.0, 1.0, 2.0], [88.0, 0.0, 0.0], [0.0, 120.0, -300.0]])
+    compare(losses.get(spec), logits, torch.tensor([0, 1, 0, 1]), 1e-5, floor=1e-2)
+
+
+class NamedSum(MarginLoss):
+    """Of a user: no sum, and no program."""
+
+    name = "sum"
+
+    def value(self, margin):
+        return 1 - torch.erf(margin)
+
+    def emphasis(self, margin):
+        return 2 / torch.pi**0.5 * torch.exp(-margin.square())
+
+
+def test_a_loss_called_sum_is_not_taken_for_one(operator):
+    compare(NamedSum(), *batch(9, 5), 1e-4, floor=1e-2)
+
+
+def test_numbers_that_were_forgotten_are_found_again(operator, monkeypatch):
+    monkeypatch.setattr(compiled, "_numbers", {})
+    monkeypatch.setattr(compiled, "MOST_KNOWN", 6)
+    kept = [losses.get(spec) for spec in ("nce + nfl", "ce")]
+    for q in range(1, 20):
+        for loss in (*kept, losses.get(f"nfl + gce(q={q / 20})")):
+            loss(*batch(9, 5))
+    for loss in kept:
+        loss(*batch(9, 5))
+        assert went_through(loss, *batch(9, 5))
+
+
+def test_factors_beyond_whole_numbers_of_a_machine(operator):
+    for spec in (f"{10**30}*nfl + mae", f"{10**30}*nce + nfl"):
+        assert losses.get(spec)(*batch(9, 5)).isfinite()

@@ -5,8 +5,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import linear
+from torch.utils.checkpoint import checkpoint
 
 from noiseproof.kernels.linear import slabs
+from noiseproof.kernels.linear.slabs import KeptLogits
 from noiseproof.losses import linear_margin, margin
 
 
@@ -70,6 +72,36 @@ def test_logits_of_the_last_rows_are_made_once(monkeypatch):
     assert made[4:] == [18, 18, 18]  # slabs of classes, of all other rows
     torch.autograd.grad(found, inputs)
     assert made[7:] == [23, 23, 23, 23]
+
+
+def test_nothing_is_kept_where_others_decide_what_is(monkeypatch):
+    """A checkpoint gives memory back, which logits at its side would hold."""
+    made = []
+    monkeypatch.setattr(slabs, "KeptLogits", lambda *logits: made.append(KeptLogits(*logits)) or made[-1])
+    (hidden, weight, bias), target = problem(23, 4, 7)
+
+    def margins(hidden):
+        return linear_margin(hidden, weight, target, bias=bias, chunk=6)
+
+    found = checkpoint(margins, hidden, use_reentrant=False).sin().sum()
+    assert [kept.take() for kept in made] == [None]
+    wanted = torch.autograd.grad(margins(hidden).sin().sum(), (hidden, weight, bias))
+    assert made[-1].take() is None  # it left with the gradient
+    torch.testing.assert_close(torch.autograd.grad(found, (hidden, weight, bias)), wanted)
+
+
+def test_float16_adds_up_what_it_keeps_in_float32():
+    (hidden, weight, _), target = problem(64, 4, 7)
+    halves = [tensor.detach().half().requires_grad_() for tensor in (hidden, weight)]
+    found = linear_margin(*halves, target, chunk=16).sum()
+    first = torch.autograd.grad(found, halves, retain_graph=True)
+    second = torch.autograd.grad(found, halves)
+    exact = [tensor.detach().double().requires_grad_() for tensor in halves]
+    wanted = torch.autograd.grad(margin(linear(*exact), target).sum(), exact)
+    for gradients in (first, second):
+        for one, there in zip(gradients, wanted, strict=True):
+            assert one.dtype == torch.float16
+            assert (one.double() - there).norm() < 2e-3 * there.norm()
 
 
 @pytest.mark.parametrize("wanted", [[0], [1], [2], [0, 2], [1, 2]])

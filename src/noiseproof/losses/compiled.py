@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..kernels import RowFunction, is_plain_eager, of_margin, recorded
 from ..kernels.cpu import operator as cpu_operator
-from .fingerprint import fingerprint, remember, remembered
+from .fingerprint import fingerprint, forget_all, remember, remembered
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ def compiled(loss: Loss, logits: Tensor, target: Tensor, ignore_index: int, redu
         if way is not None:
             return way(loss, logits, target, ignore_index, reduction)
         number = number_of(loss, logits.shape[1])
-        if number is None and loss.name == "sum":
-            return _parts()(loss, logits, target, ignore_index, reduction)
+        if number is None and type(loss) in (sums := _sums()).SUMS:
+            found: Tensor | None = sums.part_by_part(loss, logits, target, ignore_index, reduction)
+            return found
         if number is None or (is_of_whole_batch(number) and has_company()):
             return None
         return cpu_operator.run(logits, target, number, ignore_index, reduction)
@@ -62,10 +63,10 @@ def _wrappers() -> dict[type[Loss], Callable[[Any, Tensor, Tensor, int, str], Te
 
 
 @functools.cache
-def _parts() -> Callable[[Any, Tensor, Tensor, int, str], Tensor | None]:
-    from .compiled_sums import part_by_part
+def _sums() -> Any:
+    from . import compiled_sums
 
-    return part_by_part
+    return compiled_sums
 
 
 def number_of(loss: Loss, classes: int) -> int | None:
@@ -78,7 +79,7 @@ def _number(loss: Loss, classes: int) -> int | None:
     """Found by what the loss is made of; a loss with functions of the user in it is recorded every time."""
     marks = fingerprint(loss)
     if marks is None:
-        return _number_of_program(loss, classes)
+        return _number_of_written(loss, classes)
     key = (classes, *marks)
     if key not in _numbers:
         _remember(key, _number_of_program(loss, classes))
@@ -86,17 +87,19 @@ def _number(loss: Loss, classes: int) -> int | None:
     return _numbers[key]
 
 
-def _number_of_program(loss: Loss, classes: int) -> int | None:
-    from .compiled_classes import counts_every_class
-
-    if loss in _beyond_programs:
-        return None
-    found = _of_classes(loss, classes) if counts_every_class(loss) else _of_rows(loss, classes)
-    if found is None and loss.name == "sum":
-        found = _of_sum(loss, classes)
+def _number_of_written(loss: Loss, classes: int) -> int | None:
+    """Of one with functions of the user, which is not tried again where it was no program."""
+    found = None if loss in _beyond_programs else _number_of_program(loss, classes)
     if found is None:
         _beyond_programs.add(loss)
     return found
+
+
+def _number_of_program(loss: Loss, classes: int) -> int | None:
+    from .compiled_classes import counts_every_class
+
+    found = _of_classes(loss, classes) if counts_every_class(loss) else _of_rows(loss, classes)
+    return _of_sum(loss, classes) if found is None and type(loss) in _sums().SUMS else found
 
 
 def _of_classes(loss: NFL | CR, classes: int) -> int | None:
@@ -127,9 +130,7 @@ def _of_function(function: RowFunction | None, by_mean: bool) -> int | None:
 
 
 def _of_sum(loss: Any, classes: int) -> int | None:
-    from .compiled_sums import one_over_all
-
-    sum_ = one_over_all(loss)
+    sum_ = _sums().one_over_all(loss)
     if sum_ is None:
         return None
     every_class = _of_classes(sum_.normalized, classes)
@@ -138,7 +139,7 @@ def _of_sum(loss: Any, classes: int) -> int | None:
         return None
     key = ("sum", every_class, sum_.weight, of_margin)
     if key not in _numbers:
-        _remember(key, cpu_operator.define_sum(every_class, sum_.weight, of_margin))
+        _remember(key, cpu_operator.define_sum(every_class, float(sum_.weight), of_margin))
     return _numbers[key]
 
 
@@ -172,5 +173,6 @@ def _remember(key: Hashable, number: int | None) -> None:
         for old in {n for n in _numbers.values() if n is not None and n != number}:
             cpu_operator.forget(old)
         _numbers.clear()
+        forget_all()
         del _kept_alive[:-1]  # the last belongs to ``number``
     _numbers[key] = number

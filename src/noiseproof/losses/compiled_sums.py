@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 
 from ..kernels import RowFunction, weighted_sum
 from ..kernels.cpu import operator as cpu_operator
 from ..kernels.cpu.again import REDUCTIONS
+from .algebra import MarginSum, Sum
 from .compiled import has_company, is_divided_by_mean, is_of_whole_batch, number_of
 from .compiled_wrappers import WRAPPERS
 from .margin_loss import MarginLoss
 from .nfl import NFL
 
-if TYPE_CHECKING:
-    from .algebra import Sum
+SUMS = (Sum, MarginSum)
 
 
 class OneOverAll(NamedTuple):
@@ -31,7 +31,7 @@ class OneOverAll(NamedTuple):
         return weighted_sum([factor for factor, _ in self.rest], functions)
 
 
-def one_over_all(loss: Sum) -> OneOverAll | None:
+def one_over_all(loss: Sum | MarginSum) -> OneOverAll | None:
     """``nfl + mae`` and its kin; None for other sums.
 
     Example:
@@ -48,7 +48,7 @@ def one_over_all(loss: Sum) -> OneOverAll | None:
 
 
 def part_by_part(
-    loss: Sum, logits: Tensor, target: Tensor, ignore_index: int, reduction: str
+    loss: Sum | MarginSum, logits: Tensor, target: Tensor, ignore_index: int, reduction: str
 ) -> Tensor | None:
     """The sum of what the operator says of every part; None if it does not know one of them."""
     if any(type(part) in WRAPPERS for part in loss.inner):
@@ -57,6 +57,7 @@ def part_by_part(
     numbers = [number for number in found if number is not None]
     if len(numbers) < len(loss.factors) or (has_company() and any(map(is_of_whole_batch, numbers))):
         return None
+    factors = [float(factor) for factor in loss.factors]
     how = REDUCTIONS[reduction]
-    total: Tensor = cpu_operator.total(logits, target, numbers, loss.factors, ignore_index, how)
+    total: Tensor = cpu_operator.total(logits, target, numbers, factors, ignore_index, how)
     return total

@@ -76,3 +76,8 @@ def remembered(loss: Loss, key: int) -> tuple[object, int, int | None] | None:
     """What was kept, as the last of three, if it still holds."""
     memo: tuple[object, int, int | None] | None = loss.__dict__.get("_memo")
     return memo if memo is not None and memo[0] is _Changes.latest and memo[1] == key else None
+
+
+def forget_all() -> None:
+    """What was kept holds no longer."""
+    _Changes.latest = object()

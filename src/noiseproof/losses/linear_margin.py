@@ -27,9 +27,10 @@ def linear_margin(
     chunk: int | None = None,
     group: ProcessGroup | None = None,
 ) -> Tensor:
-    r"""Margin :math:`\Delta` of ``hidden @ weight.T + bias``, the N x V logits never stored.
+    r"""Margin :math:`\Delta` of ``hidden @ weight.T + bias``, the N x V logits never stored at once.
 
-    Both passes make the logits chunk by chunk: a fourth matrix product buys the memory.
+    Both passes make the logits chunk by chunk: a fourth matrix product buys the memory. Those of the last
+    chunk stay until the backward pass, unless checkpoints or ``saved_tensors_hooks`` say what does.
 
     Args:
         hidden: (N, H), (B, T, H) or any (..., H).

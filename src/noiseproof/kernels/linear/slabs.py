@@ -2,12 +2,15 @@ r"""The margin of a linear layer: rows forward, slabs of classes backward.
 
 With the largest other logit and :math:`\sum_{j\ne y} e^{z_j - peak}` of every row kept from the forward
 pass, the gradient of any few classes follows from their logits alone. So the backward pass walks over the
-classes, and every row of the weight's gradient is one product, rounded once. The logits of the last rows are
-kept as well, which takes no more memory than a slab does, and saves making them again.
+classes, and every row of the weight's gradient is one product, rounded once. The logits of the last rows, as
+many as a chunk has, are kept as well, and need not be made again: of the weight's gradient they are another
+product. No pass holds more than before; between them a chunk is there, unless checkpoints or hooks decide
+what is.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -30,17 +33,17 @@ class KeptLogits:
     """Those of the last rows, as many as a chunk has; they leave with the first who takes them."""
 
     def __init__(self, logits: Tensor | None = None) -> None:
-        self._logits = logits
+        self._logits = [] if logits is None or _is_watched() else [logits]
 
-    @property
-    def rows(self) -> int:
-        return 0 if self._logits is None else len(self._logits)
+    def take(self) -> Tensor | None:
+        with contextlib.suppress(IndexError):
+            return self._logits.pop()
+        return None
 
-    def take(self) -> Tensor:
-        found, self._logits = self._logits, None
-        if found is None:
-            raise LookupError("there are none")
-        return found
+
+def _is_watched() -> bool:
+    """Whether somebody decides what is kept for the backward pass: checkpoints, or memory elsewhere."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
 class MarginState(NamedTuple):
@@ -89,22 +92,23 @@ class Walk(NamedTuple):
 
 def margin_gradients(walk: Walk, needed: tuple[bool, ...], kept: KeptLogits) -> Gradients:
     """Gradients of the sum of margins weighted by ``upstream``. Takes the logits, if they are still there."""
-    split = len(walk.target) - kept.rows
-    if not kept.rows:
+    logits = kept.take()
+    if logits is None or len(logits) == 0:
         return _slab_gradients(walk, needed, None)
-    last = _known_gradients(walk.part(slice(split, None)), needed, kept)
+    split = len(walk.target) - len(logits)
+    last = _known_gradients(walk.part(slice(split, None)), needed, logits, 2 if split else 1)
+    del logits  # the slabs take their place
     if split == 0:
         return last
     first = _slab_gradients(walk.part(slice(split)), needed, last.weight)
     return Gradients(_joined(first.hidden, last.hidden), first.weight, _added(first.bias, last.bias))
 
 
-def _known_gradients(walk: Walk, needed: tuple[bool, ...], kept: KeptLogits) -> Gradients:
-    """Of rows whose logits are there, and become their gradient."""
+def _known_gradients(walk: Walk, needed: tuple[bool, ...], logits: Tensor, parts: int) -> Gradients:
+    """Of rows whose logits are there, and become their gradient; one of so many ``parts`` of a sum."""
     hidden, weight, bias = walk.projection[:3]
-    sums = GradientSums(hidden, weight, bias, needed, 1)
+    sums = GradientSums(hidden, weight, bias, needed, parts)
     low, _ = walk.projection.cast()
-    logits = kept.take()
     with torch.no_grad(), without_autocast(low):
         _second_pass(logits, walk.target, walk.keep, walk.state, walk.upstream)
         sums.add(slice(0, len(logits)), hidden.to(walk.projection.dtype), low, logits)

@@ -66,6 +66,9 @@ struct ClassBlock {
     }
   }
 
+  // Whether an emphasis may still count where the shares of all other classes are beyond floats.
+  bool any_emphasis() const { return loss.added || !(loss.powers.there || loss.focus.gamma >= 0); }
+
   // Losses of all rows, and what their gradients need; false if one of them or a margin is not finite.
   bool finish(EveryLanes& lanes, int64_t n) const {
     const double finite = lanes.finish(n, sides(), beside.prior ? &beside.beta : nullptr);
@@ -74,7 +77,7 @@ struct ClassBlock {
         for (int64_t i = begin; i < end; ++i)
           values[i] = labels.kept(i) ? static_cast<float>(lanes.labels[side].loss[i - begin]) : 0.0f;
     if (results.gradient) lanes.descend(n, sides());
-    return finite == 0;
+    return finite == 0 && !(any_emphasis() && lanes.lost(n));
   }
 };
 

@@ -26,6 +26,7 @@ struct OneClass {
 
 struct alignas(64) EveryLanes {
   static constexpr double LEAST = 1e-300; // of the shares of all others
+  static constexpr double LEAST_IN_FLOATS = 1e-37; // as sums of floats they keep their digits from here on
   Register tail, mass, per_mass, log_mass; // tail: the sum of exp(z - peak) but for the largest
   Register values, ratios, blind; // sums over classes; blind: B
   Register sure_margin, per_tail;
@@ -61,6 +62,13 @@ struct alignas(64) EveryLanes {
       const Doubles low = step_of(label.low + k), margin = low - log(step_of(mass + k) - exp(low));
       put(label.margin + k, step_of(label.apart + k) != 0 ? margin : step_of(sure_margin + k));
     }
+  }
+
+  // Whether a row has a class so sure that the others are lost, and its margin with them.
+  bool lost(int64_t n) const {
+    for (int64_t k = 0; k < n; ++k)
+      if (sure[k] >= 0 && tail[k] < LEAST_IN_FLOATS) return true;
+    return false;
   }
 
   ClassScale scale(int64_t k) const {
