@@ -10,7 +10,7 @@ from torch.nn.functional import conv2d
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from noiseproof.kernels import path
-from noiseproof.kernels.convolution import narrow_convolution, suits
+from noiseproof.kernels.convolution import WIDTHS, narrow_convolution, suits
 from noiseproof.train import lean_network
 
 triton = pytest.importorskip("triton", reason="kernels need Triton")
@@ -88,8 +88,12 @@ def test_values_and_gradients_are_those_of_float64(layer, samples, inputs, outpu
     upstream = torch.randn(exact.shape, generator=torch.Generator().manual_seed(1)).to(found)
     gradients = torch.autograd.grad(found, (image, weight), upstream)
     wanted = torch.autograd.grad(exact, precise, upstream.double())
-    for gradient, there, scale in zip(gradients, wanted, (9 * outputs, exact.numel()), strict=True):
-        assert_rounded(gradient, there, scale)
+    assert_rounded(gradients[1], wanted[1], scale=exact.numel())
+    if stride == 1 and inputs in WIDTHS:
+        assert_rounded(gradients[0], wanted[0], scale=9 * outputs)
+    else:  # torch's own, which may add up in 16 bits
+        bound = 8 * EPS[found.dtype] * wanted[0].abs().max().item()
+        torch.testing.assert_close(gradients[0].double(), wanted[0], rtol=0, atol=bound)
 
 
 def test_gradients_of_many_parts(layer, monkeypatch):
