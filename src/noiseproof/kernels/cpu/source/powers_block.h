@@ -1,7 +1,7 @@
 // A block of rows of a loss of every class that is a sum of powers.
 #pragma once
 
-#include "every_class.h"
+#include "class_block.h"
 
 namespace noiseproof {
 

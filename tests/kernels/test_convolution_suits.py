@@ -1,0 +1,31 @@
+"""Which convolutions the kernels take."""
+
+import torch
+
+from noiseproof.kernels import path
+from noiseproof.kernels.convolution import suits
+
+
+def test_what_does_not_suit(device, monkeypatch):
+    image, weight = (
+        torch.zeros(size, device=device, dtype=torch.float16).contiguous(memory_format=torch.channels_last)
+        for size in ((2, 16, 4, 4), (16, 16, 3, 3))
+    )
+    usual = (1, 1), (1, 1)
+    assert suits(image, weight, *usual)
+    assert not suits(image, weight, (3, 3), (1, 1))
+    assert not suits(image, weight, (1, 2), (1, 1))
+    assert not suits(image.double(), weight, *usual)
+    assert not suits(torch.cat([image, image], 1), weight, *usual)
+    assert not suits(image, weight, (1, 1), (0, 0))
+    assert not suits(image, weight, (1, 1), "same")
+    assert not suits(image, weight.float(), *usual)
+    assert not suits(image.contiguous(), weight, *usual)
+    assert not suits(image[:0], weight, *usual)
+    assert not suits(image, torch.zeros(24, 16, 3, 3).to(weight), *usual)
+    assert not suits(image, torch.zeros(16, 16, 1, 1).to(weight), *usual)
+    wide = torch.zeros(64, 64, 3, 3).to(weight)
+    assert suits(torch.zeros(4, 64, 64, 64).to(image, memory_format=torch.channels_last), wide, *usual)
+    assert not suits(torch.zeros(5, 64, 64, 64).to(image, memory_format=torch.channels_last), wide, *usual)
+    monkeypatch.setattr(path, "enabled", False)
+    assert not suits(image, weight, *usual)
