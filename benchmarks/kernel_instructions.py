@@ -99,8 +99,11 @@ def compile_instead(
     source = ASTSource(kernel, types, constants, {(k,): [["tt.divisibility", 16]] for k in even})
     options = {"num_warps": warps, "enable_fp_fusion": contract, "maxnreg": registers}
     made = compiled_for(source, target=HOPPER, options=options)
-    block = torch.tensor([v for name, _, v in places if name in ("ROWS", "LANES", "WIDTH", "BLOCK")]).prod()
-    compiled[(kernel.fn.__name__, *constants.items())] = made.asm["cubin"], int(block) // (32 * warps)
+    sizes = {name: v for name, _, v in places if name in ("ROWS", "LANES", "WIDTH", "BLOCK")}
+    block = torch.tensor(
+        [v for name, v in sizes.items() if "BLOCK" not in sizes or name in ("ROWS", "BLOCK")]
+    )
+    compiled[(kernel.fn.__name__, *constants.items())] = made.asm["cubin"], int(block.prod()) // (32 * warps)
 
 
 def disassembled(cubin: bytes) -> tuple[list[Instruction], str]:

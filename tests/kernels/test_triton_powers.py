@@ -62,17 +62,54 @@ def test_half_precision(base, device):
     compare(losses.get(f"cr({base})", reduction="none"), logits, target, device, 1e-2)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("base", ["mae", "gce", pytest.param("mae + 2*gce", marks=slow)])
+@pytest.mark.parametrize("above", [30.0, 60.0, 500.0])
+def test_classes_far_above_the_first_block(base, above, dtype, device):
+    """One of them, so that it is sure, and two of them, with labels here and there."""
+    logits, target, _ = batch(5000, 0.0, dtype)
+    logits[:, 4000], logits[::2, 4500] = above, above - 1
+    logits[3:5, 100], target[3:5] = above, 100
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-2
+    compare(losses.get(f"cr({base})", reduction="none"), logits, target, device, tolerance)
+
+
+@pytest.mark.parametrize("base", ["mae", "gce"])
+def test_a_first_block_that_is_masked(base, device):
+    logits, target, _ = batch(5000, 1.0)
+    logits[:5, :3000], target[:5] = -torch.inf, 4000
+    logits[5, :3000], logits[5, 3002:], target[5] = -torch.inf, -torch.inf, 3000
+    compare(losses.get(f"cr({base})", reduction="none"), logits - 200, target, device)
+
+
+@pytest.mark.parametrize("base", ["mae", "gce(q=0.7)", "mae + 2*gce"])
+def test_long_rows_are_finished_by_another_kernel_alike(base, device, monkeypatch):
+    from noiseproof.kernels.triton import launch_powers
+
+    logits, target, _ = batch(2049, 2.0)
+    loss = losses.get(f"cr({base})", reduction="none").to(device)
+    logits, target = logits.to(device), target.to(device)
+    found, gradient = step(loss, logits, target)
+    monkeypatch.setattr(launch_powers, "powers_finish_kernel", None)
+    with pytest.raises(TypeError):
+        step(loss, logits, target)
+    monkeypatch.setattr(launch_powers, "MOST_AT_ONCE", 2049)
+    at_once, same = step(loss, logits, target)
+    torch.testing.assert_close(found, at_once, rtol=1e-6, atol=1e-7)
+    assert row_error(gradient, same.double()) < 1e-6
+
+
 @pytest.mark.parametrize(
-    ("base", "dtype", "most"),
+    ("base", "dtype", "classes", "most"),
     [
-        ("gce", torch.bfloat16, 64),
-        ("gce", torch.float16, 64),
-        ("gce", torch.float32, None),
-        ("mae", torch.bfloat16, None),
-        ("mae + 2*gce", torch.bfloat16, None),
+        ("gce", torch.bfloat16, 2500, [64, None, 32]),
+        ("mae", torch.float16, 2500, [64, None, 32]),
+        ("gce", torch.float32, 2500, [80, None, 80]),
+        ("gce", torch.bfloat16, 10, [None, None]),
+        ("mae + 2*gce", torch.bfloat16, 2500, [None, None, None]),
     ],
 )
-def test_two_exponentials_of_16_bits_have_few_registers(base, dtype, most, device, monkeypatch):
+def test_long_rows_of_one_power_have_few_registers(base, dtype, classes, most, device, monkeypatch):
     from noiseproof.kernels.triton import launch_powers
 
     asked = []
@@ -83,6 +120,6 @@ def test_two_exponentials_of_16_bits_have_few_registers(base, dtype, most, devic
         start(*given, registers=registers, **more)
 
     monkeypatch.setattr(launch_powers, "start", listening)
-    logits, target, _ = batch(10, 1.0, dtype)
+    logits, target, _ = batch(classes, 1.0, dtype)
     step(losses.get(f"cr({base})").to(device), logits.to(device), target.to(device))
-    assert asked == [most, most]
+    assert asked == most

@@ -7,7 +7,7 @@ import triton.language as tl
 from .again import next_of, row_at, rows_apart
 from .blind_gradient import coefficients, write_block
 from .gradient import scale_of
-from .program import exp
+from .program import doublings, exp
 from .rows import LOWEST, blocks_of_program, labelled, load_block, next_label, places_of
 from .series_gradient import gradient_of, of_series
 from .series_rows import does_for_gradient
@@ -93,7 +93,7 @@ def write_whole_block(
     if is_unlikely(z, peak, log_peak, reach, BLOCK):
         factors = of_series(slope, shift, by_blind, log_peak, RATIO)
         place = places_of(out + row * classes, start, 1, True, BLOCK)
-        tl.store(place, gradient_of(z - peak[:, None], factors))
+        tl.store(place, gradient_of(doublings(z, peak[:, None], False), factors))
     else:
         write_block(start, of, memory, sizes, chosen, False, CONTIGUOUS, SERIES, CODE, RESULTS, 1, BLOCK)
 

@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from ..programs.powers import Powers
 from ..programs.recorder import Program
 from .launch import Batch, ignored_label
-from .launch_blind import blind_tile, given, sizes
+from .launch_blind import PRIOR_TILE, blind_tile, given, sizes
 from .launch_mean import Mean, ending, finish
 from .powers import powers_kernel
 from .powers_gradient import powers_gradient_kernel
+from .powers_results import powers_finish_kernel
 from .start import start
 from .tile import Tile, steps_of, width_of
 
 STATE_ROWS = 6
-ONE_ROW = Tile(1, 2048, 4)
-"""Where counts are read in 16 bits: two rows take more registers than reading those once is worth."""
-REGISTERS = 64
-"""The most a thread may have that takes two exponentials a logit of 16 bits: more warps hide their time."""
+SUMS = 10
+"""Rows of the state behind those, where sums wait to be finished."""
+FINISHED_ROWS = 64
+"""Of a program that finishes them."""
+THREADS = 32
+"""Of a warp: each has a lane of its own, and all parts of a block that fall to it."""
+
+
+class Cut(NamedTuple):
+    """How the work is cut for both kernels, and how many registers a thread may have, if that is limited."""
+
+    reading: Tile
+    writing: Tile
+    registers: tuple[int, int] | None = None
+
+
+LONG_16 = Cut(Tile(1, 1024, 2), Tile(1, 1024, 4, 8), (64, 32))
+"""Fastest on an H200, as are the next: few warps read a row, since all would do what there is to do once."""
+LONG_32 = Cut(PRIOR_TILE, PRIOR_TILE, (80, 80))
+MOST_AT_ONCE = 2048
+"""Classes of a row that is read at once, and finished by who reads it."""
+
+
+def cut_of(logits: Tensor, powers: Powers) -> Cut:
+    """Registers are limited of one power: sums of two need more."""
+    rows, classes = logits.shape
+    if classes <= MOST_AT_ONCE:
+        tile = blind_tile(classes, rows, True)
+        return Cut(tile, tile)
+    cut = LONG_16 if logits.element_size() == 2 else LONG_32
+    return cut if len(powers.exponents) == 1 else cut._replace(registers=None)
 
 
 def powers_values(
@@ -30,39 +60,40 @@ def powers_values(
     beta: float,
     mean: Mean | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(N,) values, and the (6, N) numbers the gradient needs. ``prior`` is (C,) or counts with their sum."""
+    """(N,) values, and the numbers the gradient needs. ``prior`` is (C,) or counts with their sum."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
-    values, state = (logits.new_empty(size, dtype=torch.float32) for size in (rows, (STATE_ROWS, rows)))
-    width = width_of(logits)
-    tile = ONE_ROW if prior.dtype == torch.uint16 else blind_tile(classes, rows, True)
+    (tile, _, registers), width, later = cut_of(logits, powers), width_of(logits), classes > MOST_AT_ONCE
+    shapes = rows, (STATE_ROWS + SUMS * later, rows)
+    values, state = (logits.new_empty(shape, dtype=torch.float32) for shape in shapes)
     asked = ending(mean, state)
+    (_, target, _), numbers = given(batch), (beta, powers.constant)
+    how = (*own, powers.exponents, powers.value, powers.ratio)
     start(
         powers_kernel,
         (steps_of(rows, tile.rows), 1, 1),
         tile.warps,
         (
-            *given(batch)[:2],
-            prior,
-            values,
-            state,
-            *asked[:3],
-            *sizes(batch),
-            beta,
-            powers.constant,
-            asked[3],
+            *(logits, target, prior, values, state, *asked[:3], *sizes(batch), *numbers, asked[3], later),
             len(prior) > classes,
             logits.stride(1) == 1,
-            *own,
-            powers.exponents,
-            powers.value,
-            powers.ratio,
+            *how,
             tile.rows,
-            tile.block // width,
+            min(tile.block // width, THREADS * tile.warps),
             width,
+            tile.block,
         ),
         contract=True,
-        registers=most_registers(logits, powers),
+        registers=registers and registers[0],
     )
+    if later:
+        known = (target, prior, values, state, *asked[:3], rows, classes, ignored_label(batch), *numbers)
+        start(
+            powers_finish_kernel,
+            (steps_of(rows, FINISHED_ROWS), 1, 1),
+            FINISHED_ROWS // THREADS,
+            (*known, asked[3], len(prior) > classes, *how, FINISHED_ROWS),
+            contract=True,
+        )
     finish(mean, values, values, batch.target, ignored_label(batch))
     return values, state
 
@@ -79,7 +110,7 @@ def powers_gradient(
     """The gradient of the logits; ``upstream`` is (N,) or one number, over ``count`` if that is given."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
     out = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    tile = blind_tile(classes, rows, True)
+    _, tile, registers = cut_of(logits, powers)
     start(
         powers_gradient_kernel,
         (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1),
@@ -104,15 +135,6 @@ def powers_gradient(
             tile.blocks,
         ),
         contract=True,
-        registers=most_registers(logits, powers),
+        registers=registers and registers[1],
     )
     return out
-
-
-def most_registers(logits: Tensor, powers: Powers) -> int | None:
-    """None where memory sets the pace anyway: in 32 bits, and where powers are products.
-
-    Sums of two powers need more than that.
-    """
-    is_exponential = len(powers.exponents) == 1 and powers.exponents[0] not in (1.0, 2.0)
-    return REGISTERS if is_exponential and logits.element_size() == 2 else None

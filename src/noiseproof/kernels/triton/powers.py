@@ -3,18 +3,22 @@ r"""Triton: a loss of powers of p less what it costs under labels drawn blindly,
 
 With :math:`S_i=\sum_k\pi_kp_k^{q_i}` and :math:`\Pi=\sum_k\pi_k` over the classes that are not masked the
 blind loss is :math:`v_0\Pi+\sum_iv_iS_i`; its gradient is :math:`p_jR-\pi_j\sum_ic_ip_j^{q_i}` with
-:math:`R=\sum_ic_iS_i`. Rows with masked classes are read once more, and so are those in which a class other
-than the label has more than three quarters, whose part in R must not cancel with itself.
+:math:`R=\sum_ic_iS_i`. Exponentials are taken beside the highest of the first block, so that no block waits
+for a peak. Rows in which another class is far above that are read again, those with masked classes too, and
+those in which a class other than the label has more than three quarters: its part in R must not cancel with
+itself.
 """
 
 import triton
 import triton.language as tl
 
 from .mean import take_last
-from .powers_rows import advance, looked_at, of_row, read_again, totals
-from .program import run
-from .rows import LOWEST, block_of, next_label, rows_of_program, without_label
-from .shares import part_of_prior, share_of, share_of_label
+from .powers_again import others_at, read_again, totals
+from .powers_results import RESULTS, finish
+from .powers_rows import advance, highest, looked_at
+from .program import doublings
+from .rows import LOWEST, load_block, next_label, put_at, rows_of_program
+from .shares import shares_of
 
 
 @triton.jit
@@ -35,6 +39,7 @@ def powers_kernel(
     beta,
     constant,
     MEAN: tl.constexpr,
+    LATER: tl.constexpr,
     COUNTED: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
     OWN: tl.constexpr,
@@ -45,30 +50,40 @@ def powers_kernel(
     ROWS: tl.constexpr,
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
-    """``state`` gets the peak of the others, the factor of exp(z - peak), and the gradient at the label.
-
-    Then it gets p of the peak, the gradient there, and 1 where that is a sure class.
-    """
+    """``state`` gets what ``finish`` makes of the sums; ``LATER`` the sums, for ``powers_finish_kernel``."""
+    narrow: tl.constexpr = logits.dtype.element_ty.primitive_bitwidth == 16
     row, label, kept = rows_of_program(target, target, rows, ignore_index, False, ROWS)
     begin = logits + tl.minimum(row, rows - 1) * row_stride
     in_range = kept & (label >= 0) & (label < classes)
     own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
     place = (begin, label, kept, prior, classes, column_stride)
-    sums, there = read(place, EXPONENTS, COUNTED, CONTIGUOUS, ROWS, LANES, WIDTH)
-    found = totals(sums, there, own, kept, prior, classes, EXPONENTS, COUNTED)
-    top = read_again(place, found, EXPONENTS, CONTIGUOUS, ROWS, LANES, WIDTH)
-    own_loss = run((found[0],), OWN)
-    label_share = share_of_label(prior, label, in_range)
-    factor = part_of_prior(prior, classes, beta, COUNTED)
-    results = of_row(
-        found, top, own_loss[OWN_RESULTS[1]], label_share, factor, constant, EXPONENTS, VALUE, RATIO
-    )
-    value = own_loss[OWN_RESULTS[0]] - factor * results[6]
-    tl.store(values + row, tl.where(kept, value, 0.0), mask=row < rows)
-    for k in tl.static_range(6):
-        tl.store(state + k * rows + row, results[k], mask=row < rows)
-    take_last(values, values, target, ticket, mean, count, rows, ignore_index, MEAN)
+    level, sums, there = read(place, EXPONENTS, COUNTED, CONTIGUOUS, narrow, ROWS, LANES, WIDTH, BLOCK)
+    found, again = totals(sums, there, level, own, kept, prior, classes, COUNTED)
+    found, below, top = read_again(place, found, again, EXPONENTS, CONTIGUOUS, narrow, LANES, WIDTH, BLOCK)
+    numbers = (own, found[0], found[1], found[2], found[3], found[4], below[0], below[1], below[2], top)
+    if LATER:
+        for k in tl.static_range(len(numbers)):
+            tl.store(state + (RESULTS + k) * rows + row, numbers[k], mask=row < rows)
+    else:
+        of = (row, label, kept, rows, classes)
+        finish(
+            numbers,
+            of,
+            prior,
+            values,
+            state,
+            beta,
+            constant,
+            COUNTED,
+            OWN,
+            OWN_RESULTS,
+            EXPONENTS,
+            VALUE,
+            RATIO,
+        )
+        take_last(values, values, target, ticket, mean, count, rows, ignore_index, MEAN)
 
 
 @triton.jit
@@ -77,28 +92,31 @@ def read(
     EXPONENTS: tl.constexpr,
     COUNTED: tl.constexpr,
     CONTIGUOUS: tl.constexpr,
+    NARROW: tl.constexpr,
     ROWS: tl.constexpr,
     LANES: tl.constexpr,
     WIDTH: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
-    """The sums of ``advance`` and of ``looked_at`` over all blocks, lane by lane."""
+    """The level, and the sums of ``advance`` and of ``looked_at`` over all blocks, lane by lane."""
     begin, label, kept, prior, classes, column_stride = place
     zero = tl.zeros([ROWS, LANES], tl.float32)
-    sums, there = (zero + LOWEST, zero, zero, zero), (zero, zero)
     stop = classes * tl.max(kept.to(tl.int32), 0)
-    whole = stop // (LANES * WIDTH) * (LANES * WIDTH) * tl.min(kept.to(tl.int32), 0)
+    whole = stop // BLOCK * BLOCK * tl.min(kept.to(tl.int32), 0)
     coming = next_label(label, 0)
-    for start in range(0, whole, LANES * WIDTH):
-        z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
-        share = share_of(prior, start, classes, True, True, ROWS, LANES, WIDTH)
-        there = looked_at(there, z, share, COUNTED, True)  # first, so that one z is enough
-        if coming < start + LANES * WIDTH:
-            z = without_label(z, start, label, LANES, WIDTH)
-            coming = next_label(label, start + LANES * WIDTH)
-        sums = advance(sums, z, share, EXPONENTS)
-    for start in range(whole, stop, LANES * WIDTH):
-        z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
-        share = share_of(prior, start, classes, True, False, ROWS, LANES, WIDTH)
-        there = looked_at(there, z, share, COUNTED, False)
-        sums = advance(sums, without_label(z, start, label, LANES, WIDTH), share, EXPONENTS)
-    return sums, there
+    level = highest(others_at(place, 0, CONTIGUOUS, BLOCK)[1])
+    sums, there = (zero, zero, zero), (zero, zero)
+    for start in range(0, whole, BLOCK):
+        z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, True, BLOCK)
+        share = shares_of(prior, start, classes, True, True, ROWS, BLOCK)
+        there = looked_at(there, z, share, COUNTED, True, LANES, WIDTH)  # first, so that one z is enough
+        if coming < start + BLOCK:
+            z = put_at(z, start, label, tl.full(label.shape, LOWEST, tl.float32), BLOCK)
+            coming = next_label(label, start + BLOCK)
+        sums = advance(sums, doublings(z, level[:, None], NARROW), share, EXPONENTS, LANES, WIDTH)
+    for start in range(whole, stop, BLOCK):
+        z, other = others_at(place, start, CONTIGUOUS, BLOCK)
+        share = shares_of(prior, start, classes, True, False, ROWS, BLOCK)
+        there = looked_at(there, z, share, COUNTED, False, LANES, WIDTH)
+        sums = advance(sums, doublings(other, level[:, None], NARROW), share, EXPONENTS, LANES, WIDTH)
+    return level, sums, there

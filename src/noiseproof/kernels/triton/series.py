@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from .blind import combined, store_loss, store_numbers
-from .program import exp, fast_exp, run
+from .program import LN_2, doublings, exp, run
 from .rows import block_of, next_label, put_in_lanes, rows_of_program
 from .series_rows import does_for_gradient, levels_of, of_lanes, of_row, recounted, sum_of_lanes
 
@@ -55,6 +55,7 @@ def series_kernel(
     ``reach`` times p squared, also times log p, is what the series leave out, beside their first terms.
     ``SUM_Z`` adds rows 4 and 5: the sum of z less the label's, and how many classes are not masked.
     """
+    narrow: tl.constexpr = logits.dtype.element_ty.primitive_bitwidth == 16
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, 1)
     begin = logits + row * row_stride
     in_range = kept & (label >= 0) & (label < classes)
@@ -71,14 +72,15 @@ def series_kernel(
         if coming < start + LANES * WIDTH:
             z = put_in_lanes(z, start, label, low, LANES, WIDTH)
             coming = next_label(label, start + LANES * WIDTH)
-        sums = advance(sums, z, start // LANES * 1.0, 0, WIDTH, True)
+        sums = advance(sums, z, start // LANES * 1.0, 0, WIDTH, True, narrow)
     inside = tl.minimum(tl.maximum(stop - whole - tl.arange(0, LANES) * WIDTH, 0), WIDTH)[None, :]
     count = whole // LANES * 1.0
     if whole < stop:
         z = block_of(begin, whole, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
         z = put_in_lanes(z, whole, label, low, LANES, WIDTH)
-        sums = advance(sums, z, count, inside, WIDTH, False)
-    levels = levels_of(sums, own, kept)
+        sums = advance(sums, z, count, inside, WIDTH, False, narrow)
+    sums = (sums[0], sums[1], sums[2] * LN_2, sums[3] * LN_2)
+    levels = levels_of(sums, own, kept, narrow)
     lanes, careful = of_lanes(sums, count + inside, levels, classes, reach, CODE, RESULTS, VALUE, RATIO)
     results = of_row(lanes, levels, low, CODE, RESULTS, VALUE, RATIO)
     own_loss = loss_of(levels[0], OWN, OWN_RESULTS)
@@ -112,20 +114,20 @@ def store(own_loss, results, levels, left, state, found, values, partials, slope
 
 
 @triton.jit
-def advance(sums, z, count, inside, WIDTH: tl.constexpr, WHOLE: tl.constexpr):
-    """Take one block in: every lane's peak, sums of e, of z - peak and of their products.
+def advance(sums, z, count, inside, WIDTH: tl.constexpr, WHOLE: tl.constexpr, NARROW: tl.constexpr):
+    """Take one block in: every lane's peak, sums of e, of x and of their products, where e is 2 to the x.
 
     ``count`` is the number of classes before; in a block that is not whole only the first ``inside`` count.
     """
     peak, mass, depths, products = sums
     higher = tl.maximum(peak, tl.max(z, 2))
-    step = peak - higher
-    shrink = fast_exp(step)
-    below = z - higher[:, :, None]
-    raised = fast_exp(below)
+    step = doublings(peak, higher, NARROW)
+    shrink = tl.exp2(step)
+    x = doublings(z, higher[:, :, None], NARROW)
+    raised = tl.exp2(x)
     if not WHOLE:
         exists = tl.arange(0, WIDTH)[None, None, :] < inside[:, :, None]
-        below, raised = tl.where(exists, below, 0.0), tl.where(exists, raised, 0.0)
-    products = shrink * (products + step * mass) + tl.sum(raised * below, 2)
-    depths = depths + (count * step + tl.sum(below, 2))
+        x, raised = tl.where(exists, x, 0.0), tl.where(exists, raised, 0.0)
+    products = shrink * (products + step * mass) + tl.sum(raised * x, 2)
+    depths = depths + (count * step + tl.sum(x, 2))
     return higher, mass * shrink + tl.sum(raised, 2), depths, products

@@ -6,7 +6,7 @@ import triton.language as tl
 
 from .blind_rows import LOG_SURE, finish
 from .classes import terms_of_classes
-from .program import exp, fast_exp, logsigmoid
+from .program import doublings, exp, fast_exp, logsigmoid
 from .rows import LOWEST, block_of
 
 SMALLEST_MASS = tl.constexpr(1e-30)
@@ -19,10 +19,10 @@ LARGEST_SHARE = tl.constexpr(0.25)
 
 
 @triton.jit
-def levels_of(sums, own, kept):
+def levels_of(sums, own, kept, NARROW: tl.constexpr):
     """Margin, peak and mass of the row, log p of label and peak, and whether the label is the likeliest."""
     peak = tl.max(sums[0], 1)
-    mass = tl.sum(sums[1] * fast_exp(sums[0] - peak[:, None]), 1)
+    mass = tl.sum(sums[1] * tl.exp2(doublings(sums[0], peak[:, None], NARROW)), 1)
     margin = tl.where(kept, own - peak - tl.log(mass), 0.0)
     return margin, peak, mass, logsigmoid(margin), logsigmoid(-margin) - tl.log(mass), own >= peak
 
