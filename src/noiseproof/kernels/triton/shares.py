@@ -1,14 +1,9 @@
 # mypy: ignore-errors
 """Triton: how much each class counts, in float32 or as numbers of rows in 16 bits."""
 
-import os
-
-import torch
 import triton
 import triton.language as tl
 
-PAIRED = tl.constexpr(torch.version.cuda is not None and os.environ.get("TRITON_INTERPRET") != "1")
-"""Whether a GPU's own instruction may take a count out of two, which compilers do not find."""
 UNITS = tl.constexpr(0x4B000000)
 """The bits of 2^23 in float32; the last one stands for 1."""
 
@@ -20,23 +15,6 @@ def number_of(share):
         return (share.to(tl.uint32) | UNITS).to(tl.float32, bitcast=True) - 8388608.0
     else:
         return share
-
-
-@triton.jit
-def numbers_of(share):
-    """``number_of`` for a block: one instruction puts each 16 bits of a word below the upper ones of 2^23."""
-    if share.dtype == tl.uint16 and PAIRED:
-        bits = tl.inline_asm_elementwise(
-            "prmt.b32 $0, $2, 0x4B004B00, 0x5410; prmt.b32 $1, $2, 0x4B004B00, 0x5432;",
-            "=r,=r,r",
-            [share],
-            dtype=tl.int32,
-            is_pure=True,
-            pack=2,
-        )
-        return bits.to(tl.float32, bitcast=True) - 8388608.0
-    else:
-        return number_of(share)
 
 
 @triton.jit
@@ -56,9 +34,9 @@ def share_of_label(prior, label, in_range):
 @triton.jit
 def shares_at(prior, column, classes, WHOLE: tl.constexpr):
     if WHOLE:
-        return numbers_of(tl.load(prior + column))
+        return number_of(tl.load(prior + column))
     else:
-        return numbers_of(tl.load(prior + column, mask=column < classes, other=0))
+        return number_of(tl.load(prior + column, mask=column < classes, other=0))
 
 
 @triton.jit
