@@ -262,7 +262,7 @@ def test_training_steps_of_the_peer_loss(spec, device):
 def test_programs_are_recorded_once(device, monkeypatch):
     logits, target = (t.to(device) for t in batch(6, 5))
     monkeypatch.setattr(blind, "_programs", {})
-    for gamma in (0.5, 0.5, 1.5):
+    for gamma in (0.53, 0.53, 1.57):  # of no other test: what is launched once may never ask again
         losses.NFL(gamma=gamma)(logits, target)
     assert len(blind._programs) == 2
 

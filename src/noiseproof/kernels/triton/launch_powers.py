@@ -21,7 +21,7 @@ from .tile import Tile, steps_of, width_of
 STATE_ROWS = 6
 SUMS = 10
 """Rows of the state behind those, where sums wait to be finished."""
-FINISHED_ROWS = 64
+FINISHED_ROWS = 128
 """Of a program that finishes them."""
 THREADS = 32
 """Of a warp: each has a lane of its own, and all parts of a block that fall to it."""
