@@ -43,7 +43,7 @@ POINTERS = {
 }
 SPECS = "ce;nce;mse;nfl;cr(ce);cr(mae);cr(gce);peer(ce);nfl + mae;10*nce + nfl"
 ROWS, CLASSES = 16, 128256
-FEWEST_PER_THREAD = 16
+FEWEST_PER_THREAD = 8
 """Kernels that take fewer numbers a time go over rows, not over logits."""
 CUOBJDUMP = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
 KINDS = {

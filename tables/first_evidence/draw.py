@@ -23,6 +23,8 @@ from noiseproof.papers import get
 
 LABELS = ("clean", "symmetric 0.4", "human 0.4")
 BLUE, RED, GREY = "#1f5fa8", "#c0392b", "#8a8a8a"
+CROWDED = 0.03
+"""Part of its height within which another dot takes the side where a number would stand."""
 WAYS = {
     "with unit maximum": ("table5 / {} / {} ", BLUE, 0.0),
     "without unit maximum": ("readings / {} · no unit maximum / {} ", RED, 0.2),
@@ -76,10 +78,12 @@ def draw(ax: Any, runs: Sequence[Run], noise: str, outcome: str, factor: float) 
         printed = printed_of_table5(row, noise)[outcome == "snr"]
         ax.hlines(printed, place - 0.35, place + 0.35, color="black", label=None if place else "printed")
         for words, color, offset in WAYS.values():
-            for run in runs:
-                if fills(run, words.format(row, noise)):
-                    side = 1 if offset > 0 else -1
-                    mark(ax, place + offset, factor * float(run[outcome]), color, lost_classes(run), side)
+            mine = [run for run in runs if fills(run, words.format(row, noise))]
+            heights = [factor * float(run[outcome]) for run in mine]
+            for k, (run, height) in enumerate(zip(mine, heights, strict=True)):
+                is_crowded = any(abs(height - other) < CROWDED * height for other in heights[:k])
+                side = 1 if (offset > 0) != is_crowded else -1
+                mark(ax, place + offset, height, color, lost_classes(run), side)
     for name, (_, color, _) in WAYS.items():
         ax.plot([], [], "o", color=color, label=name)
     ax.plot([], [], "o", color=GREY, fillstyle="none", label="with the number of classes at 0")

@@ -50,19 +50,27 @@ def test_e28_clean_labels_need_a_saturation_and_at_80_none_meets_the_printed_num
     assert f"At 80% it ends at {told} in the same order; printed is {wanted:.1f}." in words
 
 
-def test_e28_a_second_seed_says_the_same():
+@pytest.mark.parametrize("seed", [1, 2])
+def test_e28_other_seeds_say_the_same(seed):
     words = erratum("E28")
     for column in ("symmetric 0.4", "clean"):
-        never, late, early = (final_imae(column, end, seed=1) for end in ENDS)
+        never, late, early = (final_imae(column, end, seed=seed) for end in ENDS)
         wanted = printed_of_table6("IMAE", column)["final"]
-        assert wanted - never > 50
+        assert wanted - never > 39
         assert [late, early] == pytest.approx([wanted] * 2, abs=3)
         assert f"at {never:.1f}, at {late:.1f} and at {early:.1f}" in words
-    ends = [final_imae("symmetric 0.8", end, seed=1) for end in ENDS]
+    ends = [final_imae("symmetric 0.8", end, seed=seed) for end in ENDS]
     assert ends[2] > ends[0] > ends[1]
     assert printed_of_table6("IMAE", "symmetric 0.8")["final"] - max(ends) > 3
-    told = f"at 80% at {ends[0]:.1f}, at {ends[1]:.1f} and at {ends[2]:.1f}"
-    assert f"{told}, so that the order there is another" in words
+    assert f"at {ends[0]:.1f}, at {ends[1]:.1f} and at {ends[2]:.1f}" in words
+
+
+def test_e28_in_the_mean_an_early_saturation_ends_higher():
+    for column in ("clean", "symmetric 0.4", "symmetric 0.8"):
+        _, late, early = (sum(final_imae(column, end, seed=seed) for seed in range(3)) / 3 for end in ENDS)
+        assert early > late
+    told = "higher with one at 6.24 than with one at 17.33 under all three labels"
+    assert told in erratum("E28")
 
 
 @pytest.mark.parametrize(("row", "loss"), [("SCE", "sce(q=0.95)"), ("GCE", "gce(q=0.4)")])
@@ -104,28 +112,31 @@ def test_e29_with_clean_labels_losses_end_below_ce_only_without_the_unit_maximum
     assert "SCE, GCE, AUL and MAE end above CE with the unit maximum and below it without" in erratum("E29")
 
 
-def test_e29_a_second_seed_says_the_same():
-    found = by_setting(run for run in FINISHED if run["seed"] in ("0", "1"))
+def test_e29_other_seeds_say_the_same():
+    found = by_setting(FINISHED)
     for loss in ("sce(q=0.95)", "gce(q=0.4)", "aul(a=2.0, q=2.0)"):
         for column in ("clean", "symmetric 0.4", "human 0.4"):
             runs = found[Setting(column, "cnn8", f"unit_max({loss})")]
-            first, second = (percent(run, "final_test_accuracy") for run in runs)
-            assert abs(first - second) < 1.2
-    assert "A second seed of SCE, GCE and AUL with the unit maximum ends within 1.2 points" in erratum("E29")
+            first, *others = (percent(run, "final_test_accuracy") for run in runs)
+            assert others
+            assert all(abs(first - other) < 1.2 for other in others)
+    assert "Other seeds of SCE, GCE and AUL with the unit maximum end within 1.2 points" in erratum("E29")
 
 
-def test_e29_the_snr_of_mae_is_met_without_the_unit_maximum_alone():
+def test_e29_mae_agrees_either_way():
     (accuracy, snr), words = printed_of_table5("MAE", "symmetric 0.4"), erratum("E29")
     without, its_snr = ours("0.5*mae")
     assert without == pytest.approx(accuracy, abs=0.5)
     assert its_snr == pytest.approx(snr, abs=0.03)
-    assert f"({without:.1f} with {its_snr:.3f}; printed are {accuracy:.2f} with {snr})" in words
-    first, second = by_setting(FINISHED)[Setting("symmetric 0.4", "cnn8", "unit_max(mae)")][:2]
-    assert (lost_classes(first), lost_classes(second)) == (1, 0)
-    unit, unit_snr = percent(second, "final_test_accuracy"), float(second["snr"])
-    assert unit == pytest.approx(accuracy, abs=1)
-    assert snr - unit_snr > 0.2
-    assert f"a second seed ends at {unit:.1f} with {unit_snr:.3f}, the first left a class unlearned" in words
+    assert f"at {without:.1f} with {its_snr:.3f} without the unit maximum" in words
+    runs = by_setting(FINISHED)[Setting("symmetric 0.4", "cnn8", "unit_max(mae)")][:3]
+    assert [lost_classes(run) for run in runs] == [1, 0, 0]
+    for run in runs[1:]:
+        last, snr_of_run = percent(run, "final_test_accuracy"), float(run["snr"])
+        assert last == pytest.approx(accuracy, abs=1)
+        assert f"at {last:.1f} with {snr_of_run:.3f}" in words
+    assert float(runs[2]["snr"]) == pytest.approx(snr, abs=0.03)
+    assert f"printed are {accuracy:.2f} with {snr}" in words
 
 
 def test_e29_aul_agrees_either_way_and_agce_neither_way():
@@ -145,11 +156,12 @@ def test_e29_aul_agrees_either_way_and_agce_neither_way():
         assert f"at {last:.1f} with {its_snr:.3f} and {lost} classes unlearned" in words
         assert lost_classes(FIRST[Setting("symmetric 0.4", "cnn8", loss)]) == {"four": 4, "seven": 7}[lost]
     assert f"are {accuracy:.2f} with {snr}" in words
-    second = by_setting(FINISHED)[Setting("symmetric 0.4", "cnn8", "unit_max(agce(a=3.0, q=4.0))")][1]
-    assert lost_classes(second) == 2
-    last, its_snr = percent(second, "final_test_accuracy"), float(second["snr"])
-    assert f"(a second seed at {last:.1f} with {its_snr:.3f} and two)" in words
-    assert snr - its_snr > 0.2
+    others = by_setting(FINISHED)[Setting("symmetric 0.4", "cnn8", "unit_max(agce(a=3.0, q=4.0))")][1:3]
+    assert [lost_classes(run) for run in others] == [2, 2]
+    for run in others:
+        last, its_snr = percent(run, "final_test_accuracy"), float(run["snr"])
+        assert last - accuracy > 8
+        assert f"at {last:.1f} with {its_snr:.3f} and two" in words
 
 
 def test_e17_mae_shift_ends_near_the_number_of_table_3():
