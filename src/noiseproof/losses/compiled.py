@@ -134,12 +134,12 @@ def _of_sum(loss: Any, classes: int) -> int | None:
     if sum_ is None:
         return None
     every_class = _of_classes(sum_.normalized, classes)
-    of_margin = _of_function(sum_.of_margin(classes), by_mean=False)
-    if every_class is None or of_margin is None:
+    of_rows = _of_function(sum_.of_rows(classes), by_mean=False)
+    if every_class is None or of_rows is None:
         return None
-    key = ("sum", every_class, sum_.weight, of_margin)
+    key = ("sum", every_class, sum_.weight, of_rows)
     if key not in _numbers:
-        _remember(key, cpu_operator.define_sum(every_class, float(sum_.weight), of_margin))
+        _remember(key, cpu_operator.define_sum(every_class, float(sum_.weight), of_rows))
     return _numbers[key]
 
 

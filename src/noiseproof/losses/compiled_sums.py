@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
 
@@ -12,23 +12,27 @@ from ..kernels.cpu.again import REDUCTIONS
 from .algebra import MarginSum, Sum
 from .compiled import has_company, is_divided_by_mean, is_of_whole_batch, number_of
 from .compiled_wrappers import WRAPPERS
-from .margin_loss import MarginLoss
 from .nfl import NFL
+
+if TYPE_CHECKING:
+    from .base import Loss
 
 SUMS = (Sum, MarginSum)
 
 
 class OneOverAll(NamedTuple):
-    """A normalized loss and its factor, and the losses of the margin beside it with theirs."""
+    """A normalized loss and its factor, and the losses of row statistics beside it with theirs."""
 
     weight: float
     normalized: NFL
-    rest: list[tuple[float, MarginLoss]]
+    rest: list[tuple[float, Loss]]
 
-    def of_margin(self, classes: int) -> RowFunction | None:
-        """The rest as one function."""
+    def of_rows(self, classes: int) -> RowFunction | None:
+        """The rest as one function, None if that is none or asks for more than margin and sum of z."""
         functions = [part.row_function(classes, 1.0) for _, part in self.rest]
-        return weighted_sum([factor for factor, _ in self.rest], functions)
+        found = weighted_sum([factor for factor, _ in self.rest], functions)
+        wanted = None if found is None else found.wanted
+        return None if wanted is not None and (wanted.squares or wanted.products) else found
 
 
 def one_over_all(loss: Sum | MarginSum) -> OneOverAll | None:
@@ -41,10 +45,10 @@ def one_over_all(loss: Sum | MarginSum) -> OneOverAll | None:
     """
     terms = list(zip(loss.factors, loss.inner, strict=True))
     normalized = [(factor, part) for factor, part in terms if type(part) is NFL]
-    rest = [(factor, part) for factor, part in terms if isinstance(part, MarginLoss)]
-    if len(normalized) != 1 or not rest or len(normalized) + len(rest) != len(terms):
+    rest = [(factor, part) for factor, part in terms if type(part) is not NFL]
+    if len(normalized) != 1 or not rest or any(is_divided_by_mean(part) for _, part in rest):
         return None
-    return None if any(is_divided_by_mean(part) for _, part in rest) else OneOverAll(*normalized[0], rest)
+    return OneOverAll(*normalized[0], rest)
 
 
 def part_by_part(

@@ -88,9 +88,9 @@ def define_classes(program: Program, gamma: float | None) -> int:
     return number
 
 
-def define_sum(every_class: int, weight: float, of_margin: int) -> int:
-    """``weight`` times a loss of every class, and a loss of the margin, by their numbers."""
-    number: int = torch.ops.noiseproof_cpu.define_sum(every_class, weight, of_margin)
+def define_sum(every_class: int, weight: float, of_rows: int) -> int:
+    """``weight`` times a loss of every class, and one of margin and sum of z, by their numbers."""
+    number: int = torch.ops.noiseproof_cpu.define_sum(every_class, weight, of_rows)
     return number
 
 

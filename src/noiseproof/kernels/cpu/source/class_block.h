@@ -27,15 +27,20 @@ struct ClassBlock {
     std::copy_n(r[program.outputs[2]], n, emphasis);
   }
 
-  // The loss of the margin that is added.
-  void run_added(OneClass& one, int64_t n) const {
+  bool adds_sums() const { return loss.added && !loss.added->margin_alone; }
+
+  // The loss of row statistics that is added: of the margin, and maybe of the logsumexp and of the sum of z.
+  void run_added(const EveryLanes& lanes, OneClass& one, int64_t n) const {
     double* const* r = space.added_registers.places.data();
-    const Program& program = loss.added->program;
+    const RowProgram& added = *loss.added;
     std::copy_n(one.margin, n, r[0]);
-    run(program, n, r);
-    std::copy_n(r[program.outputs[0]], n, one.more);
-    const double* slope = r[program.outputs[loss.added->slots[0] + 1]];
-    for (int64_t k = 0; k < n; ++k) one.more_emphasis[k] = -slope[k];
+    if (adds_sums()) lanes.inputs_of_sums(one, n, r);
+    run(added.program, n, r);
+    std::copy_n(r[added.program.outputs[0]], n, one.more);
+    const auto slope = [&](int64_t which) {
+      return added.slots[which] < 0 ? space.zero : r[added.program.outputs[added.slots[which] + 1]];
+    };
+    one.take_added(n, slope(0), slope(1), slope(2));
   }
 
   // Few rows have a sure class, so these are put together.
@@ -61,7 +66,7 @@ struct ClassBlock {
       OneClass& one = lanes.labels[side];
       lanes.complete(one, n);
       run_exactly(one.margin, n, one.value, one.emphasis);
-      if (loss.added) run_added(one, n);
+      if (loss.added) run_added(lanes, one, n);
     }
   }
 

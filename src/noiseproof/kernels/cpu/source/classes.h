@@ -4,6 +4,9 @@
 // every class times its share.
 #pragma once
 
+#include <cmath>
+#include <numeric>
+
 #include "ahead.h"
 #include "run.h"
 
@@ -43,21 +46,39 @@ INLINE ClassSums add_classes(float* z, const float* prior, int64_t n, Terms term
   return found;
 }
 
-// z becomes z - peak and e its exponential, from a row that may lie at z; what they add up to.
-inline double raise_row(const float* row, int64_t classes, float peak, const Ahead& ahead, float* z, float* e) {
-  double found = 0;
+// Sums over a row: of exp(z - peak), and if they are wanted of z - peak and of the classes that are not masked.
+struct Raised {
+  double mass = 0, low = 0, classes = 0;
+};
+
+// z becomes z - peak and e its exponential, from a row that may lie at z. ``low`` is not finite if a class is masked.
+template <bool SUMS>
+inline Raised raise_row(const float* row, int64_t classes, float peak, const Ahead& ahead, float* z, float* e) {
+  Raised found;
+  const int64_t whole = classes / WIDTH * WIDTH;
   for (int64_t begin = 0; begin < classes; begin += CHUNK) {
-    Vector mass{};
+    Vector mass{}, lows{};
     each_vector(row + begin, std::min(CHUNK, classes - begin), [&](int64_t j, Vector here) {
       ahead(begin + j);
       const Vector low = here - peak, raised_low = raised(low);
       write(z + begin + j, low);
       write(e + begin + j, raised_low);
       mass += raised_low;
+      if constexpr (SUMS)
+        if (begin + j < whole) lows += low;
     });
-    found += sum(mass);
+    found.mass += sum(mass);
+    if constexpr (SUMS) found.low += sum(lows);
   }
+  if constexpr (SUMS) found.low += std::accumulate(z + whole, z + classes, 0.0), found.classes = classes;
   return found;
+}
+
+// Sum and number of the classes that are not masked, where some are.
+inline void count_again(const float* z, int64_t classes, Raised& found) {
+  found.low = found.classes = 0;
+  for (int64_t j = 0; j < classes; ++j)
+    if (z[j] != LOWEST) found.low += z[j], ++found.classes;
 }
 
 // Whether every class but one is masked.

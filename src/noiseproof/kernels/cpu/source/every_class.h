@@ -30,7 +30,13 @@ struct EveryBlock : ClassBlock<Number> {
   void read_row(int64_t i, const Start& from, EveryLanes& lanes) const {
     const int64_t k = i - begin, n = padded(logits.classes);
     const auto [row, peak] = from;
-    const double mass = raise_row(row, logits.classes, peak, {logits, i, results.gradient}, z(k), e(k));
+    const auto raise = this->adds_sums() ? raise_row<true> : raise_row<false>;
+    Raised sums = raise(row, logits.classes, peak, {logits, i, results.gradient}, z(k), e(k));
+    if (this->adds_sums()) {
+      if (!std::isfinite(sums.low)) count_again(z(k), logits.classes, sums);
+      lanes.sum_low[k] = sums.low, lanes.classes[k] = sums.classes;
+    }
+    const double mass = sums.mass;
     const int64_t sure = mass < 2 ? place_of(1.0f, e(k), n) : -1;
     lanes.sure[k] = sure;
     lanes.tail[k] = sure < 0 ? mass - 1 : sum_without(e(k), n, sure);
@@ -96,13 +102,16 @@ struct EveryBlock : ClassBlock<Number> {
     const int64_t k = i - begin;
     const auto by_e = static_cast<float>(lanes.by_e[k]);
     const auto by_ratio = static_cast<float>(lanes.by_blind[k] * loss.classes.by_ratio);
+    const auto shift = static_cast<float>(lanes.shift[k]);
     const float *high = e(k), *ratio = z(k);
-    fill(out, logits.classes, [=](int64_t j) { return read(high + j) * by_e - read(ratio + j) * by_ratio; });
-    for (int64_t side = 0; side < sides(); ++side) {
-      const int64_t place = label(i, side);
-      out[place] = static_cast<Number>(static_cast<float>(high[place] * lanes.by_e[k] - lanes.labels[side].less[k]));
-    }
-    if (lanes.sure[k] >= 0) out[lanes.sure[k]] = static_cast<Number>(static_cast<float>(lanes.at_sure[k]));
+    fill(out, logits.classes, [=](int64_t j) { return read(high + j) * by_e - read(ratio + j) * by_ratio + shift; });
+    if (shift != 0 && lanes.classes[k] < logits.classes) clear_masked(logits, i, out);
+    const auto put_at = [&](int64_t place, double slope) {
+      out[place] = static_cast<Number>(static_cast<float>(slope + lanes.shift[k]));
+    };
+    for (int64_t side = 0; side < sides(); ++side)
+      put_at(label(i, side), high[label(i, side)] * lanes.by_e[k] - lanes.labels[side].less[k]);
+    if (lanes.sure[k] >= 0) put_at(lanes.sure[k], lanes.at_sure[k]);
   }
 
   bool run_all() const {

@@ -3,7 +3,7 @@
 // With the share s_k of every class (1 or its prior), its value v_k, its emphasis m_k, and a_k = s_k m_k / (1-p_k),
 // the gradient of B = sum of s_k v_k is p_j sum(a) - a_j. A loss is a function of B and the value of the label. The
 // label and a class that has more than half of the row, the sure one, are left out of sums in float and added here.
-// A loss of the label's margin may be added to a loss of every class, which has a weight then.
+// A loss of row statistics may be added to a loss of every class, which has a weight then.
 #pragma once
 
 #include <array>
@@ -18,10 +18,20 @@ struct OneClass {
   Register apart, counted; // 1 if it is not the sure class; 1 if it is to be added to the sums
   Register steep, at_sure; // the emphasis over 1 - p where it is apart, the emphasis where it is not
   Register loss, by_value, by_blind; // the loss under this label and its derivatives
-  Register more, more_emphasis; // value and emphasis of the loss of the margin that is added
+  Register more, more_emphasis; // value of the loss that is added, and what its gradient gives the other classes
+  Register lift, by_sum; // its derivatives by the logsumexp, which the label gets, and by the sum of z
   Register own; // what the gradient has of both emphases, where the class is apart
   Register scale; // how much it counts
   Register less; // the gradient at this label is e * by_e less that
+
+  void take_added(int64_t n, const double* by_margin, const double* by_lse, const double* by_sum_of_z) {
+    for (int64_t k = 0; k < n; k += PER_STEP) {
+      const Doubles rest = sigmoid(-step_of(margin + k)), by_logsumexp = step_of(by_lse + k);
+      put(more_emphasis + k, rest * by_logsumexp - step_of(by_margin + k));
+      put(lift + k, by_logsumexp);
+      put(by_sum + k, step_of(by_sum_of_z + k));
+    }
+  }
 };
 
 struct alignas(64) EveryLanes {
@@ -32,6 +42,7 @@ struct alignas(64) EveryLanes {
   Register sure_margin, per_tail;
   Register sure_value, sure_emphasis, sure_share; // 0 where no class is sure
   Register by_e, by_blind, at_sure; // a gradient row is e_j * by_e - a_j * by_blind, but for sure class and labels
+  Register sum_low, classes, shift; // the sum of z - peak, how many are not masked, what the gradient of all has more
   std::array<OneClass, 2> labels;
   std::array<int64_t, BLOCK> sure; // or -1
   double weight; // of the loss of every class
@@ -39,11 +50,14 @@ struct alignas(64) EveryLanes {
   EveryLanes(int64_t sides, double its_weight) : weight(its_weight) {
     sure.fill(-1);
     std::fill_n(tail, BLOCK, 1.0);
-    for (double* each : {values, ratios, sure_value, sure_emphasis, sure_share}) std::fill_n(each, BLOCK, 0.0);
+    std::fill_n(classes, BLOCK, 2.0);
+    for (double* each : {values, ratios, sure_value, sure_emphasis, sure_share, sum_low, shift})
+      std::fill_n(each, BLOCK, 0.0);
     for (int64_t side = 0; side < sides; ++side) {
-      for (double* each : {labels[side].low, labels[side].apart, labels[side].more, labels[side].more_emphasis})
+      OneClass& one = labels[side];
+      for (double* each : {one.low, one.apart, one.more, one.more_emphasis, one.lift, one.by_sum})
         std::fill_n(each, BLOCK, 0.0);
-      for (double* each : {labels[side].share, labels[side].counted}) std::fill_n(each, BLOCK, 1.0);
+      for (double* each : {one.share, one.counted}) std::fill_n(each, BLOCK, 1.0);
     }
   }
 
@@ -62,6 +76,17 @@ struct alignas(64) EveryLanes {
       const Doubles low = step_of(label.low + k), margin = low - log(step_of(mass + k) - exp(low));
       put(label.margin + k, step_of(label.apart + k) != 0 ? margin : step_of(sure_margin + k));
     }
+  }
+
+  // What a program of row statistics asks for beside the margin, z being taken relative to the label's.
+  void inputs_of_sums(const OneClass& label, int64_t n, double* const* r) const {
+    for (int64_t k = 0; k < n; k += PER_STEP) {
+      const Doubles margin = step_of(label.margin + k), present = step_of(classes + k);
+      put(r[1] + k, log1p_of_part(exp_of_size(margin)) - at_most(0, margin));
+      put(r[2] + k, step_of(sum_low + k) - present * step_of(label.low + k));
+      put(r[5] + k, present);
+    }
+    for (int64_t input : {3, 4}) std::fill_n(r[input], n, 0.0);
   }
 
   // Whether a row has a class so sure that the others are lost, and its margin with them.
@@ -132,7 +157,10 @@ struct alignas(64) EveryLanes {
     }
     for (int64_t side = 0; side < sides; ++side) {
       OneClass& one = labels[side];
-      for (int64_t k = 0; k < n; ++k) one.less[k] = one.steep[k] * by_blind[k] * one.share[k] + one.own[k];
+      for (int64_t k = 0; k < n; ++k) {
+        one.less[k] = one.steep[k] * by_blind[k] * one.share[k] + one.own[k] - one.lift[k];
+        at_sure[k] += (1 - one.apart[k]) * one.lift[k];
+      }
     }
     if (sides == 2) join(n);
   }
@@ -142,6 +170,8 @@ struct alignas(64) EveryLanes {
       label.own[k] = label.scale[k] * (label.by_value[k] * label.steep[k] + label.own[k]);
       by_blind[k] += label.scale[k] * label.by_blind[k];
       by_e[k] += label.own[k];
+      label.lift[k] *= label.scale[k];
+      shift[k] += label.scale[k] * label.by_sum[k];
       at_sure[k] += label.scale[k] * (label.by_value[k] * label.at_sure[k] + (1 - label.apart[k]) * label.more_emphasis[k]);
     }
   }
@@ -151,8 +181,8 @@ struct alignas(64) EveryLanes {
     auto& [one, other] = labels;
     for (int64_t k = 0; k < n; ++k) {
       const double same = other.apart[k] - other.counted[k];
-      one.less[k] += same * other.own[k];
-      other.less[k] += same * one.own[k];
+      one.less[k] += same * (other.own[k] - other.lift[k]);
+      other.less[k] += same * (one.own[k] - one.lift[k]);
     }
   }
 };

@@ -112,12 +112,13 @@ inline int64_t define_classes(
   return numbered(std::move(loss));
 }
 
-// ``weight`` times a loss of every class, and a loss of the margin.
-inline int64_t define_sum(int64_t every_class, double weight, int64_t of_margin) {
-  const LossPointer first = find_loss(every_class), second = find_loss(of_margin);
-  TORCH_CHECK_VALUE(first->rows.every_class && !first->added && !second->rows.every_class &&
-                        second->rows.margin_alone && !second->by_mean && second->rows.slots[0] >= 0,
-                    "noiseproof_cpu::define_sum takes a loss of every class and one of the margin");
+// ``weight`` times a loss of every class, and a loss of row statistics that wants no sums of p squared and of p z.
+inline int64_t define_sum(int64_t every_class, double weight, int64_t of_rows) {
+  const LossPointer first = find_loss(every_class), second = find_loss(of_rows);
+  const Wanted& wanted = second->rows.wanted;
+  TORCH_CHECK_VALUE(first->rows.every_class && !first->rows.powers.there && !first->added && !second->rows.every_class &&
+                        !second->by_mean && !wanted.squares && !wanted.products,
+                    "noiseproof_cpu::define_sum takes a loss of every class and one of margin and sum of z");
   auto loss = std::make_shared<Loss>(*first);
   loss->added = second;
   loss->rows.weight = weight;

@@ -77,7 +77,7 @@ TORCH_LIBRARY(noiseproof_cpu, m) {
         " bool by_mean) -> int", define);
   m.def("define_classes(float[] code, int[] outputs, float[] quick_code, int[] quick_outputs,"
         " float[] factors, bool shares, bool margins, float gamma, float[] powers) -> int", define_classes);
-  m.def("define_sum(int every_class, float weight, int of_margin) -> int", define_sum);
+  m.def("define_sum(int every_class, float weight, int of_rows) -> int", define_sum);
   m.def("forget(int number) -> ()", forget);
   m.def("loss(Tensor logits, Tensor target, int number, int ignore_index, int reduction) -> Tensor");
   m.def("sum(Tensor logits, Tensor target, int[] numbers, float[] weights, int ignore_index, int reduction) -> Tensor");

@@ -27,7 +27,7 @@ struct RowProgram {
   Powers powers; // where it is a sum of powers
   RaiseFunction raise;
   double weight = 1; // of a loss of every class
-  const RowProgram* added = nullptr; // a loss of the margin that is added to it
+  const RowProgram* added = nullptr; // a loss of row statistics that is added to it
 
   bool two_arrays() const { return powers.there ? powers.exponent != 0 : wanted.products || every_class; }
   const Program& per_row() const { return every_class ? classes.exact : program; }
