@@ -5,6 +5,7 @@ import torch
 from row_batches import row_error, step
 
 from noiseproof import losses
+from noiseproof.kernels.triton import launch
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 slow = pytest.mark.slow
@@ -80,6 +81,53 @@ def test_a_first_block_that_is_masked(base, device):
     logits[:5, :3000], target[:5] = -torch.inf, 4000
     logits[5, :3000], logits[5, 3002:], target[5] = -torch.inf, -torch.inf, 3000
     compare(losses.get(f"cr({base})", reduction="none"), logits - 200, target, device)
+
+
+@pytest.mark.parametrize("rows", [7, 8])
+@pytest.mark.parametrize("base", ["mae", "gce(q=0.2)", "mae + 2*gce"])
+def test_a_masked_first_block_beside_rows_that_do_not_count(base, rows, device):
+    """Two rows to a program, the last of which is alone or beside an ignored one."""
+    logits, target, _ = batch(2500, 1.0)
+    logits[:, :1024], target = -torch.inf, 1100 + 100 * torch.arange(8)
+    target[5] = -100
+    loss = losses.CR(base, prior=torch.linspace(1e-4, 1e-3, 2500), reduction="none")
+    compare(loss, (logits - 200)[:rows], target[:rows], device)
+
+
+@pytest.mark.parametrize("lead", [20.0, 60.0, 80.0])
+def test_a_label_far_above_a_class_that_is_far_above_the_first_block(lead, device):
+    logits = torch.zeros(3, 2500)
+    logits[:, 2100] = torch.tensor([10.0, 20.0, 40.0])
+    logits[:, 2300] = logits[:, 2100] + lead
+    loss = losses.CR("gce(q=0.2)", prior=torch.linspace(1e-4, 1e-3, 2500), reduction="none")
+    compare(loss, logits, torch.full((3,), 2300), device)
+
+
+@pytest.mark.parametrize("classes", [10, 2500])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_an_infinite_logit_is_not_hushed_up(classes, dtype, device):
+    """Nobody checks values on a GPU, and a scaler of gradients waits for what is not finite."""
+    logits, target = torch.zeros(2, classes, dtype=dtype, device=device), torch.tensor([3, 3], device=device)
+    logits[0, classes - 2] = torch.inf
+    ours, prior = launch.Batch(logits, target, None, -100), torch.full((classes,), 0.1, device=device)
+    plan = losses.CR("mae", prior=prior)._plan(logits, prior)
+    values, saved = plan.first(ours, None)
+    gradient = plan.second(ours, saved, torch.ones((), device=device), None)
+    assert values.isnan().tolist() == [True, False]
+    assert gradient[0].isnan().any()
+    assert gradient[1].isfinite().all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1000.0, 30000.0])
+@pytest.mark.parametrize("base", ["mae", "gce(q=0.2)"])
+def test_logits_of_16_bits_far_from_0(base, offset, device):
+    logits, target, _ = batch(2500, 3.0, torch.float16)
+    logits = ((logits.float() / 16).round() * 16 + offset).half()
+    wanted, slope = step(loss := losses.get(f"cr({base})", reduction="none"), logits.double(), target)
+    found, gradient = step(loss.to(device), logits.to(device), target.to(device))
+    exact = {"rtol": 1e-5, "atol": 1e-5} if device == "cuda" else {"rtol": 1e-2, "atol": 1e-2}
+    torch.testing.assert_close(found, wanted, **exact)
+    assert row_error(gradient, slope, 1e-2) < 1e-2
 
 
 @pytest.mark.parametrize("base", ["mae", "gce(q=0.7)", "mae + 2*gce"])

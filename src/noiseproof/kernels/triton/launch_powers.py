@@ -14,13 +14,10 @@ from .launch_blind import PRIOR_TILE, blind_tile, given, sizes
 from .launch_mean import Mean, ending, finish
 from .powers import powers_kernel
 from .powers_gradient import powers_gradient_kernel
-from .powers_results import powers_finish_kernel
+from .powers_results import RESULTS, SUMS, powers_finish_kernel
 from .start import start
 from .tile import Tile, steps_of, width_of
 
-STATE_ROWS = 6
-SUMS = 10
-"""Rows of the state behind those, where sums wait to be finished."""
 FINISHED_ROWS = 128
 """Of a program that finishes them."""
 THREADS = 32
@@ -63,7 +60,7 @@ def powers_values(
     """(N,) values, and the numbers the gradient needs. ``prior`` is (C,) or counts with their sum."""
     logits, (rows, classes) = batch.logits, batch.logits.shape
     (tile, _, registers), width, later = cut_of(logits, powers), width_of(logits), classes > MOST_AT_ONCE
-    shapes = rows, (STATE_ROWS + SUMS * later, rows)
+    shapes = rows, (RESULTS.value + SUMS.value * later, rows)
     values, state = (logits.new_empty(shape, dtype=torch.float32) for shape in shapes)
     asked = ending(mean, state)
     (_, target, _), numbers = given(batch), (beta, powers.constant)

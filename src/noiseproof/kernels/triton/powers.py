@@ -4,18 +4,18 @@ r"""Triton: a loss of powers of p less what it costs under labels drawn blindly,
 With :math:`S_i=\sum_k\pi_kp_k^{q_i}` and :math:`\Pi=\sum_k\pi_k` over the classes that are not masked the
 blind loss is :math:`v_0\Pi+\sum_iv_iS_i`; its gradient is :math:`p_jR-\pi_j\sum_ic_ip_j^{q_i}` with
 :math:`R=\sum_ic_iS_i`. Exponentials are taken beside the highest of the first block, so that no block waits
-for a peak. Rows in which another class is far above that are read again, those with masked classes too, and
-those in which a class other than the label has more than three quarters: its part in R must not cancel with
-itself.
+for a peak. Rows in which another class is far above that are read again, most of those with masked classes
+too, and all in which a class other than the label may have more than three quarters: its part in R must not
+cancel with itself.
 """
 
 import triton
 import triton.language as tl
 
 from .mean import take_last
-from .powers_again import others_at, read_again, totals
-from .powers_results import RESULTS, finish
-from .powers_rows import advance, highest, looked_at
+from .powers_again import above, others_at, read_again, totals
+from .powers_results import RESULTS, SUMS, finish
+from .powers_rows import advance, level_of, looked_at
 from .program import doublings
 from .rows import LOWEST, load_block, next_label, put_at, rows_of_program
 from .shares import shares_of
@@ -60,10 +60,12 @@ def powers_kernel(
     own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
     place = (begin, label, kept, prior, classes, column_stride)
     level, sums, there = read(place, EXPONENTS, COUNTED, CONTIGUOUS, narrow, ROWS, LANES, WIDTH, BLOCK)
-    found, again = totals(sums, there, level, own, kept, prior, classes, COUNTED)
+    found, again = totals(sums, there, level, own, kept, prior, classes, COUNTED, narrow, BLOCK)
     found, below, top = read_again(place, found, again, EXPONENTS, CONTIGUOUS, narrow, LANES, WIDTH, BLOCK)
-    numbers = (own, found[0], found[1], found[2], found[3], found[4], below[0], below[1], below[2], top)
+    distance = above(own, found[0], narrow)
+    numbers = (distance, found[0], found[1], found[2], found[3], found[4], below[0], below[1], below[2], top)
     if LATER:
+        tl.static_assert(len(numbers) == SUMS)
         for k in tl.static_range(len(numbers)):
             tl.store(state + (RESULTS + k) * rows + row, numbers[k], mask=row < rows)
     else:
@@ -104,7 +106,7 @@ def read(
     stop = classes * tl.max(kept.to(tl.int32), 0)
     whole = stop // BLOCK * BLOCK * tl.min(kept.to(tl.int32), 0)
     coming = next_label(label, 0)
-    level = highest(others_at(place, 0, CONTIGUOUS, BLOCK)[1])
+    level = level_of(tl.max(others_at(place, 0, CONTIGUOUS, BLOCK)[1], 1))
     sums, there = (zero, zero, zero), (zero, zero)
     for start in range(0, whole, BLOCK):
         z = load_block(begin, start, kept, classes, column_stride, CONTIGUOUS, True, BLOCK)

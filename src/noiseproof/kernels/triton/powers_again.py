@@ -4,35 +4,54 @@
 import triton
 import triton.language as tl
 
-from .powers_rows import advance, in_lanes
-from .program import doublings, sigmoid
+from .powers_rows import advance, in_lanes, level_of
+from .program import LN_2, doublings, sigmoid
 from .rows import LOWEST, load_block, put_at
 from .shares import number_of, shares_of
 
-SURE = tl.constexpr(0.75)
-LARGEST_MASS = tl.constexpr(1e18)
-"""Where a class is so far above the level, squares of float32 have no room for it."""
+IN_DOUBT, SURE = tl.constexpr(0.7), tl.constexpr(0.75)
+"""Less than what makes a class sure, since numbers of 16-bit logits may be a little off."""
+SMALLEST, LARGEST = tl.constexpr(0.5), tl.constexpr(1e9)
+"""Of a mass: below no class is at the level, above some are so far from it that digits are lost."""
 
 
 @triton.jit
-def margin_of(own, level, mass, kept):
-    return tl.where(kept, own - level - tl.log(mass), 0.0)
+def above(own, level, NARROW: tl.constexpr):
+    """How far a label's logit is above the level, as far as ``doublings`` has it from all others."""
+    return doublings(own, level, NARROW) * LN_2 if NARROW else own - level
 
 
 @triton.jit
-def totals(sums, there, level, own, kept, prior, classes, COUNTED: tl.constexpr):
+def margin_of(distance, mass, kept):
+    return tl.where(kept, distance - tl.log(mass), 0.0)
+
+
+@triton.jit
+def totals(
+    sums,
+    there,
+    level,
+    own,
+    kept,
+    prior,
+    classes,
+    COUNTED: tl.constexpr,
+    NARROW: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     """Level, mass, both sums of powers and shares of rows, and which are to be read again.
 
-    Those are the ones with masked classes, with numbers too large, and with a lane of more than three
-    quarters, since that may be one class.
+    Those are the ones whose whole blocks have masked classes, whose level is far from the peak, and with a
+    lane that has most of the row, since that may be one class. Of one block the level is the peak.
     """
     mass, first, second = tl.sum(sums[0], 1), tl.sum(sums[1], 1), tl.sum(sums[2], 1)
     shares = tl.sum(there[0], 1)
     if COUNTED:
         shares += number_of(tl.load(prior + classes))
     is_plain = tl.abs(tl.sum(there[1], 1)) < float("inf")
-    fits = (mass < LARGEST_MASS) & (tl.abs(first) < float("inf")) & (tl.abs(second) < float("inf"))
-    in_doubt = tl.max(sums[0], 1) * sigmoid(-margin_of(own, level, mass, kept)) > SURE * mass
+    fits = (mass >= SMALLEST) & (mass < LARGEST) & (tl.abs(first + second) < float("inf"))
+    fullest = tl.where(classes <= BLOCK, 1.0, tl.max(sums[0], 1))
+    in_doubt = fullest * sigmoid(-margin_of(above(own, level, NARROW), mass, kept)) > IN_DOUBT * mass
     return (level, mass, first, second, shares), kept & (in_doubt | ~(is_plain & fits))
 
 
@@ -52,14 +71,15 @@ def read_again(
 
     Then mass and powers without the likeliest of the other classes, and its share: of such rows only.
     """
-    below, top = (found[1], found[2], found[3]), found[4]
+    below, top = (found[1], found[2], found[3]), found[4] * 0.0
     if tl.max(again.to(tl.int32), 0) > 0:
         level = peak_of(place, CONTIGUOUS, BLOCK)
         below, at_top = sums_without(place, level, EXPONENTS, CONTIGUOUS, NARROW, LANES, WIDTH, BLOCK)
         top = at_top[0]
+        mass = tl.where(level < float("inf"), below[0] + at_top[1], float("nan"))
         found = (
             tl.where(again, level, found[0]),
-            tl.where(again, below[0] + at_top[1], found[1]),
+            tl.where(again, mass, found[1]),
             tl.where(again, below[1] + top, found[2]),
             tl.where(again, below[2] + top, found[3]),
             tl.where(again, at_top[2], found[4]),
@@ -77,11 +97,11 @@ def others_at(place, start, CONTIGUOUS: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def peak_of(place, CONTIGUOUS: tl.constexpr, BLOCK: tl.constexpr):
-    """The highest logit of the other classes; 0 where there is none."""
+    """The highest logit of the other classes."""
     peak = tl.full(place[1].shape, LOWEST, tl.float32)
     for start in range(0, place[4], BLOCK):
         peak = tl.maximum(peak, tl.max(others_at(place, start, CONTIGUOUS, BLOCK)[1], 1))
-    return tl.where(peak == LOWEST, 0.0, peak)
+    return level_of(peak)
 
 
 @triton.jit

@@ -47,7 +47,7 @@ def powers_gradient_kernel(
     at_sure = tl.load(state + 4 * rows + row, mask=kept, other=0.0) * scale
     is_sure = tl.load(state + 5 * rows + row, mask=kept, other=0.0) > 0.0
     by_share = part_of_prior(prior, classes, beta, COUNTED) * scale
-    log_lead = tl.log(tl.load(state + 3 * rows + row, mask=kept, other=1.0))
+    log_lead = tl.load(state + 3 * rows + row, mask=kept, other=0.0)
     chosen = (direction, by_share, log_lead)
     begin, out_begin = logits + row * row_stride, out + row * classes
     first, whole, end = blocks_of_program(kept, classes, BLOCK, BLOCKS)

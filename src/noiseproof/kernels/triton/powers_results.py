@@ -11,7 +11,9 @@ from .rows import rows_of_program
 from .shares import part_of_prior, share_of_label
 
 RESULTS = tl.constexpr(6)
-"""Rows of the state that the gradient needs; sums that are for later lie behind them."""
+"""Rows of the state that the gradient needs."""
+SUMS = tl.constexpr(10)
+"""Rows behind those, of what ``finish`` makes them of later."""
 
 
 @triton.jit
@@ -77,11 +79,11 @@ def finish(
 ):
     """``state`` gets a level, the factor of exp(z - level), and the gradient at the label.
 
-    Then it gets p at the level, the gradient there, and 1 where that is a sure class. ``numbers`` are the
-    label's logit and what ``read_again`` returns.
+    Then it gets log p at the level, the gradient there, and 1 where that is a sure class. ``numbers`` are how
+    far the label's logit is above the level, and what ``read_again`` returns.
     """
     row, label, kept, rows, classes = of
-    margin = margin_of(numbers[0], numbers[1], numbers[2], kept)
+    margin = margin_of(numbers[0], numbers[2], kept)
     own_loss = run((margin,), OWN)
     label_share = share_of_label(prior, label, kept & (label >= 0) & (label < classes))
     factor = part_of_prior(prior, classes, beta, COUNTED)
@@ -119,10 +121,11 @@ def of_row(
 ):
     """The rows of ``state`` and the blind loss."""
     _, level, mass, first, second, shares, below, first_below, second_below, top = numbers
-    lead = tl.where(mass == 0.0, 0.0, sigmoid(-margin) / mass)
     log_own, rest = logsigmoid(margin), sigmoid(-margin)
+    lead = tl.where(mass == 0.0, 0.0, rest / mass)
+    log_lead = logsigmoid(-margin) - tl.log(tl.where(mass == 0.0, 1.0, mass))
     p, at_own = exp(log_own), powers_at(log_own, EXPONENTS)
-    at_lead = powers_at(logsigmoid(-margin) - tl.log(tl.where(mass == 0.0, 1.0, mass)), EXPONENTS)
+    at_lead = powers_at(log_lead, EXPONENTS)
     first, second = first * at_lead[0], second * at_lead[1]
     own_ratio = label_share * weighed(at_own[0], at_own[1], RATIO)
     others = weighed(first, second, RATIO)
@@ -135,7 +138,7 @@ def of_row(
         level,
         by_mass - factor * lead * (others + own_ratio),
         at_label,
-        lead,
+        log_lead,
         by_mass - factor * at_sure,
         tl.where(lead > SURE, 1.0, 0.0),
         constant * shares + value,

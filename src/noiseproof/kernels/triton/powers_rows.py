@@ -19,9 +19,8 @@ def raised_to(raised, x, EXPONENT: tl.constexpr):
 
 
 @triton.jit
-def highest(z):
-    """Beside it exponentials are taken: of some of the classes, since others may be a little higher."""
-    peak = tl.max(z, 1)
+def level_of(peak):
+    """What exponentials are taken beside; 0 where all classes are masked."""
     return tl.where(peak == LOWEST, 0.0, peak)
 
 

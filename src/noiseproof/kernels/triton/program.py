@@ -44,7 +44,9 @@ LEAST_POSITION = tl.constexpr(-1e30)
 def doublings(z, level, NARROW: tl.constexpr):
     """(z - level) / log 2, for logits of 16 bits in one instruction.
 
-    That is as exact where a product is not rounded before it is added to, and else as good as such logits.
+    Which rounds the level's product alone, so that all of a row are off by the same, a part in 10^7 of the
+    level; take the label's likewise and it cancels. Where all products are rounded they are as good as the
+    logits are. These may be up to 2e38.
     """
     if NARROW:
         return z * LOG2_E - level * LOG2_E

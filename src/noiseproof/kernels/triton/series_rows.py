@@ -6,7 +6,7 @@ import triton.language as tl
 
 from .blind_rows import LOG_SURE, finish
 from .classes import terms_of_classes
-from .program import doublings, exp, fast_exp, logsigmoid
+from .program import LN_2, doublings, exp, fast_exp, logsigmoid
 from .rows import LOWEST, block_of
 
 SMALLEST_MASS = tl.constexpr(1e-30)
@@ -23,7 +23,8 @@ def levels_of(sums, own, kept, NARROW: tl.constexpr):
     """Margin, peak and mass of the row, log p of label and peak, and whether the label is the likeliest."""
     peak = tl.max(sums[0], 1)
     mass = tl.sum(sums[1] * tl.exp2(doublings(sums[0], peak[:, None], NARROW)), 1)
-    margin = tl.where(kept, own - peak - tl.log(mass), 0.0)
+    distance = doublings(own, peak, NARROW) * LN_2 if NARROW else own - peak
+    margin = tl.where(kept, distance - tl.log(mass), 0.0)
     return margin, peak, mass, logsigmoid(margin), logsigmoid(-margin) - tl.log(mass), own >= peak
 
 
