@@ -42,6 +42,7 @@ KERNELS = [
     "pair_gradient_kernel",
     "pair_statistics_kernel",
     "permutation_kernel",
+    "powers_finish_kernel",
     "powers_gradient_kernel",
     "powers_kernel",
     "prior_gradient_kernel",
