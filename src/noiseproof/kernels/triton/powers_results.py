@@ -12,6 +12,8 @@ from .shares import part_of_prior, share_of_label
 
 RESULTS = tl.constexpr(6)
 """Rows of the state that the gradient needs."""
+SMALL = tl.constexpr(1e-30)
+"""Above it the logarithm of a share is that of its quotient, which has one digit more than a difference."""
 SUMS = tl.constexpr(10)
 """Rows behind those, of what ``finish`` makes them of later."""
 
@@ -123,7 +125,11 @@ def of_row(
     _, level, mass, first, second, shares, below, first_below, second_below, top = numbers
     log_own, rest = logsigmoid(margin), sigmoid(-margin)
     lead = tl.where(mass == 0.0, 0.0, rest / mass)
-    log_lead = logsigmoid(-margin) - tl.log(tl.where(mass == 0.0, 1.0, mass))
+    log_lead = tl.where(
+        lead > SMALL,
+        tl.log(tl.maximum(lead, SMALL)),
+        logsigmoid(-margin) - tl.log(tl.where(mass == 0.0, 1.0, mass)),
+    )
     p, at_own = exp(log_own), powers_at(log_own, EXPONENTS)
     at_lead = powers_at(log_lead, EXPONENTS)
     first, second = first * at_lead[0], second * at_lead[1]

@@ -62,8 +62,7 @@ def series_kernel(
     own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
     other = tl.load(begin + tl.where(label == 0, column_stride, 0), mask=in_range, other=0.0)
     low = other.to(tl.float32) - FAR_BELOW
-    zero = tl.zeros([1, LANES], tl.float32)
-    sums = (zero + LOWEST_PEAK, zero, zero, zero)
+    sums = nothing_yet(LANES)
     stop = classes * tl.max(kept.to(tl.int32), 0)
     whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
     coming = next_label(label, 0)
@@ -79,7 +78,7 @@ def series_kernel(
         z = block_of(begin, whole, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
         z = put_in_lanes(z, whole, label, low, LANES, WIDTH)
         sums = advance(sums, z, count, inside, WIDTH, False, narrow)
-    sums = (sums[0], sums[1], sums[2] * LN_2, sums[3] * LN_2)
+    sums = natural(sums)
     levels = levels_of(sums, own, kept, narrow)
     lanes, careful = of_lanes(sums, count + inside, levels, classes, reach, CODE, RESULTS, VALUE, RATIO)
     results = of_row(lanes, levels, low, CODE, RESULTS, VALUE, RATIO)
@@ -89,8 +88,14 @@ def series_kernel(
     if SUM_Z:
         total = sum_of_lanes(sums, count + inside, own, low)
         total = recounted(total, begin, own, kept, stop, column_stride, CONTIGUOUS, LANES, WIDTH // 2)
-        tl.store(state + 4 * rows + row, total[0], mask=row < rows)
-        tl.store(state + 5 * rows + row, total[1], mask=row < rows)
+        store_total(total, state, row, rows)
+
+
+@triton.jit
+def store_total(total, state, row, rows):
+    """Sum of z and number of classes."""
+    for k in tl.static_range(2):
+        tl.store(state + (4 + k) * rows + row, total[k], mask=row < rows)
 
 
 @triton.jit
@@ -111,6 +116,19 @@ def store(own_loss, results, levels, left, state, found, values, partials, slope
     for k in tl.static_range(3):
         tl.store(state + k * rows + row, levels[k], mask=row < rows)
     tl.store(state + 3 * rows + row, tl.where(kept, left, 0.0), mask=row < rows)
+
+
+@triton.jit
+def natural(sums):
+    """Peak, mass and the two sums of logarithms, which are no longer binary."""
+    return sums[0], sums[1], sums[2] * LN_2, sums[3] * LN_2
+
+
+@triton.jit
+def nothing_yet(LANES: tl.constexpr):
+    """The sums of ``advance`` before any block."""
+    zero = tl.zeros([1, LANES], tl.float32)
+    return zero + LOWEST_PEAK, zero, zero, zero
 
 
 @triton.jit
