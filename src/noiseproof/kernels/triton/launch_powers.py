@@ -71,10 +71,7 @@ def powers_values(
         tile.warps,
         (
             *(logits, target, prior, values, state, *asked[:3], *sizes(batch), *numbers, asked[3], later),
-            len(prior) > classes,
-            logits.stride(1) == 1,
-            *how,
-            tile.rows,
+            *(len(prior) > classes, logits.stride(1) == 1, *how, tile.rows),
             min(tile.block // width, THREADS * tile.warps),
             width,
             tile.block,
