@@ -6,8 +6,9 @@ import triton.language as tl
 
 from .again import next_of, row_at, rows_apart
 from .blind_gradient import coefficients, write_block
+from .distance import doublings
 from .gradient import scale_of
-from .program import doublings, exp
+from .program import exp
 from .rows import LOWEST, blocks_of_program, labelled, load_block, next_label, places_of
 from .series_gradient import gradient_of, of_series
 from .series_rows import does_for_gradient

@@ -12,11 +12,11 @@ cancel with itself.
 import triton
 import triton.language as tl
 
+from .distance import above, doublings
 from .mean import take_last
-from .powers_again import above, others_at, read_again, totals
+from .powers_again import others_at, read_again, totals
 from .powers_results import RESULTS, SUMS, finish
 from .powers_rows import advance, level_of, looked_at
-from .program import doublings
 from .rows import LOWEST, load_block, next_label, put_at, rows_of_program
 from .shares import shares_of
 

@@ -4,8 +4,9 @@
 import triton
 import triton.language as tl
 
+from .distance import above, doublings
 from .powers_rows import advance, in_lanes, level_of
-from .program import LN_2, doublings, sigmoid
+from .program import sigmoid
 from .rows import LOWEST, load_block, put_at
 from .shares import number_of, shares_of
 
@@ -13,12 +14,6 @@ IN_DOUBT, SURE = tl.constexpr(0.7), tl.constexpr(0.75)
 """Less than what makes a class sure, since numbers of 16-bit logits may be a little off."""
 SMALLEST, LARGEST = tl.constexpr(0.5), tl.constexpr(1e9)
 """Of a mass: below no class is at the level, above some are so far from it that digits are lost."""
-
-
-@triton.jit
-def above(own, level, NARROW: tl.constexpr):
-    """How far a label's logit is above the level, as far as ``doublings`` has it from all others."""
-    return doublings(own, level, NARROW) * LN_2 if NARROW else own - level
 
 
 @triton.jit

@@ -4,10 +4,10 @@
 import triton
 import triton.language as tl
 
+from .distance import doublings
 from .gradient import scale_of
 from .powers_results import powers_at
 from .powers_rows import raised_to
-from .program import doublings
 from .rows import blocks_of_program, load_block, next_label, places_of, put_at, rows_of_program, store_part
 from .shares import part_of_prior, shares_of
 

@@ -33,25 +33,10 @@ AND = tl.constexpr(int(Operation.AND))
 TABLE = tl.constexpr(int(Operation.TABLE))
 
 LOG2_E = tl.constexpr(1.4426950408889634)
-LN_2 = tl.constexpr(0.6931471805599453)
 LN2_HIGH = tl.constexpr(0.693145751953125)
 LN2_LOW = tl.constexpr(1.42860682030941723212e-6)
 LEAST_POSITION = tl.constexpr(-1e30)
 """Where a margin is infinite: finite, since the end of a table may be flat and 0 times infinity is nan."""
-
-
-@triton.jit
-def doublings(z, level, NARROW: tl.constexpr):
-    """(z - level) / log 2, for logits of 16 bits in one instruction.
-
-    Which rounds the level's product alone, so that all of a row are off by the same, a part in 10^7 of the
-    level; take the label's likewise and it cancels. Where all products are rounded they are as good as the
-    logits are. These may be up to 2e38.
-    """
-    if NARROW:
-        return z * LOG2_E - level * LOG2_E
-    else:
-        return (z - level) * LOG2_E
 
 
 @triton.jit

@@ -11,7 +11,8 @@ import triton
 import triton.language as tl
 
 from .blind import combined, store_loss, store_numbers
-from .program import LN_2, doublings, exp, run
+from .distance import LN_2, doublings
+from .program import exp, run
 from .rows import block_of, next_label, put_in_lanes, rows_of_program
 from .series_rows import does_for_gradient, levels_of, of_lanes, of_row, recounted, sum_of_lanes
 

@@ -5,8 +5,9 @@ import triton
 import triton.language as tl
 
 from .blind_gradient import coefficients
+from .distance import LN_2, doublings
 from .gradient import scale_of
-from .program import LN_2, doublings, exp
+from .program import exp
 from .rows import blocks_of_program, load_block, next_label, places_of, put_at, rows_of_program, store_part
 
 

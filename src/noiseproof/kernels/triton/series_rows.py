@@ -6,7 +6,8 @@ import triton.language as tl
 
 from .blind_rows import LOG_SURE, finish
 from .classes import terms_of_classes
-from .program import LN_2, doublings, exp, fast_exp, logsigmoid
+from .distance import above, doublings
+from .program import exp, fast_exp, logsigmoid
 from .rows import LOWEST, block_of
 
 SMALLEST_MASS = tl.constexpr(1e-30)
@@ -23,8 +24,7 @@ def levels_of(sums, own, kept, NARROW: tl.constexpr):
     """Margin, peak and mass of the row, log p of label and peak, and whether the label is the likeliest."""
     peak = tl.max(sums[0], 1)
     mass = tl.sum(sums[1] * tl.exp2(doublings(sums[0], peak[:, None], NARROW)), 1)
-    distance = doublings(own, peak, NARROW) * LN_2 if NARROW else own - peak
-    margin = tl.where(kept, distance - tl.log(mass), 0.0)
+    margin = tl.where(kept, above(own, peak, NARROW) - tl.log(mass), 0.0)
     return margin, peak, mass, logsigmoid(margin), logsigmoid(-margin) - tl.log(mass), own >= peak
 
 
