@@ -10,6 +10,7 @@ Writes benchmarks/kernel_instructions.md.
     python benchmarks/kernel_instructions.py ["ce;mse;..."]
 """
 
+import math
 import pkgutil
 import re
 import subprocess
@@ -100,10 +101,9 @@ def compile_instead(
     options = {"num_warps": warps, "enable_fp_fusion": contract, "maxnreg": registers}
     made = compiled_for(source, target=HOPPER, options=options)
     sizes = {name: v for name, _, v in places if name in ("ROWS", "LANES", "WIDTH", "BLOCK")}
-    block = torch.tensor(
-        [v for name, v in sizes.items() if "BLOCK" not in sizes or name in ("ROWS", "BLOCK")]
-    )
-    compiled[(kernel.fn.__name__, *constants.items())] = made.asm["cubin"], int(block.prod()) // (32 * warps)
+    counted = ("ROWS", "BLOCK") if "BLOCK" in sizes else tuple(sizes)
+    block = math.prod(v for name, v in sizes.items() if name in counted)
+    compiled[(kernel.fn.__name__, *constants.items())] = made.asm["cubin"], block // (32 * warps)
 
 
 def disassembled(cubin: bytes) -> tuple[list[Instruction], str]:

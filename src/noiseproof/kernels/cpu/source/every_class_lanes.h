@@ -82,7 +82,7 @@ struct alignas(64) EveryLanes {
   void inputs_of_sums(const OneClass& label, int64_t n, double* const* r) const {
     for (int64_t k = 0; k < n; k += PER_STEP) {
       const Doubles margin = step_of(label.margin + k), present = step_of(classes + k);
-      put(r[1] + k, log1p_of_part(exp_of_size(margin)) - at_most(0, margin));
+      put(r[1] + k, -logsigmoid(margin));
       put(r[2] + k, step_of(sum_low + k) - present * step_of(label.low + k));
       put(r[5] + k, present);
     }
