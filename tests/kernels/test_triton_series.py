@@ -68,6 +68,16 @@ def test_logits_far_from_0(level, device):
     assert gradient < 1e-5
 
 
+@pytest.mark.parametrize("level", [1000.0, -4000.0, 30000.0])
+def test_logits_of_16_bits_far_from_0(level, device):
+    """Every block may be off by a part of the level: by the same, or many blocks would drift."""
+    logits, target = batch(12000, 8.0)
+    logits = ((logits / 16).round() * 16 + level).bfloat16()
+    value, gradient, _ = errors(losses.get("nfl", reduction="none"), logits, target, device)
+    assert value < 5e-6
+    assert gradient < 1e-2
+
+
 def test_likely_classes_in_one_lane_are_looked_at_again(device):
     """Neighbours that one thread adds up, next to a row without them."""
     logits, target = batch(5000, 0.1)

@@ -12,7 +12,7 @@ cancel with itself.
 import triton
 import triton.language as tl
 
-from .distance import above, doublings
+from .distance import above, doublings, measured
 from .mean import take_last
 from .powers_again import others_at, read_again, totals
 from .powers_results import RESULTS, SUMS, finish
@@ -62,7 +62,7 @@ def powers_kernel(
     level, sums, there = read(place, EXPONENTS, COUNTED, CONTIGUOUS, narrow, ROWS, LANES, WIDTH, BLOCK)
     found, again = totals(sums, there, level, own, kept, prior, classes, COUNTED, narrow, BLOCK)
     found, below, top = read_again(place, found, again, EXPONENTS, CONTIGUOUS, narrow, LANES, WIDTH, BLOCK)
-    distance = above(own, found[0], narrow)
+    distance = above(own, measured(found[0], narrow), narrow)
     numbers = (distance, found[0], found[1], found[2], found[3], found[4], below[0], below[1], below[2], top)
     if LATER:
         tl.static_assert(len(numbers) == SUMS)

@@ -4,7 +4,7 @@
 import triton
 import triton.language as tl
 
-from .distance import above, doublings
+from .distance import above, doublings, measured
 from .powers_rows import advance, in_lanes, level_of
 from .program import sigmoid
 from .rows import LOWEST, load_block, put_at
@@ -46,7 +46,8 @@ def totals(
     is_plain = tl.abs(tl.sum(there[1], 1)) < float("inf")
     fits = (mass >= SMALLEST) & (mass < LARGEST) & (tl.abs(first + second) < float("inf"))
     fullest = tl.where(classes <= BLOCK, 1.0, tl.max(sums[0], 1))
-    in_doubt = fullest * sigmoid(-margin_of(above(own, level, NARROW), mass, kept)) > IN_DOUBT * mass
+    margin = margin_of(above(own, measured(level, NARROW), NARROW), mass, kept)
+    in_doubt = fullest * sigmoid(-margin) > IN_DOUBT * mass
     return (level, mass, first, second, shares), kept & (in_doubt | ~(is_plain & fits))
 
 

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from .blind import combined, store_loss, store_numbers
-from .distance import LN_2, doublings
+from .distance import LN_2, between, from_level, logit_at, measured
 from .program import exp, run
 from .rows import block_of, next_label, put_in_lanes, rows_of_program
 from .series_rows import does_for_gradient, levels_of, of_lanes, of_row, recounted, sum_of_lanes
@@ -59,10 +59,7 @@ def series_kernel(
     narrow: tl.constexpr = logits.dtype.element_ty.primitive_bitwidth == 16
     row, label, kept = rows_of_program(target, keep, rows, ignore_index, HAS_KEEP, 1)
     begin = logits + row * row_stride
-    in_range = kept & (label >= 0) & (label < classes)
-    own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
-    other = tl.load(begin + tl.where(label == 0, column_stride, 0), mask=in_range, other=0.0)
-    low = other.to(tl.float32) - FAR_BELOW
+    own, low = label_of(begin, label, kept, classes, column_stride)
     sums = nothing_yet(LANES)
     stop = classes * tl.max(kept.to(tl.int32), 0)
     whole = stop // (LANES * WIDTH) * (LANES * WIDTH)
@@ -81,15 +78,27 @@ def series_kernel(
         sums = advance(sums, z, count, inside, WIDTH, False, narrow)
     sums = natural(sums)
     levels = levels_of(sums, own, kept, narrow)
-    lanes, careful = of_lanes(sums, count + inside, levels, classes, reach, CODE, RESULTS, VALUE, RATIO)
-    results = of_row(lanes, levels, low, CODE, RESULTS, VALUE, RATIO)
+    counts = count + inside
+    lanes, careful = of_lanes(sums, counts, levels, classes, reach, CODE, RESULTS, VALUE, RATIO, narrow)
+    results = of_row(lanes, levels, low, CODE, RESULTS, VALUE, RATIO, narrow)
     own_loss = loss_of(levels[0], OWN, OWN_RESULTS)
     left = tl.where(careful, 1.0, tl.where(does_for_gradient(exp(levels[4]), reach, classes), 0.0, 2.0))
+    peak = tl.maximum(logit_at(levels[1], narrow, logits.dtype.element_ty), LOWEST_PEAK)
+    levels = (levels[0], peak, levels[2])
     store(own_loss, results, levels, left, state, found, values, partials, slopes, row, kept, rows)
     if SUM_Z:
-        total = sum_of_lanes(sums, count + inside, own, low)
+        total = sum_of_lanes(sums, counts, own, low, narrow)
         total = recounted(total, begin, own, kept, stop, column_stride, CONTIGUOUS, LANES, WIDTH // 2)
         store_total(total, state, row, rows)
+
+
+@triton.jit
+def label_of(begin, label, kept, classes, column_stride):
+    """Its logit, and one that stands for it, far below another class."""
+    in_range = kept & (label >= 0) & (label < classes)
+    own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
+    other = tl.load(begin + tl.where(label == 0, column_stride, 0), mask=in_range, other=0.0)
+    return own, other.to(tl.float32) - FAR_BELOW
 
 
 @triton.jit
@@ -134,15 +143,15 @@ def nothing_yet(LANES: tl.constexpr):
 
 @triton.jit
 def advance(sums, z, count, inside, WIDTH: tl.constexpr, WHOLE: tl.constexpr, NARROW: tl.constexpr):
-    """Take one block in: every lane's peak, sums of e, of x and of their products, where e is 2 to the x.
+    """Take one block in: every lane's measured peak, sums of e = 2^x, of x and of their products.
 
     ``count`` is the number of classes before; in a block that is not whole only the first ``inside`` count.
     """
     peak, mass, depths, products = sums
-    higher = tl.maximum(peak, tl.max(z, 2))
-    step = doublings(peak, higher, NARROW)
+    higher = tl.maximum(peak, measured(tl.max(z, 2), NARROW))
+    step = between(peak, higher, NARROW)
     shrink = tl.exp2(step)
-    x = doublings(z, higher[:, :, None], NARROW)
+    x = from_level(z, higher[:, :, None], NARROW)
     raised = tl.exp2(x)
     if not WHOLE:
         exists = tl.arange(0, WIDTH)[None, None, :] < inside[:, :, None]

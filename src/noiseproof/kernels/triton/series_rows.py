@@ -6,7 +6,7 @@ import triton.language as tl
 
 from .blind_rows import LOG_SURE, finish
 from .classes import terms_of_classes
-from .distance import above, doublings
+from .distance import above, apart, between, measured
 from .program import exp, fast_exp, logsigmoid
 from .rows import LOWEST, block_of
 
@@ -21,11 +21,12 @@ LARGEST_SHARE = tl.constexpr(0.25)
 
 @triton.jit
 def levels_of(sums, own, kept, NARROW: tl.constexpr):
-    """Margin, peak and mass of the row, log p of label and peak, and whether the label is the likeliest."""
+    """Margin, measured peak, mass, log p of label and peak, and whether the label is the likeliest."""
     peak = tl.max(sums[0], 1)
-    mass = tl.sum(sums[1] * tl.exp2(doublings(sums[0], peak[:, None], NARROW)), 1)
+    mass = tl.sum(sums[1] * tl.exp2(between(sums[0], peak[:, None], NARROW)), 1)
     margin = tl.where(kept, above(own, peak, NARROW) - tl.log(mass), 0.0)
-    return margin, peak, mass, logsigmoid(margin), logsigmoid(-margin) - tl.log(mass), own >= peak
+    leads = measured(own, NARROW) >= peak
+    return margin, peak, mass, logsigmoid(margin), logsigmoid(-margin) - tl.log(mass), leads
 
 
 @triton.jit
@@ -39,10 +40,11 @@ def of_lanes(
     RESULTS: tl.constexpr,
     VALUE: tl.constexpr,
     RATIO: tl.constexpr,
+    NARROW: tl.constexpr,
 ):
     """Sums of values, ratios and p without label and sure class; and whether they are not good enough."""
     peak, mass, depths, products = sums
-    log_p = (peak - levels[1][:, None]) + levels[4][:, None]
+    log_p = apart(peak, levels[1][:, None], NARROW) + levels[4][:, None]
     p = fast_exp(log_p)
     is_sure = (peak == levels[1][:, None]) & (levels[4] > LOG_SURE)[:, None]
     value, ratio = terms_of_classes(
@@ -76,6 +78,7 @@ def of_row(
     RESULTS: tl.constexpr,
     VALUE: tl.constexpr,
     RATIO: tl.constexpr,
+    NARROW: tl.constexpr,
 ):
     """The rows of ``found``: the label goes through the program, what stood for it is taken out."""
     margin, peak, _, log_own, log_peak, label_leads = levels
@@ -86,7 +89,7 @@ def of_row(
     value, ratio = terms_of_classes(
         tl.where(sure_label, -1.0, log_own), tl.where(sure_label, 0.5, p), CODE, RESULTS, False
     )
-    stood = (low - peak) + log_peak
+    stood = above(low, peak, NARROW) + log_peak
     values = lanes[0] - (VALUE[0] + VALUE[3] * stood) + tl.where(sure_label, 0.0, value)
     ratios = lanes[1] - (RATIO[0] + RATIO[3] * stood) + tl.where(sure_label, 0.0, ratio)
     others = lanes[2] + tl.where(sure_label, 0.0, p)
@@ -96,10 +99,10 @@ def of_row(
 
 
 @triton.jit
-def sum_of_lanes(sums, counts, own, low):
+def sum_of_lanes(sums, counts, own, low, NARROW: tl.constexpr):
     """Of z less the label's, for which ``low`` stood; not finite where a class is masked."""
     peak, _, depths, _ = sums
-    return tl.sum(depths + counts * (peak - own[:, None]), 1) - (low - own)
+    return tl.sum(depths - counts * above(own[:, None], peak, NARROW), 1) - (low - own)
 
 
 @triton.jit
