@@ -19,6 +19,7 @@ from noiseproof.train.capture import CaptureError
     [
         (ValueError("a"), 2),
         (TypeError("a"), 2),
+        (ImportError("a"), 2),
         (RunExistsError("a"), 2),
         (RunLockedError("a"), 2),
         (DataMissingError("a"), 2),

@@ -13,14 +13,14 @@ def write(folder, epochs=3, clean=True):
     save_samples(folder, index, label, torch.tensor([1, 1]) if clean else None, ("a", "b\n<c>"))
     for epoch in range(1, epochs + 1):
         columns = {"margin": torch.tensor([epoch, -epoch]).half(), "tau": torch.full((2,), 0.5).half()}
-        save_epoch(folder, epoch, columns | {"prediction": torch.tensor([epoch, 1], dtype=torch.int32)})
+        save_epoch(folder, epoch, columns | {"prediction": torch.tensor([epoch % 2, 1], dtype=torch.int32)})
 
 
 def check(record):
     assert record.index.tolist() == [4, 9]
     assert record.class_names == ("a", "b\n<c>")
     assert record.margin.tolist() == [[1, -1], [2, -2], [3, -3]]
-    assert record.prediction.tolist() == [[1, 1], [2, 1], [3, 1]]
+    assert record.prediction.tolist() == [[1, 1], [0, 1], [1, 1]]
     assert record.flipped.tolist() == [True, False]
     assert record.extra["tau"].shape == (3, 2)
     assert repr(record) == "Record(3 epochs of 2 samples, 2 classes)"
@@ -79,4 +79,18 @@ def test_what_is_no_record_is_named(tmp_path):
     broken = epoch_files(tmp_path)[1]
     broken.write_bytes(broken.read_bytes()[:20])
     with pytest.raises(ValueError, match="epoch-00002"):
+        Record.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["label", "prediction"])
+def test_a_class_that_is_none_means_damage(name, tmp_path):
+    write(tmp_path)
+    if name == "label":
+        save_samples(tmp_path, torch.tensor([4, 9]), torch.tensor([0, 2**32 - 1]), None, ("a", "b"))
+    else:
+        wrong = {"margin": torch.zeros(2).half(), "tau": torch.zeros(2).half()}
+        wrong["prediction"] = torch.tensor([248, 1], dtype=torch.int32)
+        save_epoch(tmp_path, 2, wrong)
+        merge(tmp_path)
+    with pytest.raises(ValueError, match=rf"damaged: {name} (248|4294967295) is none of its 2 classes"):
         Record.load(tmp_path)

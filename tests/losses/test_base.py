@@ -137,3 +137,26 @@ def test_class_weights_may_be_learned():
     torch.testing.assert_close(value, get("ce", weight=weight)(logits, target))
     value.backward()
     assert loss.weight.grad is not None
+
+
+@pytest.mark.parametrize("spec", ["ce", "focal", "nce", "nfl", "gls", "mse", "gr"])
+def test_soft_targets_of_a_masked_class_are_refused(spec):
+    logits = torch.tensor([[0.0, 1.0, 2.0], [0.0, -torch.inf, 1.0]])
+    with pytest.raises(ValueError, match=r"logits\[1, 1\] = -inf, but the soft target gives this class 0.25"):
+        get(spec)(logits, torch.tensor([[1.0, 0.0, 0.0], [0.75, 0.25, 0.0]]))
+
+
+def test_what_is_no_tensor_is_named():
+    logits, target = torch.zeros(2, 3), torch.tensor([0, 1])
+    with pytest.raises(TypeError, match="target must be a tensor, got ndarray"):
+        get("ce")(logits, target.numpy())
+    with pytest.raises(TypeError, match="logits must be a tensor, got list"):
+        get("ce")(logits.tolist(), target)
+    with pytest.raises(TypeError, match="sample_weight must be a tensor, got list"):
+        get("ce")(logits, target, sample_weight=[1.0, 1.0])
+
+
+@pytest.mark.parametrize("index", [1.5, "1"])
+def test_the_label_to_ignore_is_a_whole_number(index):
+    with pytest.raises(TypeError):
+        get("ce", ignore_index=index)

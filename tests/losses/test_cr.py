@@ -57,3 +57,12 @@ def test_a_prior_must_be_frequencies_and_fit():
             CR("ce", prior=bad)
     with pytest.raises(ValueError, match="prior has 3 entries"):
         CR("ce", prior=torch.ones(3) / 3)(*batch())
+
+
+@pytest.mark.parametrize("base", ["ce", "focal", "gr", "mae"])
+def test_soft_targets_beside_a_masked_class(base):
+    logits = torch.tensor([[0.0, -torch.inf, 1.0], [0.0, 1.0, 2.0]], requires_grad=True)
+    target, loss = torch.tensor([0, 1]), get(f"cr({base})")
+    found = loss(logits, torch.eye(3)[target])
+    torch.testing.assert_close(found, loss(logits, target))
+    assert torch.autograd.grad(found, logits)[0].isfinite().all()

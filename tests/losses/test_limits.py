@@ -280,3 +280,9 @@ def test_a_gradient_rescaling_that_weighs_nothing_is_refused():
 def test_imae_names_its_own_parameter():
     with pytest.raises(ValueError, match=r"imae: T=1000\.0 gives weights"):
         losses.IMAE(T=1000)
+
+
+@pytest.mark.parametrize("spec", ["agce(a=3.0, q=70.0)", "aul(a=2.0, q=130.0)", "agce(a=3.0, q=600.0)"])
+def test_powers_beyond_float32_are_refused(spec):
+    with pytest.raises(ValueError, match=r"q=\S+ is out of range.*here q <= "):
+        losses.get(spec)

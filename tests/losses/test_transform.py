@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from noiseproof.losses import expected_margin, get, scale, shift
+from noiseproof.losses import curve, expected_margin, get, scale, shift
 
 MARGINS = torch.linspace(-20, 20, 81, dtype=torch.float64)
 
@@ -69,3 +69,14 @@ def test_compiled_for_any_number_of_classes(wrapper):
     for classes in (12, 30):
         logits, target = torch.randn(6, classes), torch.randint(classes, (6,))
         torch.testing.assert_close(compiled(logits, target), loss(logits, target))
+
+
+def test_a_shift_by_a_number_knows_where_its_peak_is():
+    for spec in ("shift(mae, by=1.0)", "unit_max(shift(mae, by=1.0))"):
+        assert curve(spec).focus == pytest.approx(torch.tensor(-1.0).sigmoid().item(), rel=1e-3)
+
+
+@pytest.mark.parametrize("spec", ["shift(mae, by=1e30)", "scale(mae, tau=1e30)", "shift(mae, tau=1e30)"])
+def test_no_transform_goes_farther_than_margins(spec):
+    with pytest.raises(ValueError, match=r"1e\+30 is out of range"):
+        get(spec)

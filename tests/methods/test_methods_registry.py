@@ -1,9 +1,10 @@
 """Names, options and values: what is wrong is named, and what prints can be read again."""
 
 import pytest
+import torch
 
 from noiseproof import losses, methods
-from noiseproof.methods import ELR, METHODS, LossAlone, get, register
+from noiseproof.methods import ELR, METHODS, LossAlone, Situation, get, register
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -111,3 +112,13 @@ def test_what_is_not_callable_cannot_be_registered():
 
 def test_public_names_are_there():
     assert all(hasattr(methods, name) for name in methods.__all__)
+
+
+@pytest.mark.parametrize("label", [-1, -100, 4, 9])
+@pytest.mark.parametrize("name", ["joint", "gls_sl", "elr", "selc", "bootstrap_soft", "truncated_gce"])
+def test_labels_that_are_no_class_are_refused(name, label):
+    method = get(name)
+    index = torch.arange(3)
+    method.prepare(Situation(torch.tensor([0, 1, 2]), index, 4, None, epochs=2, seed=0))
+    with pytest.raises(ValueError, match=rf"target\[1\] = {label} is no class"):
+        method.step(torch.zeros(3, 4), torch.tensor([0, label, 2]), index, 1)

@@ -33,7 +33,7 @@ def exit_code(problem: BaseException) -> int | None:
         return int(problem.exit_code)  # type: ignore[attr-defined]
     if names & set(FAILURES) or (isinstance(problem, OSError) and problem.errno in NOBODYS_MISTAKE):
         return FAILURE
-    if names & set(MISTAKES) or isinstance(problem, (ValueError, TypeError, OSError)):
+    if names & set(MISTAKES) or isinstance(problem, (ValueError, TypeError, OSError, ImportError)):
         return MISTAKE
     return None
 

@@ -88,7 +88,7 @@ class Record:
             if merged.is_file()
             else _stacked(epoch_files(folder), len(facts["index"]))
         )
-        return cls(
+        record = cls(
             index=facts["index"],
             label=facts["label"],
             clean_label=facts.get("clean_label"),
@@ -97,6 +97,22 @@ class Record:
             prediction=columns.pop("prediction"),
             extra=columns,
         )
+        check_classes(record, folder)
+        return record
+
+
+def check_classes(record: Record, folder: Path) -> None:
+    """ValueError where a label or a prediction is no class: the files are damaged."""
+    for name, least in (("label", 0), ("clean_label", -1), ("prediction", -1)):
+        column = getattr(record, name)
+        if column is None or column.numel() == 0:
+            continue
+        low, high = (int(end) for end in torch.aminmax(column))
+        if low < least or high >= record.num_classes:
+            raise ValueError(
+                f"{folder} is damaged: {name} {low if low < least else high} is none of its"
+                f" {record.num_classes} classes; restore the folder or train again"
+            )
 
 
 def save_samples(

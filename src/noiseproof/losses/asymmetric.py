@@ -1,5 +1,7 @@
 """Asymmetric losses: robust as soon as the right label is the likeliest one."""
 
+import math
+
 import torch
 from torch import Tensor
 from typing_extensions import Unpack
@@ -7,6 +9,21 @@ from typing_extensions import Unpack
 from .base import Outer
 from .limits import number
 from .margin_loss import MarginLoss
+
+LARGEST = 1e35
+"""Of a loss; float32 ends at 3e38."""
+
+
+def power(loss: str, q: float, name: str, base: float) -> float:
+    """``q`` as an exponent of ``base`` that float32 can hold.
+
+    >>> power("agce", 70.0, "a + 1", 4.0)
+    Traceback (most recent call last):
+    ValueError: agce: q=70.0 is out of range, it must satisfy q > 0 and (a + 1)^q <= 1e+35, here q <= 58.1
+    """
+    most = math.log(LARGEST) / math.log(base) if base > 1 else math.inf
+    rule = f"q > 0 and ({name})^q <= {LARGEST:g}, here q <= {most:.3g}"
+    return number(loss, "q", q, rule, lambda q: 0 < q <= most)
 
 
 def aul_value(margin: Tensor, *, a: float, q: float) -> Tensor:
@@ -64,7 +81,7 @@ class AUL(MarginLoss):
     def __init__(self, *, a: float = 1.1, q: float = 5.0, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
         self.a = number(self.name, "a", a, "a > 1", lambda a: a > 1)
-        self.q = number(self.name, "q", q, "q > 0", lambda q: q > 0)
+        self.q = power(self.name, q, "a", self.a)
 
     def value(self, margin: Tensor) -> Tensor:
         return aul_value(margin, a=self.a, q=self.q)
@@ -98,7 +115,7 @@ class AGCE(MarginLoss):
     def __init__(self, *, a: float = 0.1, q: float = 0.1, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
         self.a = number(self.name, "a", a, "a > 0", lambda a: a > 0)
-        self.q = number(self.name, "q", q, "q > 0", lambda q: q > 0)
+        self.q = power(self.name, q, "a + 1", self.a + 1)
 
     def value(self, margin: Tensor) -> Tensor:
         return agce_value(margin, a=self.a, q=self.q)

@@ -111,7 +111,7 @@ class CR(RowLoss):
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         prior = mass.sum(0) / mass.sum() if self.prior is None else self._fitting(self.prior, logits)
-        own = self.base.class_rows(logits, torch.ones_like(logits))
+        own = self.base.class_rows(logits, (logits != -torch.inf).to(mass.dtype))
         return own - self.beta * self._blind(logits, prior.to(own.dtype)).unsqueeze(1)
 
     def _blind(self, logits: Tensor, prior: Tensor) -> Tensor:

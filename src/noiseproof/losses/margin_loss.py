@@ -116,10 +116,8 @@ class MarginLoss(Loss):
         return attach(margins, *self.evaluate(margins, num_classes=logits.shape[1], mass=mass))
 
     @staticmethod
-    def from_emphasis(
-        function: Callable[..., Tensor], *, name: str | None = None, of: str = "p"
-    ) -> MarginLoss:
-        r"""A loss from its emphasis: ``function(p, 1 - p)``, or ``function(margin)`` with ``of="margin"``.
+    def from_emphasis(fn: Callable[..., Tensor], *, name: str | None = None, of: str = "p") -> MarginLoss:
+        r"""A loss from its emphasis: ``fn(p, 1 - p)``, or ``fn(margin)`` with ``of="margin"``.
 
         The value is :math:`\int_\Delta^\infty` of the emphasis where that converges, else
         :math:`-\int_0^\Delta`. With a ``name`` the loss is registered: it parses, prints and pickles.
@@ -131,11 +129,11 @@ class MarginLoss(Loss):
         """
         from .custom import EmphasisLoss, make
 
-        return make(EmphasisLoss, function, of, name)
+        return make(EmphasisLoss, fn, of, name)
 
     @staticmethod
-    def from_value(function: Callable[..., Tensor], *, name: str | None = None, of: str = "p") -> MarginLoss:
-        """A loss from its value: ``function(p, 1 - p)``, or ``function(margin)`` with ``of="margin"``.
+    def from_value(fn: Callable[..., Tensor], *, name: str | None = None, of: str = "p") -> MarginLoss:
+        """A loss from its value: ``fn(p, 1 - p)``, or ``fn(margin)`` with ``of="margin"``.
 
         Example:
             >>> loss = MarginLoss.from_value(lambda p, q: 2 * q)
@@ -144,4 +142,4 @@ class MarginLoss(Loss):
         """
         from .custom import ValueLoss, make
 
-        return make(ValueLoss, function, of, name)
+        return make(ValueLoss, fn, of, name)

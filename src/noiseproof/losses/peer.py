@@ -125,7 +125,7 @@ class Peer(RowLoss):
         rank = number_of_row if keep is None else (keep.long().cumsum(0) - 1).clamp_min(0)
         orders = []
         for side in (1, 2):
-            key = draw(seed=self.seed, epoch=step, index=number_of_row, stream=side) >> KEY_SHIFT
+            key = draw(seed=self.seed, epoch=step, index=rank, stream=side) >> KEY_SHIFT
             key = key if keep is None else torch.where(keep, key, torch.iinfo(torch.int64).max)
             order = key.argsort(stable=True)[rank]
             orders.append(order if keep is None else torch.where(keep, order, number_of_row))

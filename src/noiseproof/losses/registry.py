@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +88,7 @@ def get(
     if reduction != "mean":
         settings["reduction"] = choice("losses.get", "reduction", reduction, REDUCTIONS)
     if ignore_index != -100:
-        settings["ignore_index"] = int(ignore_index)
+        settings["ignore_index"] = operator.index(ignore_index)
     if weight is not None:
         settings["weight"] = _class_weights(weight)
     if not settings:

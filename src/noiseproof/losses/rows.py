@@ -26,6 +26,8 @@ class Rows(NamedTuple):
 def as_rows(logits: Tensor, target: Tensor, ignore_index: int) -> Rows:
     """Check shapes and dtypes always, values where that is free, and flatten."""
     check_logits(logits)
+    if not isinstance(target, Tensor):
+        raise TypeError(f"target must be a tensor, got {type(target).__name__}: use torch.as_tensor(target)")
     if target.device != logits.device and not logits.is_meta:
         raise ValueError(
             f"target is on {target.device}, logits are on {logits.device}: move the target there with"
@@ -51,6 +53,8 @@ def as_rows(logits: Tensor, target: Tensor, ignore_index: int) -> Rows:
 
 
 def check_logits(logits: Tensor) -> None:
+    if not isinstance(logits, Tensor):
+        raise TypeError(f"logits must be a tensor, got {type(logits).__name__}: use torch.as_tensor(logits)")
     if not logits.is_floating_point():
         raise TypeError(f"logits must be floating point, got {logits.dtype}")
     if logits.dim() == 0:
@@ -101,6 +105,8 @@ def _raise_for_stray(target: Tensor, stray: Tensor, classes: int, ignore_index: 
 
 def row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
     """One entry per sample of a batch of this shape, flat."""
+    if not isinstance(sample_weight, Tensor):
+        raise TypeError(f"sample_weight must be a tensor, got {type(sample_weight).__name__}")
     if sample_weight.shape != shape:
         raise ValueError(
             f"sample_weight of shape {tuple(sample_weight.shape)} needs one entry per sample: {tuple(shape)}"
@@ -116,3 +122,10 @@ def _check_soft(logits: Tensor, target: Tensor) -> None:
         )
     if values_can_be_checked(target) and not bool(((target >= 0) & target.isfinite()).all()):
         raise ValueError("soft targets must be finite and not negative")
+    can_look = values_can_be_checked(target) and values_can_be_checked(logits)
+    if can_look and bool((masked := (logits == -torch.inf) & (target > 0)).any()):
+        place = tuple(masked.nonzero()[0].tolist())
+        raise ValueError(
+            f"logits{list(place)} = -inf, but the soft target gives this class {float(target[place]):g}:"
+            " a masked class cannot be a target"
+        )

@@ -16,6 +16,10 @@ from .margin_loss import MarginLoss
 from .supremum import Peak
 from .wrapper import Wrapper
 
+FARTHEST = 1e6
+"""No margin is there: beyond it float32 cannot tell a margin from none."""
+WITHIN = f"-{FARTHEST:g} <= by <= {FARTHEST:g}"
+
 
 class UnknownClassesError(ValueError):
     """Asked for the curve of a scaled or shifted loss whose initial margin is not known yet."""
@@ -38,6 +42,9 @@ class _Transform(Wrapper):
             rule = "initial_margin > 0, the size of the margin before training"
             self.initial_margin = number(self.name, "initial_margin", initial_margin, rule, lambda m: m > 0)
 
+    def _tau(self, tau: float) -> float:
+        return number(self.name, "tau", tau, f"tau > 0 and tau <= {FARTHEST:g}", lambda t: 0 < t <= FARTHEST)
+
     def _size(self, num_classes: int | None) -> float:
         if self.initial_margin is not None:
             return self.initial_margin
@@ -50,9 +57,13 @@ class _Transform(Wrapper):
             raise ValueError(f"{self}: with 2 classes the expected initial margin is 0; give initial_margin")
         return abs(expected_margin(classes))
 
+    def _has_size(self) -> bool:
+        """Whether the loss is the same for any number of classes."""
+        return self.num_classes is not None or self.initial_margin is not None
+
     def peak(self) -> Peak:
         """The supremum is that of the inner loss; its place is known only with M."""
-        if self.num_classes is None and self.initial_margin is None:
+        if not self._has_size():
             return Peak(self.base.peak().emphasis, float("nan"))
         return MarginLoss.peak(self)
 
@@ -87,7 +98,7 @@ class Scale(_Transform):
         **outer: Unpack[Outer],
     ) -> None:
         super().__init__(inner, **outer)
-        self.tau = number(self.name, "tau", tau, "tau > 0", lambda t: t > 0)
+        self.tau = self._tau(tau)
         self._store(num_classes, initial_margin)
 
     def evaluate(
@@ -131,15 +142,18 @@ class Shift(_Transform):
         super().__init__(inner, **outer)
         if by is not None and not (tau is num_classes is initial_margin is None):
             raise ValueError("shift: give either by, or tau with num_classes or initial_margin")
-        self.by = None if by is None else number(self.name, "by", by, "any number", lambda b: True)
+        self.by = None if by is None else number(self.name, "by", by, WITHIN, lambda b: abs(b) <= FARTHEST)
         tau = 2.6 if tau is None and by is None else tau
-        self.tau = None if tau is None else number(self.name, "tau", tau, "tau > 0", lambda t: t > 0)
+        self.tau = None if tau is None else self._tau(tau)
         self._store(num_classes, initial_margin)
 
     def evaluate(
         self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
     ) -> tuple[Tensor, Tensor]:
         return self.base.evaluate(margin + self._offset(num_classes), num_classes=num_classes, mass=mass)
+
+    def _has_size(self) -> bool:
+        return self.by is not None or super()._has_size()
 
     def _offset(self, num_classes: int | None) -> float:
         if self.by is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from ..data import Batch
+from ..kernels import values_can_be_checked
 from .printing import spec_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Method(nn.Module):
     needs_features: ClassVar[bool] = False
     same_every_epoch: ClassVar[bool] = False
     """Whether ``loss`` does not look at the epoch and never waits for the device."""
+    ignores: ClassVar[bool] = False
+    """Whether labels may be ``ignore_index``, or anything else that ``loss`` checks itself."""
     columns: ClassVar[tuple[str, ...]] = ()
     """Names of what ``observed`` returns: columns of the record beside margin and prediction."""
 
@@ -89,6 +92,8 @@ class Method(nn.Module):
             raise TypeError(
                 f"{self.name} needs more than logits: call loss((Outputs(logits, features),), batch, epoch)"
             )
+        if not self.ignores and values_can_be_checked(target):
+            raise_for_stray(target, logits.shape[1])
         return self.loss((Outputs(logits),), Batch(logits, target.long(), index.long()), epoch)
 
     @property
@@ -101,6 +106,22 @@ class Method(nn.Module):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def raise_for_stray(label: Tensor, classes: int) -> None:
+    """ValueError that names the first label that is no class.
+
+    >>> import torch
+    >>> raise_for_stray(torch.tensor([0, 3]), 3)
+    Traceback (most recent call last):
+    ValueError: target[1] = 3 is no class: with 3 classes labels run from 0 to 2, and a method skips none
+    """
+    stray = ((label < 0) | (label >= classes)).nonzero()
+    if len(stray):
+        raise ValueError(
+            f"target[{int(stray[0])}] = {int(label[stray[0]])} is no class: with {classes} classes labels run"
+            f" from 0 to {classes - 1}, and a method skips none"
+        )
 
 
 def unprepared(method: Method) -> RuntimeError:

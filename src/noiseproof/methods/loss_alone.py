@@ -21,6 +21,7 @@ class LossAlone(Method):
     """
 
     name = "loss"
+    ignores = True
 
     def __init__(self, criterion: Loss) -> None:
         super().__init__()

@@ -37,12 +37,12 @@ class Run(RunFolder):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        return tuple(self.manifest["data"]["class_names"])
+        return tuple(self._facts["class_names"])
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the values of an input, where the run was trained on a table."""
-        return tuple(self.manifest["data"].get("columns", ()))
+        return tuple(self._facts.get("columns", ()))
 
     def samples(self, spec: str, *, split: str = "test") -> LabelledData:
         """Data to predict: of a table only the columns the run was trained on, and no labels."""
@@ -79,7 +79,7 @@ class Run(RunFolder):
         samples = self.samples(data, split=split) if isinstance(data, str) else data
         device = pick_device(self.config.device)
         network = self.load_model(which, model=model).to(device)
-        expected = tuple(self.manifest["data"]["sample_shape"])
+        expected = tuple(self._facts["sample_shape"])
         if samples.sample_shape != expected:
             raise ValueError(f"samples have shape {samples.sample_shape}, the run was trained on {expected}")
         check_columns(self.columns, samples.columns, "this data")
@@ -91,8 +91,16 @@ class Run(RunFolder):
         found: Path = importlib.import_module("noiseproof.report").write(self, path, **options)
         return found
 
+    @property
+    def _facts(self) -> dict[str, Any]:
+        """What the manifest says of the data."""
+        facts = self.manifest.get("data")
+        if not isinstance(facts, dict) or not {"class_names", "sample_shape"} <= set(facts):
+            raise ValueError(f"{self.folder / 'manifest.json'} says nothing of the data: it is damaged")
+        return facts
+
     def _shape(self) -> dict[str, Any]:
-        shape = tuple(self.manifest["data"]["sample_shape"])
+        shape = tuple(self._facts["sample_shape"])
         views = Views(self.config, shape)
         seen = views.evaluation(torch.zeros(1, *shape))
         size = {"image_size": tuple(seen.shape[2:])} if seen.dim() == 4 else {}

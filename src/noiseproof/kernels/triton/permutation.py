@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Triton: which label every row is given when it is the peer of another.
 
-Rows are sorted by random keys, from ``noiseproof.counter``, and then met in that order: a row's place is the
-number of counted rows with a smaller one, or an equal one further up.
+Rows that count are numbered and sorted by random keys of their numbers, from ``noiseproof.counter``, then met
+in that order: a row's place is the number of counted rows with a smaller key, or an equal one further up.
 """
 
 import triton
@@ -40,30 +40,55 @@ def random_numbers(row, begin):
 
 
 @triton.jit
-def keys_of(row, counts, begin):
+def keys_of(number, counts, begin):
     """What rows are sorted by: the upper 30 bits, so that differences fit into 32."""
-    return tl.where(counts, (random_numbers(row.to(tl.int64), begin) >> KEY_SHIFT).to(tl.int32), LAST)
+    return tl.where(counts, (random_numbers(number.to(tl.int64), begin) >> KEY_SHIFT).to(tl.int32), LAST)
+
+
+@triton.jit
+def numbered(start, before, target, rows, ignore_index, BLOCK: tl.constexpr):
+    """Which rows of a block count, their numbers, and how many of all rows count up to there."""
+    row = start + tl.arange(0, BLOCK)
+    counts = tl.load(target + row, mask=row < rows, other=ignore_index) != ignore_index
+    number = before + tl.arange(0, BLOCK)
+    if tl.max(((row < rows) & ~counts).to(tl.int32), 0) > 0:
+        number = before + tl.cumsum(counts.to(tl.int32), 0) - 1
+    return counts, number, before + tl.sum(counts.to(tl.int32), 0)
+
+
+@triton.jit
+def counted_before(end, target, ignore_index, BLOCK: tl.constexpr):
+    """How many rows before ``end`` count."""
+    found = tl.zeros([BLOCK], tl.int32)
+    for start in range(0, end, BLOCK):
+        row = start + tl.arange(0, BLOCK)
+        found += (tl.load(target + row, mask=row < end, other=ignore_index) != ignore_index).to(tl.int32)
+    return tl.sum(found, 0)
 
 
 @triton.jit
 def keys_kernel(target, step, keys, rows, ignore_index, first_begin, second_begin, BLOCK: tl.constexpr):
     """``keys`` (2, N) gets those of both orders."""
-    row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    counts = tl.load(target + row, mask=row < rows, other=ignore_index) != ignore_index
-    epoch = tl.load(step) * EPOCH
-    tl.store(keys + row, keys_of(row, counts, epoch + first_begin), mask=row < rows)
-    tl.store(keys + rows + row, keys_of(row, counts, epoch + second_begin), mask=row < rows)
+    start = tl.program_id(0) * BLOCK
+    before = counted_before(start, target, ignore_index, BLOCK)
+    counts, number, _ = numbered(start, before, target, rows, ignore_index, BLOCK)
+    row, epoch = start + tl.arange(0, BLOCK), tl.load(step) * EPOCH
+    tl.store(keys + row, keys_of(number, counts, epoch + first_begin), mask=row < rows)
+    tl.store(keys + rows + row, keys_of(number, counts, epoch + second_begin), mask=row < rows)
 
 
 @triton.jit
-def keys_from(row, target, keys, rows, ignore_index, begins, DRAWN: tl.constexpr):
-    """Both keys of every row; those that do not count come last."""
+def keys_from(
+    start, before, target, keys, rows, ignore_index, begins, DRAWN: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Both keys of every row of a block, and ``before`` for the next; rows that do not count come last."""
     if DRAWN:
+        row = start + tl.arange(0, BLOCK)
         first = tl.load(keys + row, mask=row < rows, other=LAST)
-        return first, tl.load(keys + rows + row, mask=row < rows, other=LAST)
+        return first, tl.load(keys + rows + row, mask=row < rows, other=LAST), before
     else:
-        counts = tl.load(target + row, mask=row < rows, other=ignore_index) != ignore_index
-        return keys_of(row, counts, begins[0]), keys_of(row, counts, begins[1])
+        counts, number, after = numbered(start, before, target, rows, ignore_index, BLOCK)
+        return keys_of(number, counts, begins[0]), keys_of(number, counts, begins[1]), after
 
 
 @triton.jit
@@ -86,22 +111,21 @@ def permutation_kernel(
     ``DRAWN``: the keys are there already, which pays for many rows. Rows further up come first of those with
     equal keys, so but for one block the comparison is the same for all rows of a program.
     """
-    row = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    epoch = tl.load(step) * EPOCH
+    first, epoch = tl.program_id(0) * BLOCK, tl.load(step) * EPOCH
     begins = (epoch + first_begin, epoch + second_begin)
-    own = keys_from(row, target, keys, rows, ignore_index, begins, DRAWN)
-    near = tl.program_id(0) * BLOCK // OTHERS * OTHERS
+    seen = 0 if DRAWN else counted_before(first, target, ignore_index, OTHERS)
+    own = keys_from(first, seen, target, keys, rows, ignore_index, begins, DRAWN, BLOCK)
+    row, near, seen = first + tl.arange(0, BLOCK), first // OTHERS * OTHERS, 0
     before = (tl.zeros([BLOCK, OTHERS], tl.int32), tl.zeros([BLOCK, OTHERS], tl.int32))
     for start in range(0, near, OTHERS):
-        found = keys_from(start + tl.arange(0, OTHERS), target, keys, rows, ignore_index, begins, DRAWN)
-        before = with_lower(before, found, own[0][:, None] + 1, own[1][:, None] + 1)
-    other = near + tl.arange(0, OTHERS)
-    found = keys_from(other, target, keys, rows, ignore_index, begins, DRAWN)
-    equal = (other[None, :] < row[:, None]).to(tl.int32)
-    before = with_lower(before, found, own[0][:, None] + equal, own[1][:, None] + equal)
+        found = keys_from(start, seen, target, keys, rows, ignore_index, begins, DRAWN, OTHERS)
+        before, seen = with_lower(before, found, own[0][:, None] + 1, own[1][:, None] + 1), found[2]
+    found = keys_from(near, seen, target, keys, rows, ignore_index, begins, DRAWN, OTHERS)
+    equal = (near + tl.arange(0, OTHERS)[None, :] < row[:, None]).to(tl.int32)
+    before, seen = with_lower(before, found, own[0][:, None] + equal, own[1][:, None] + equal), found[2]
     for start in range(near + OTHERS, rows, OTHERS):
-        found = keys_from(start + tl.arange(0, OTHERS), target, keys, rows, ignore_index, begins, DRAWN)
-        before = with_lower(before, found, own[0][:, None], own[1][:, None])
+        found = keys_from(start, seen, target, keys, rows, ignore_index, begins, DRAWN, OTHERS)
+        before, seen = with_lower(before, found, own[0][:, None], own[1][:, None]), found[2]
     kept = own[0] != LAST
     tl.store(places + row, tl.sum(before[0], 1), mask=kept)
     label = tl.load(target + row, mask=kept, other=0)

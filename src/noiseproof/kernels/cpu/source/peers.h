@@ -42,17 +42,17 @@ inline void sort(const Memory<uint64_t>& numbers, size_t size, std::vector<uint6
     for (size_t i = end; i > 0 && sorted[i] < sorted[i - 1]; --i) std::swap(sorted[i], sorted[i - 1]);
 }
 
-// Places in ``kept``, ordered by the random numbers of this stream, which have a sign, of the rows there.
-inline std::vector<uint64_t> shuffled(const std::vector<int64_t>& kept, int64_t seed, int64_t step, uint64_t stream) {
+// Numbers below ``size``, ordered by their random numbers of this stream, which have a sign.
+inline std::vector<uint64_t> shuffled(size_t size, int64_t seed, int64_t step, uint64_t stream) {
   const uint64_t start = mixed(static_cast<uint64_t>(seed) * 6364136223846793005u + stream);
   const uint64_t shift = static_cast<uint64_t>(step) * static_cast<uint64_t>(-4417276706812531889) + start;
-  const Memory<uint64_t> numbers(kept.size());
-  for (size_t k = 0; k < kept.size(); ++k) {
-    const uint64_t found = mixed(static_cast<uint64_t>(kept[k]) * static_cast<uint64_t>(-7046029254386353131) + shift);
+  const Memory<uint64_t> numbers(size);
+  for (size_t k = 0; k < size; ++k) {
+    const uint64_t found = mixed(k * static_cast<uint64_t>(-7046029254386353131) + shift);
     numbers.start[k] = ((found ^ (uint64_t{1} << 63)) & ~kPlace) | k;
   }
-  std::vector<uint64_t> sorted(kept.size());
-  sort(numbers, kept.size(), sorted);
+  std::vector<uint64_t> sorted(size);
+  sort(numbers, size, sorted);
   for (uint64_t& number : sorted) number &= kPlace;
   return sorted;
 }
@@ -62,7 +62,7 @@ inline Peers peers_of(const Labels& labels, int64_t rows, double alpha, int64_t 
   kept.reserve(rows);
   for (int64_t i = 0; i < rows; ++i)
     if (labels.kept(i)) kept.push_back(i);
-  const auto first = shuffled(kept, seed, step, 1), second = shuffled(kept, seed, step, 2);
+  const auto first = shuffled(kept.size(), seed, step, 1), second = shuffled(kept.size(), seed, step, 2);
   Peers found{alpha, std::vector<int64_t>(rows), std::vector<int64_t>(rows), std::vector<int64_t>(rows)};
   for (int64_t i = 0; i < rows; ++i) {
     found.a[i] = found.origin[i] = i;
