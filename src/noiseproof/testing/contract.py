@@ -58,7 +58,7 @@ def check_ignore_index(loss: Loss) -> None:
     """Rows to skip may stand anywhere and hold anything, even nan."""
     logits, target = problem()
     kept = torch.arange(15).remainder(7) != 0
-    more = torch.full((15, CLASSES), torch.nan, dtype=torch.float64)
+    more = logits.new_full((15, CLASSES), torch.nan)
     more[kept] = logits
     for ignore_index in (-100, 255):
         labels = torch.full((15,), ignore_index)
