@@ -260,6 +260,26 @@ def test_mistakes_are_named_as_ever(operator):
         losses.get("nce")(torch.tensor([[0.0, -torch.inf, 0.0]]), torch.tensor([1]))
 
 
+@pytest.mark.parametrize(
+    "spec", ["ce", "gce", "gr", "nce", "mse", "gls", "nfl", "cr(ce)", "cr(gce)", "peer(ce)"]
+)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("stray", [[torch.nan], [torch.inf], [-torch.inf] * 5])
+def test_logits_that_are_not_finite_are_named_where_a_gradient_is_formed(stray, reduction, spec, operator):
+    logits, target = batch(6, 5)
+    logits[3, : len(stray)] = torch.tensor(stray)
+    with pytest.raises(ValueError, match=r"logits(\[3| of row 3)"):
+        losses.get(spec, reduction=reduction)(logits.requires_grad_(), target)
+
+
+@pytest.mark.parametrize("spec", ["ce", "gr", "nce", "mse", "gls", "nfl", "cr(ce)", "cr(gce)", "peer(ce)"])
+def test_a_row_with_no_class_but_the_label(spec, operator):
+    logits, target = batch(6, 5)
+    logits[3] = torch.where(torch.arange(5) == target[3], 0.0, -torch.inf)
+    with pytest.raises(ValueError, match="masks every class but the label"):
+        losses.get(spec)(logits.requires_grad_(), target)
+
+
 def test_who_takes_the_operator(operator, monkeypatch):
     logits = torch.zeros(2, 3)
     assert cpu_operator.takes(logits)

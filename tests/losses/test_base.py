@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from noiseproof.losses import get
+from noiseproof.losses import CE, GCE, MAE, SL, Scale, get
 
 
 def batch(*shape, classes=5, seed=0):
@@ -160,3 +160,18 @@ def test_what_is_no_tensor_is_named():
 def test_the_label_to_ignore_is_a_whole_number(index):
     with pytest.raises(TypeError):
         get("ce", ignore_index=index)
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: GCE(Q=0.5), "gce: unknown option 'Q'"),
+        (lambda: SL(alpah=0.3), "did you mean 'alpha'"),
+        (lambda: CE(label_smoothing=0.1), "ce: unknown option 'label_smoothing'"),
+        (lambda: Scale("mae", tua=3.0), "did you mean 'tau'"),
+        (lambda: MAE(weigth=torch.ones(5)), "did you mean 'weight'"),
+    ],
+)
+def test_an_option_that_is_none_is_not_swallowed(make, named):
+    with pytest.raises(TypeError, match=named):
+        make()

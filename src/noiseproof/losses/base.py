@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
@@ -13,8 +13,8 @@ from ..kernels import RowFunction
 from .fingerprint import Watched
 from .fused import fused
 from .launched import launched
-from .limits import choice
-from .printing import spec_of
+from .limits import choice, class_weights, no_stray
+from .printing import hyperparameters, spec_of
 from .rows import Rows, as_rows, row_weights
 
 if TYPE_CHECKING:
@@ -57,9 +57,10 @@ class Loss(Watched):
 
     def __init__(self, **outer: Unpack[Outer]) -> None:
         super().__init__()
+        no_stray(self.name, outer, [*hyperparameters(type(self)), *Outer.__annotations__])
         self.reduction = choice(self.name, "reduction", outer.get("reduction", "mean"), REDUCTIONS)
         self.ignore_index = operator.index(outer.get("ignore_index", -100))
-        self.register_buffer("weight", _class_weights(outer.get("weight")))
+        self.register_buffer("weight", class_weights(outer.get("weight")))
 
     def forward(
         self,
@@ -187,14 +188,3 @@ class Loss(Watched):
         return multiply(factor, self) if isinstance(factor, (int, float)) else NotImplemented
 
     __rmul__ = __mul__
-
-
-def _class_weights(weight: Any) -> Tensor | None:
-    if weight is None:
-        return None
-    weight = torch.as_tensor(weight)
-    weight = weight if weight.is_floating_point() else weight.float()
-    if weight.dim() != 1 or not bool((weight.isfinite() & (weight >= 0)).all()):
-        raise ValueError("weight must be a vector of finite, non-negative class weights")
-    copied: Tensor = weight.detach().clone()
-    return copied

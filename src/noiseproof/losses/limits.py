@@ -1,7 +1,13 @@
 """Hyper-parameters are checked once, at construction, with a message that names value and rule."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..grammar import unknown
 
 
 def number(loss: str, parameter: str, value: object, rule: str, holds: Callable[[float], bool]) -> float:
@@ -36,3 +42,27 @@ def choice(loss: str, parameter: str, value: object, known: Collection[str]) -> 
         words = ", ".join(repr(word) for word in known)
         raise ValueError(f"{loss}: {parameter}={value!r} is unknown, choose one of {words}")
     return value
+
+
+def no_stray(loss: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """TypeError for an option that is none.
+
+    >>> no_stray("gce", ["Q"], ["q", "reduction"])
+    Traceback (most recent call last):
+    TypeError: gce: unknown option 'Q' (known: q, reduction)
+    """
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{loss}: {unknown('option', name, known)}")
+
+
+def class_weights(weight: Any) -> Tensor | None:
+    """One per class, copied."""
+    if weight is None:
+        return None
+    weight = torch.as_tensor(weight)
+    weight = weight if weight.is_floating_point() else weight.float()
+    if weight.dim() != 1 or not bool((weight.isfinite() & (weight >= 0)).all()):
+        raise ValueError("weight must be a vector of finite, non-negative class weights")
+    copied: Tensor = weight.detach().clone()
+    return copied

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..grammar import check_new
 from .asymmetric import AEL, AGCE, AUL
-from .base import REDUCTIONS, Loss, _class_weights
+from .base import REDUCTIONS, Loss
 from .binary import Binary
 from .ce import CE
 from .cr import CR
@@ -19,7 +19,7 @@ from .focal import Focal
 from .gce import GCE, TruncatedGCE
 from .gls import GLS
 from .gr import GR, IMAE
-from .limits import choice
+from .limits import choice, class_weights
 from .mae import MAE, RCE
 from .mse import MSE
 from .nal import NALFixed
@@ -90,7 +90,7 @@ def get(
     if ignore_index != -100:
         settings["ignore_index"] = operator.index(ignore_index)
     if weight is not None:
-        settings["weight"] = _class_weights(weight)
+        settings["weight"] = class_weights(weight)
     if not settings:
         return loss
     loss = copy.deepcopy(loss) if isinstance(spec, Loss) else loss

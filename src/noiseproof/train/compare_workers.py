@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -184,6 +185,7 @@ def _no_ctrl_c() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask") or os.name == "nt":
         yield
         return
+    resource_tracker.ensure_running()  # which would let the signal through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -33,7 +33,7 @@ inline void descend(const float* e, const float* z, const Coefficients& exact, i
   const auto product = static_cast<float>(exact.product), shift = static_cast<float>(exact.shift);
   if (square == 0 && product == 0 && shift == 0) {
     fill(out, classes, [=](int64_t j) { return read(e + j) * others; });
-  } else if (product == 0) {
+  } else if (!z || product == 0) { // without z there is none, but 0 times what is not finite is nan
     fill(out, classes, [=](int64_t j) { return read(e + j) * (others + square * read(e + j)) + shift; });
   } else {
     fill(out, classes, [=](int64_t j) {
