@@ -57,7 +57,7 @@ class Loss(Watched):
 
     def __init__(self, **outer: Unpack[Outer]) -> None:
         super().__init__()
-        no_stray(self.name, outer, [*hyperparameters(type(self)), *Outer.__annotations__])
+        no_stray(self.name, outer, [*hyperparameters(type(self)), *Outer.__annotations__])  # type: ignore[arg-type]
         self.reduction = choice(self.name, "reduction", outer.get("reduction", "mean"), REDUCTIONS)
         self.ignore_index = operator.index(outer.get("ignore_index", -100))
         self.register_buffer("weight", class_weights(outer.get("weight")))
