@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+from noiseproof.cli.places import check_not_foreign
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
@@ -77,3 +79,23 @@ def test_a_file_where_a_folder_belongs_is_explained(shell, tmp_path, words):
     assert (code, err.count("\n")) == (2, 1)
     assert f"cannot write {tmp_path / 'file' / 'a.svg'}: " in err
     assert "a part of the path is a file, choose another folder" in err
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_data_is_not_overwritten_by_findings_or_predictions(shell, made, tmp_path, name):
+    file = tmp_path / name
+    file.write_bytes(b"a,b,label\n1,2,cat\n")
+    for words in (["labels", "find", made / "run"], ["predict", made / "run", "digits"]):
+        code, out, err = shell(*words, "--out", file)
+        assert (code, out) == (2, "")
+        assert f"{file} is there and has no column" in err
+        assert "choose another --out" in err
+    assert file.read_bytes() == b"a,b,label\n1,2,cat\n"
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_own_tables_may_be_written_again(tmp_path, name):
+    file = tmp_path / name
+    file.write_bytes(b"index,predicted_label\n0,cat\n")
+    check_not_foreign(file, "predicted_label")
+    check_not_foreign(tmp_path / "new.csv", "predicted_label")

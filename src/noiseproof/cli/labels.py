@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .places import one_run
+from .places import check_not_foreign, one_run
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
@@ -53,6 +53,7 @@ def find_labels(
         raise ValueError("--all needs a file: name it with --out")
     if out is not None:
         check_path(out)
+        check_not_foreign(out, "is_label_issue")
     run = one_run(run)
     found = with_files(find(run) if probabilities is None else _find_with(run, probabilities), run)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)

@@ -11,6 +11,9 @@ from ..atomic import explained
 CONFIG, TABLE = "config.json", "table.json"
 """What makes a folder a run, and a comparison; written out, as the modules that write them load torch."""
 
+LONGEST_HEAD = 1 << 20
+"""Bytes in which the names of columns stand."""
+
 
 def one_run(folder: Path) -> Path:
     """The folder, unless it is no run and runs lie below it: then the error names one of them."""
@@ -58,3 +61,20 @@ def check_targets(*files: Path | None) -> None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             if not os.access(file.parent, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def check_not_foreign(file: Path, column: str) -> None:
+    """Whether a table may be written here: over nothing, or over one that has this column, as ours have.
+
+    Column names stand in the first line of a .csv file and at the end of a .parquet file.
+    """
+    if not file.is_file() or file.stat().st_size == 0:
+        return
+    with file.open("rb") as opened:
+        if file.suffix.lower() != ".csv":
+            opened.seek(-min(file.stat().st_size, LONGEST_HEAD), os.SEEK_END)
+        head = opened.readline(LONGEST_HEAD) if file.suffix.lower() == ".csv" else opened.read()
+    if column.encode() not in head:
+        raise FileExistsError(
+            f"{file} is there and has no column {column}, so it is not of this command: choose another --out"
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .places import one_run
+from .places import check_not_foreign, one_run
 from .quotes import check_quotes
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def predict(
     """
     if out.suffix not in FORMATS:
         raise ValueError(f"cannot write {out}: use one of {', '.join(FORMATS)}")
+    check_not_foreign(out, "predicted_label")
     from .. import atomic
     from ..data.spec import source_of_path
     from ..train import Run
