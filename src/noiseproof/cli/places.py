@@ -70,11 +70,11 @@ def check_not_foreign(file: Path, column: str) -> None:
     """
     if not file.is_file() or file.stat().st_size == 0:
         return
+    is_text, size = file.suffix.lower() == ".csv", min(file.stat().st_size, LONGEST_HEAD)
     with file.open("rb") as opened:
-        if file.suffix.lower() != ".csv":
-            opened.seek(-min(file.stat().st_size, LONGEST_HEAD), os.SEEK_END)
-        head = opened.readline(LONGEST_HEAD) if file.suffix.lower() == ".csv" else opened.read()
-    if column.encode() not in head:
+        opened.seek(0 if is_text else -size, os.SEEK_SET if is_text else os.SEEK_END)
+        names = opened.readline(size) if is_text else opened.read(size)
+    if column.encode() not in names:
         raise FileExistsError(
             f"{file} is there and has no column {column}, so it is not of this command: choose another --out"
         )

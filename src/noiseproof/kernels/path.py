@@ -30,7 +30,6 @@ def uses_kernels(logits: Tensor) -> bool:
     return (
         enabled
         and INSTALLED
-        and isinstance(logits, Tensor)
         and (logits.is_cuda or interpreted)
         and logits.dtype in DTYPES
         and logits.dim() == 2

@@ -49,5 +49,4 @@ def kernels_may_run() -> bool:
 
 def values_can_be_checked(tensor: Tensor) -> bool:
     """True where reading a value costs no device synchronisation and breaks no graph."""
-    is_real = isinstance(tensor, Tensor) and not isinstance(tensor, FakeTensor)
-    return is_real and tensor.device.type == "cpu" and is_plain_eager()
+    return tensor.device.type == "cpu" and is_plain_eager() and not isinstance(tensor, FakeTensor)

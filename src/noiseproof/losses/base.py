@@ -71,7 +71,8 @@ class Loss(Watched):
         index: Tensor | None = None,
     ) -> Tensor:
         """The reduced loss; ``index`` (permanent sample numbers) is for losses with a memory."""
-        if sample_weight is None and self._buffers.get("weight", self) is None:
+        is_plain = sample_weight is None and self._buffers.get("weight", self) is None
+        if is_plain and isinstance(logits, Tensor) and isinstance(target, Tensor):
             found = launched(self, logits, target)
             if found is None:
                 found = self.short_way(logits, target)

@@ -88,18 +88,21 @@ def kept_rows(target: Tensor, classes: int, ignore_index: int) -> Tensor | None:
         return None
     keep = target != ignore_index
     if not in_range:
-        _raise_for_stray(target, keep & ((target < 0) | (target >= classes)), classes, ignore_index)
+        raise_for_stray(target, keep, classes, f"rows to skip carry ignore_index={ignore_index}")
     return None if keep.all() else keep
 
 
-def _raise_for_stray(target: Tensor, stray: Tensor, classes: int, ignore_index: int) -> None:
+def raise_for_stray(target: Tensor, keep: Tensor | None, classes: int, advice: str) -> None:
+    """ValueError that names the first label of rows that count which is no class."""
+    stray = (target < 0) | (target >= classes)
+    stray = stray if keep is None else stray & keep
     if not stray.any():
         return
     where = tuple(stray.nonzero()[0].tolist())
     position = ", ".join(str(i) for i in where)
     raise ValueError(
         f"target[{position}] = {int(target[where])} is no class: with {classes} classes labels run"
-        f" from 0 to {classes - 1}; rows to skip carry ignore_index={ignore_index}"
+        f" from 0 to {classes - 1}; {advice}"
     )
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..data import Batch
 from ..kernels import values_can_be_checked
+from ..losses.rows import raise_for_stray
 from .printing import spec_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Method(nn.Module):
                 f"{self.name} needs more than logits: call loss((Outputs(logits, features),), batch, epoch)"
             )
         if not self.ignores and values_can_be_checked(target):
-            raise_for_stray(target, logits.shape[1])
+            raise_for_stray(target, None, logits.shape[1], "a method skips none")
         return self.loss((Outputs(logits),), Batch(logits, target.long(), index.long()), epoch)
 
     @property
@@ -106,22 +107,6 @@ class Method(nn.Module):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def raise_for_stray(label: Tensor, classes: int) -> None:
-    """ValueError that names the first label that is no class.
-
-    >>> import torch
-    >>> raise_for_stray(torch.tensor([0, 3]), 3)
-    Traceback (most recent call last):
-    ValueError: target[1] = 3 is no class: with 3 classes labels run from 0 to 2, and a method skips none
-    """
-    stray = ((label < 0) | (label >= classes)).nonzero()
-    if len(stray):
-        raise ValueError(
-            f"target[{int(stray[0])}] = {int(label[stray[0]])} is no class: with {classes} classes labels run"
-            f" from 0 to {classes - 1}, and a method skips none"
-        )
 
 
 def unprepared(method: Method) -> RuntimeError:

@@ -185,7 +185,7 @@ def _no_ctrl_c() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask") or os.name == "nt":
         yield
         return
-    resource_tracker.ensure_running()  # which would let the signal through again
+    resource_tracker.ensure_running()  # begun later it would let the signal through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

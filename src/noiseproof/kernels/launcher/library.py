@@ -29,10 +29,10 @@ expressions: dict[int, Again] = {}
 def takes(logits: Tensor) -> bool:
     """Whether the launcher is there and may be given these logits."""
     return (
-        type(logits) is Tensor
-        and logits.is_cuda
+        logits.is_cuda
         and (_loss if _loss is not _NOT_TRIED else load()) is not None
         and path.enabled
+        and type(logits) is Tensor
         and not may_overwrite()
         and tracing.is_plain_eager()
         and not has_hooks()
