@@ -11,6 +11,7 @@ from noiseproof import losses
 from noiseproof.kernels import tracing
 from noiseproof.kernels.launcher import lesson, library
 from noiseproof.kernels.launcher.signature import UnfitError
+from noiseproof.kernels.triton import start
 from noiseproof.kernels.triton.start import Heard
 from noiseproof.losses import launched
 
@@ -70,6 +71,13 @@ def learned(spec="ce", **shape):
     loss = losses.get(spec)
     step(loss, *batch(**shape))
     return loss
+
+
+def test_a_lesson_in_which_nothing_is_heard_is_not_followed(driver, monkeypatch):
+    """Its plan would return memory that no kernel has written."""
+    monkeypatch.setattr(start, "_hear", lambda *launch: None)
+    loss = learned()
+    assert NODE not in loss(*batch()).grad_fn.name()
 
 
 def test_two_launches_and_no_others(driver):

@@ -30,6 +30,14 @@ def test_emphasis_ends_at_the_saturation():
     assert emphasis[2] == 0
 
 
+@pytest.mark.parametrize("g", ["exp", "identity"])
+def test_the_value_is_0_from_the_saturation_on(g):
+    loss = get(f'gr(g="{g}", saturation=6.24)')
+    value = loss.value(torch.linspace(6.2, 90.0, 1001))
+    assert (value[:1] > 0).all()
+    assert not value[1:].any()
+
+
 def test_defaults_of_the_saturation():
     assert get("gr").saturation == get("imae").saturation == 17.33
     assert get('gr(g="identity")').saturation is None

@@ -96,9 +96,10 @@ class GR(MarginLoss):
             return self._integral(margin)
         if self.saturation is None:
             return gr_identity_value(margin, beta=self.beta, lam=self.lam)
-        value = gr_identity_value(margin.clamp(max=self.saturation), beta=self.beta, lam=self.lam)
+        value = gr_identity_value(margin, beta=self.beta, lam=self.lam)
         end = torch.full_like(margin, self.saturation)
-        return value - gr_identity_value(end, beta=self.beta, lam=self.lam)
+        value = value - gr_identity_value(end, beta=self.beta, lam=self.lam)
+        return torch.where(margin > self.saturation, 0.0, value)
 
     def emphasis(self, margin: Tensor) -> Tensor:
         emphasis = self._unsaturated(margin)

@@ -92,16 +92,16 @@ class Lesson:
         return self
 
     def backward(self, heard: Sequence[Heard], upstream: Tensor, gradient: Tensor) -> None:
-        """With this the lesson is over; one that cannot be followed is forgotten."""
+        """With this the lesson is over; one that cannot be followed, or without a launch, is forgotten."""
         known = self._places.keys() | self._between.keys()
         taken = {upstream.data_ptr(), gradient.data_ptr()} & known
         is_usual = not upstream.dim() and upstream.dtype == torch.float32 and not taken
-        if self._forward is None or not is_usual or self.number in _forgotten:
+        if not self._forward or not is_usual or self.number in _forgotten:
             return
         self._places[upstream.data_ptr()] = Source.UPSTREAM, 0
         self._places[gradient.data_ptr()] = Source.GRADIENT, 0
         words = self._words(heard)
-        if words is not None:
+        if words:
             _kept.setdefault(self.number, []).extend(self._kept)
             define = torch.ops.noiseproof_launcher.define
             sizes = self._scratch, self._drawn

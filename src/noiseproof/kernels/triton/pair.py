@@ -35,6 +35,16 @@ def scales(slopes, count, row, kept, rows, slope_stride, alpha, PEER: tl.constex
 
 
 @triton.jit
+def in_one(above, label, mate, partials, mate_partials, row, kept, rows, SLOTS: tl.constexpr):
+    """Where both labels are one, and so their derivatives, the first has all: what cancels does exactly."""
+    alike = label == mate
+    for which in tl.static_range(len(SLOTS)):
+        first = partial(partials, row, kept, rows, SLOTS, which)
+        alike &= first == partial(mate_partials, row, kept, rows, SLOTS, which)
+    return tl.where(alike, above[0] + above[1], above[0]), tl.where(alike, 0.0, above[1])
+
+
+@triton.jit
 def one_label(place, label, other, state, partials, by_p2, scale, row, kept, rows, SLOTS: tl.constexpr):
     """Coefficients for one label, its peak and 1 / mass, and the gradient it gives the other label.
 
@@ -137,6 +147,7 @@ def pair_gradient_kernel(
     there = kept & (label >= 0) & (label < classes) & (mate >= 0) & (mate < classes)
     begin = logits + row * row_stride
     above = scales(slopes, count, row, there, rows, slope_stride, alpha, PEER, MEAN)
+    above = in_one(above, label, mate, partials, mate_partials, row, there, rows, SLOTS)
     by_p2 = derivatives_by_p2(partials, mate_partials, above[0], above[1], row, there, rows, SLOTS)
     own, other = begin + label * column_stride, begin + mate * column_stride
     first = one_label(other, label, mate, state, partials, by_p2[0], above[0], row, there, rows, SLOTS)
