@@ -23,7 +23,7 @@ from noiseproof.papers import get
 
 LABELS = ("clean", "symmetric 0.4", "human 0.4")
 BLUE, RED, GREY = "#1f5fa8", "#c0392b", "#8a8a8a"
-CROWDED = 0.03
+CROWDED = 0.05
 """Part of its height within which another dot takes the side where a number would stand."""
 WAYS = {
     "with unit maximum": ("table5 / {} / {} ", BLUE, 0.0),
