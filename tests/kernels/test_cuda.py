@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from noiseproof import losses
+from noiseproof.testing import check_loss
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -76,3 +77,8 @@ def test_captured_in_a_graph(spec):
     wanted, slope = step(loss, 2 * logits, target)
     torch.testing.assert_close(value, wanted)
     torch.testing.assert_close(gradient, slope)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_conformance_suite(spec):
+    check_loss(spec, device="cuda")

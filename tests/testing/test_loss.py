@@ -7,6 +7,7 @@ from noiseproof.losses import MarginLoss, Scale
 from noiseproof.losses.ce import CE
 from noiseproof.losses.nce import NCE
 from noiseproof.testing import check_loss
+from noiseproof.testing.problem import problem
 
 
 class WrongEmphasis(CE):
@@ -76,3 +77,16 @@ def test_sound_losses_pass():
 def test_binary_losses_are_sent_elsewhere():
     with pytest.raises(TypeError, match="check the inner loss"):
         check_loss("binary(ce)")
+
+
+def test_checks_run_where_they_are_asked_to(monkeypatch):
+    found = []
+
+    def look(loss):
+        logits, target = problem()
+        found.extend(place.device.type for place in (logits, target, torch.ones(1), loss.weight))
+
+    monkeypatch.setattr("noiseproof.testing.loss.LOSS_CHECKS", {"look": look})
+    check_loss(CE(weight=torch.ones(5)), device="meta")
+    assert found == ["meta"] * 4
+    assert torch.ones(1).device.type == "cpu"

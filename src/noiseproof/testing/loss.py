@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
+
 from ..losses import Binary, Loss, get
 from . import contract, curve, derivatives, numbers
 
@@ -33,15 +35,23 @@ LOSS_CHECKS: dict[str, Callable[[Loss], None]] = {
 }
 
 
-def check_loss(loss: Loss | str) -> None:
+def check_loss(loss: Loss | str, *, device: torch.device | str = "cpu") -> None:
     """Run every check of :data:`LOSS_CHECKS`; the first that fails raises AssertionError naming it.
+
+    The checks compare in float64, so on a GPU most of them see torch's expressions and those of float32
+    and below the kernels. The loss moves to ``device``.
 
     Example:
         >>> check_loss("gce(q=0.3)")
         >>> from noiseproof import losses
         >>> check_loss(losses.MarginLoss.from_value(lambda p, rest: rest**3))
     """
-    made = get(loss)
+    with torch.device(device):
+        made = get(loss).to(device)
+        _check(made)
+
+
+def _check(made: Loss) -> None:
     if isinstance(made, Binary):
         raise TypeError("binary losses take targets of the logits' shape: check the inner loss instead")
     for name, check in LOSS_CHECKS.items():

@@ -53,6 +53,9 @@ def check_float32(loss: Loss) -> None:
 
 
 def check_non_finite_named(loss: Loss) -> None:
+    """On the CPU: elsewhere looking at values would wait for the device."""
+    if torch.get_default_device().type != "cpu":
+        return
     for bad in (torch.nan, torch.inf):
         logits, target = problem()
         logits[7, (int(target[7]) + 1) % logits.shape[1]] = bad

@@ -1,4 +1,4 @@
-"""Small problems the checks share; everything is a function of its own seed."""
+"""Small problems the checks share; everything is a function of its own seed, on torch's default device."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ CLASSES = 5
 
 def problem(rows: int = 12, classes: int = CLASSES, *, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Logits with moderate margins in float64, and labels."""
-    generator = torch.Generator().manual_seed(seed)
-    logits = 2 * torch.randn(rows, classes, dtype=torch.float64, generator=generator)
-    return logits, torch.randint(classes, (rows,), generator=generator)
+    generator, here = torch.Generator("cpu").manual_seed(seed), torch.get_default_device()
+    logits = 2 * torch.randn(rows, classes, dtype=torch.float64, generator=generator, device="cpu")
+    target = torch.randint(classes, (rows,), generator=generator, device="cpu")
+    return logits.to(here), target.to(here)
 
 
 def variant(loss: Loss, **settings: object) -> Loss:
