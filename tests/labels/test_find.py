@@ -53,6 +53,24 @@ def test_a_class_the_network_gave_up_is_not_suspected_as_a_whole():
     assert average_precision(score, wrong) > 0.9
     assert found.attrs["class_noise_rate"][2] < 0.4
     assert float(issue[record.label == 2].float().mean()) < 0.4
+    assert found.attrs["unlearned_classes"] == ["class 2"]
+    assert not found.attrs["weak"]
+
+
+@pytest.mark.parametrize("given_up", [(2,), (1, 3)])
+def test_classes_the_network_gave_up_do_not_make_more_labels_suspects(given_up):
+    """All votes are against all their labels, which would be counted as wrong in the others."""
+    record, wrong = made_up(rate=0.2, memorises=False, given_up=given_up)
+    _, score, issue = judged(record)
+    assert float(issue.float().mean()) == pytest.approx(0.2, abs=0.05)
+    assert f1(issue, wrong) > best_f1(score, wrong) - 0.05
+
+
+def test_a_network_that_gave_up_most_classes_is_weak_and_hardly_suspects_anyone():
+    record, _ = made_up(rate=0.2, memorises=False, given_up=(0, 1, 2))
+    found, _, issue = judged(record)
+    assert found.attrs["weak"]
+    assert float(issue.float().mean()) < 0.2
 
 
 def test_rates_and_transitions_are_those_of_the_noise():

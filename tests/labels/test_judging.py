@@ -10,7 +10,7 @@ from noiseproof.labels.estimate import estimate
 from noiseproof.labels.evidence import lowest_with_best_f1, standard
 from noiseproof.labels.from_record import record_evidence
 from noiseproof.labels.score import label_score
-from noiseproof.labels.unlearned import align
+from noiseproof.labels.unlearned import align, as_elsewhere, learned_classes
 from noiseproof.labels.window import candidates
 
 NUMBERS = st.lists(st.integers(-50, 50), min_size=1, max_size=30, unique=True)
@@ -79,7 +79,7 @@ def test_only_classes_that_are_never_predicted_are_moved():
     margin = torch.arange(30).float()
     margin[20:] -= 100
     predicted = torch.tensor([0] * 10 + [1] * 3 + [0] * 7 + [0] * 8 + [2] * 2)
-    found = align(margin, label, predicted, num_classes=4)
+    found = align(margin, label, learned_classes(label, predicted, num_classes=4))
     assert torch.equal(found[:20], margin[:20])
     assert torch.equal(found[20:].argsort(), margin[20:].argsort())
     assert float(found[20:].median()) == float(margin[:20].median())
@@ -87,7 +87,26 @@ def test_only_classes_that_are_never_predicted_are_moved():
 
 def test_where_no_class_was_learned_nothing_is_moved():
     margin, label = torch.tensor([1.0, -9.0]), torch.tensor([0, 1])
-    assert torch.equal(align(margin, label, torch.tensor([2, 2]), 3), margin)
+    learned = learned_classes(label, torch.tensor([2, 2]), 3)
+    assert torch.equal(align(margin, label, learned), margin)
+    assert not as_elsewhere(torch.ones(2), margin, label, learned).any()
+
+
+def test_of_a_class_that_is_never_predicted_as_many_labels_are_wrong_as_of_others():
+    label = torch.tensor([0] * 10 + [1] * 10)
+    wrong = torch.tensor([1.0] * 3 + [0.0] * 7 + [1.0] * 10)
+    margin = torch.arange(20).float()
+    found = as_elsewhere(wrong, margin, label, torch.tensor([True, False]))
+    assert found[:10].tolist() == wrong[:10].tolist()
+    assert found[10:].tolist() == [1.0] * 3 + [0.0] * 7
+    assert torch.equal(as_elsewhere(wrong, margin, label, torch.tensor([True, True])), wrong)
+
+
+def test_a_suspect_without_another_class_counts_as_wrong():
+    found = estimate(torch.tensor([0, 0, 1, 1]), torch.tensor([0, -1, 1, 0]), 2)
+    assert found.noise_rate == 0.5
+    assert found.class_noise_rate == [0.5, 0.5]
+    assert found.transition == [[0.5, 0.5], [0.0, 1.0]]
 
 
 @settings(deadline=None)

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from label_samples import made_up
 
 from noiseproof import labels
 from noiseproof.dynamics import Record
@@ -45,3 +46,12 @@ def test_strong_findings_and_those_without_a_record_are_not_warned_of():
     assert weakness(labels.find(strong).attrs) is None
     likely = [[0.9, 0.1], [0.2, 0.8]]
     assert weakness(labels.find(probabilities=likely, label=[0, 1]).attrs) is None
+
+
+def test_classes_that_were_not_learned_are_named():
+    record, _ = made_up(rate=0.2, memorises=False, given_up=(2,))
+    told = weakness(labels.find(record).attrs)
+    assert told.startswith("This network never learned 1 of 5 classes (class 2): labels it suspects")
+    most, _ = made_up(rate=0.2, memorises=False, given_up=(0, 1, 2))
+    told = weakness(labels.find(most).attrs)
+    assert told.startswith("This network never learned 3 of 5 classes (class 0, class 1, class 2) and fits")

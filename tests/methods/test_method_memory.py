@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from situations import normal, situation
 
-from noiseproof.methods import ELR, SELC, Joint, SampleTable
+from noiseproof import methods
+from noiseproof.methods import ELR, SELC, Joint, SampleTable, Situation
 
 
 @settings(deadline=None, max_examples=30)
@@ -60,3 +61,18 @@ def test_logits_that_are_no_numbers_are_named_before_they_reach_the_memory():
             torch.tensor([[0.0, 1.0], [torch.nan, 0.0]]), torch.tensor([0, 1]), torch.arange(2), epoch=1
         )
     assert not method.memory.values.any()
+
+
+@pytest.mark.parametrize(("spec", "epochs"), [("selc", 30), ("joint", 70), ("truncated_gce", 39)])
+def test_a_method_that_never_begins_says_so(spec, epochs):
+    label, index = torch.tensor([0, 1]), torch.arange(2)
+    with pytest.warns(UserWarning, match=rf"{spec}\(.*\) never begins in {epochs} epochs: .*smaller start"):
+        methods.get(spec).prepare(Situation(label, index, 2, None, epochs=epochs, seed=0))
+    methods.get(spec).prepare(Situation(label, index, 2, None, epochs=epochs + 1, seed=0))
+
+
+def test_a_period_that_falls_into_no_epoch():
+    with pytest.warns(UserWarning, match="smaller start or period"):
+        methods.get("truncated_gce(start=5, period=10)").prepare(
+            Situation(torch.tensor([0, 1]), torch.arange(2), 2, None, epochs=9, seed=0)
+        )

@@ -23,14 +23,17 @@ def estimate(label: Tensor, likely: Tensor, num_classes: int) -> Estimate:
     """Counts of (likely class, given label).
 
     Shape:
-        label, likely (N,) int64; likely = given label, or for a suspect the class it seems to belong to
+        label, likely (N,) int64; likely = given label, or for a suspect the class it seems to belong to, -1
+        where no other class was ever likely: such a label is wrong, and says nothing of ``transition``
     Example:
         >>> estimate(torch.tensor([0, 0, 0, 1, 1]), torch.tensor([0, 0, 0, 1, 0]), 2)
         Estimate(noise_rate=0.2, class_noise_rate=[0.0, 0.5], transition=[[0.75, 0.25], [0.0, 1.0]])
     """
-    cells = torch.bincount(likely * num_classes + label, minlength=num_classes**2)
+    known = likely >= 0
+    cells = torch.bincount(likely[known] * num_classes + label[known], minlength=num_classes**2)
     counts = cells.reshape(num_classes, num_classes).double()
-    right, given, clean = counts.diagonal(), counts.sum(0), counts.sum(1, keepdim=True)
+    given = torch.bincount(label, minlength=num_classes)
+    right, clean = counts.diagonal(), counts.sum(1, keepdim=True)
     wrong = given - right
     transition = torch.where(clean > 0, counts / clean.clamp_min(1), torch.eye(num_classes))
     return Estimate(

@@ -23,6 +23,10 @@ class Evidence(NamedTuple):
     other: Tensor
     suspects: int
     """How many labels are taken for wrong: those with the lowest margins."""
+    unlearned: tuple[int, ...] = ()
+    """Classes that the network does not know."""
+    weak: bool = False
+    """Whether labels are contradicted on no good ground."""
 
 
 def lowest_with_best_f1(margin: Tensor, wrong: Tensor) -> int:
@@ -61,6 +65,8 @@ def together(record: Evidence, probabilities: Evidence, weight: float = 3.0) -> 
         torch.where(unseen, probabilities.predicted, record.predicted),
         torch.where(record.other < 0, probabilities.other, record.other),
         record.suspects or probabilities.suspects,
+        record.unlearned,
+        record.weak,
     )
 
 

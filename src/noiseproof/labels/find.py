@@ -52,8 +52,9 @@ def find(
         ``given_label``, ``predicted_label`` (-1 if never seen) and the statistics. ``frame.attrs`` holds
         ``noise_rate``, ``class_noise_rate``, ``transition`` (see ``Estimate``), ``window`` and
         ``class_names``; of a record also ``window_begin`` (epochs after it, up to ``window``, were heard),
-        ``agreement`` and ``sureness`` at their end (see ``Progress``) and ``weak`` (see ``is_weak``; only
-        labels that never won are marked then). Clean labels, where the record has them, are not looked at.
+        ``agreement`` and ``sureness`` at their end (see ``Progress``), ``unlearned_classes``, whose labels
+        are marked as often as those of the others, and ``weak`` (see ``is_weak`` and ``record_evidence``;
+        only labels that never won are marked then). Clean labels, where there are any, are not looked at.
 
     Example:
         >>> likely = [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.95, 0.05], [0.1, 0.9]]
@@ -76,6 +77,8 @@ def find(
         raise TypeError("label= and class_names= go with probabilities alone: the record has its own")
     heard, about = _heard(record, window)
     evidence = record_evidence(record, heard, late=window is None, weak=about["weak"])
+    unlearned = [record.class_names[number] for number in evidence.unlearned]
+    about |= {"weak": evidence.weak, "unlearned_classes": unlearned}
     if probabilities is not None:
         table = as_probabilities(probabilities, len(record), record.num_classes)
         evidence = together(evidence, probability_evidence(record.label, table))
@@ -120,7 +123,7 @@ def _frame(
 
     score = label_score(evidence.margin, evidence.suspects)
     issue = score < 0.5
-    likely = torch.where(issue & (evidence.other >= 0), evidence.other, label)
+    likely = torch.where(issue, evidence.other, label)
     columns = {
         "index": index,
         "is_label_issue": issue,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .evidence import Evidence, lowest_with_best_f1
-from .unlearned import align
+from .unlearned import align, learned_classes
 
 CELLS = 2**21
 """Cells of a block: 8 MB of float32, which stays in the cache while several things are asked of it."""
@@ -46,7 +46,7 @@ def probability_evidence(label: Tensor, probabilities: Tensor) -> Evidence:
     beaten = rows.best != label
     sure = beaten & (rows.highest >= usual.float()[rows.best])
     margin = rows.own.clamp_min(SMALLEST).log() - torch.log1p(-rows.own.clamp_max(LARGEST))
-    margin = align(margin, label, rows.best, num_classes)
+    margin = align(margin, label, learned_classes(label, rows.best, num_classes))
     suspects = lowest_with_best_f1(margin, sure)
     other = rows.best.masked_fill(~beaten, -1)
     if suspects:

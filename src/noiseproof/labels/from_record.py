@@ -11,9 +11,10 @@ from ..dynamics import Record
 from ..dynamics.statistics import correctness, mean_margin
 from ..dynamics.statistics.blocks import Block, blocks
 from .evidence import Evidence, lowest_with_best_f1, standard
-from .unlearned import align
+from .unlearned import align, as_elsewhere, learned_classes
 
 NOTHING = -1
+MOST = 0.5
 LAST, SAY = 5, 1 / 3
 """The last epochs are this part of all; the window counts 1 and they count at most that."""
 
@@ -35,8 +36,8 @@ def record_evidence(record: Record, heard: slice, *, late: bool = False, weak: b
     """Mean margin and votes of the epochs ``heard``; if ``late``, the last ones have a say too.
 
     A label is wrong with the chance: mean of the share of votes against it and of whether another class won.
-    Samples these epochs missed are judged by all. If the votes are ``weak``, only as many labels are
-    suspected as are hopeless.
+    Samples these epochs missed are judged by all. The votes are weak, too, if most labels are of classes that
+    were not learned. Then only as many labels are suspected as are hopeless in the others.
     """
     votes = votes_of(epochs_of(record, heard))
     missed = votes.margin.isnan()
@@ -45,10 +46,18 @@ def record_evidence(record: Record, heard: slice, *, late: bool = False, weak: b
         votes = Votes(*(torch.where(missed, *pair) for pair in zip(whole, votes, strict=True)))
     known = ~votes.margin.isnan()
     margin = with_late(record, votes.margin, votes.beaten[known]) if late else votes.margin.clone()
-    margin[known] = align(margin[known], record.label[known], votes.predicted[known], record.num_classes)
-    wrong = (votes.against + votes.beaten) / 2
-    suspects = int(votes.hopeless.sum()) if weak else lowest_with_best_f1(margin[known], wrong[known])
-    return Evidence(margin, votes.predicted, votes.other, suspects)
+    label, predicted = record.label[known], votes.predicted[known]
+    learned = learned_classes(label, predicted, record.num_classes)
+    trusted = learned[record.label]
+    margin[known] = align(margin[known], label, learned)
+    weak = weak or float(trusted.float().mean()) < MOST
+    if weak:
+        suspects = int((votes.hopeless & trusted).sum())
+    else:
+        wrong = (votes.against + votes.beaten)[known] / 2
+        suspects = lowest_with_best_f1(margin[known], as_elsewhere(wrong, margin[known], label, learned))
+    unlearned = tuple((~learned).nonzero().flatten().tolist())
+    return Evidence(margin, votes.predicted, votes.other, suspects, unlearned, weak)
 
 
 def with_late(record: Record, margin: Tensor, beaten: Tensor) -> Tensor:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .export import printable
 from .learned import HALF_SURE
+
+SHOWN = 5
 
 
 def weakness(about: Mapping[str, Any]) -> str | None:
@@ -20,15 +23,27 @@ def weakness(about: Mapping[str, Any]) -> str | None:
         >>> print(weakness({"weak": False, "agreement": 0.9, "sureness": 0.9}))
         None
     """
-    if not about.get("weak"):
+    unlearned = about.get("unlearned_classes", ())
+    if not about.get("weak") and not unlearned:
         return None
+    causes = [_unlearned(unlearned, len(about["class_names"]))] if unlearned else []
+    if about.get("weak"):
+        causes.append(_unsure(about))
+    return (
+        f"This network {' and '.join(causes)}: labels it suspects may well be right, and wrong ones may be"
+        " missing. Before you change a label, train longer, with a higher learning rate, or with a loss that"
+        " grows sure, such as gce."
+    )
+
+
+def _unlearned(names: Sequence[str], classes: int) -> str:
+    shown = ", ".join(printable(name) for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    return f"never learned {len(names)} of {classes} classes ({shown})"
+
+
+def _unsure(about: Mapping[str, Any]) -> str:
+    fits = f"fits {100 * about['agreement']:.0f}% of its labels"
     sure = f"{100 * about['sureness']:.0f}% sure of those"
     if about["sureness"] < HALF_SURE:
-        doubt = f"is only {sure}"
-    else:
-        doubt = f"is {sure}, like one that is still learning or always says the commonest label"
-    return (
-        f"This network fits {100 * about['agreement']:.0f}% of its labels and {doubt}: labels it"
-        " suspects may well be right, and wrong ones may be missing. Before you change a label, train longer,"
-        " with a higher learning rate, or with a loss that grows sure, such as gce."
-    )
+        return f"{fits} and is only {sure}"
+    return f"{fits} and is {sure}, like one that is still learning or always says the commonest label"

@@ -96,6 +96,9 @@ class Joint(MemoryMethod):
         """Whether labels are renewed, and which of the remembered epochs is written."""
         return epoch > self.start, epoch % self.average
 
+    def begun(self, epoch: int) -> bool:
+        return self.phase(epoch)[0]
+
     def corrected_labels(self) -> Tensor:
         """The most likely class of every label as it stands now, (N,), in the order of the training data."""
         if self.given is None:

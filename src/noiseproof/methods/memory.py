@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import Tensor, nn
 
@@ -61,6 +63,19 @@ class MemoryMethod(Method):
 
     def remember(self, situation: Situation, values: Tensor) -> None:
         self.table = SampleTable(situation.index, values)
+        self._warn_if_never_begun(situation.epochs)
+
+    def begun(self, epoch: int) -> bool:
+        """Whether the method does in this epoch what it is made for; before, it is little but a loss."""
+        return True
+
+    def _warn_if_never_begun(self, epochs: int) -> None:
+        if not any(self.begun(epoch) for epoch in range(1, epochs + 1)):
+            period = " or period" if hasattr(self, "period") else ""
+            warnings.warn(
+                f"{self} never begins in {epochs} epochs: train longer, or give it a smaller start{period}",
+                stacklevel=2,
+            )
 
     @property
     def memory(self) -> SampleTable:

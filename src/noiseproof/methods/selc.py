@@ -63,3 +63,6 @@ class SELC(TargetMemory):
     def phase(self, epoch: int) -> bool:
         """Whether targets are learned."""
         return epoch > self.start
+
+    def begun(self, epoch: int) -> bool:
+        return self.phase(epoch)

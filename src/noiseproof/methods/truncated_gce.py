@@ -68,3 +68,6 @@ class PrunedGCE(MemoryMethod):
     def phase(self, epoch: int) -> bool:
         """Whether samples are given up and taken back."""
         return epoch >= self.start and epoch % self.period == 0
+
+    def begun(self, epoch: int) -> bool:
+        return self.phase(epoch)
