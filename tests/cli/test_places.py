@@ -99,3 +99,17 @@ def test_own_tables_may_be_written_again(tmp_path, name):
     file.write_bytes(b"index,predicted_label\n0,cat\n")
     check_not_foreign(file, "predicted_label")
     check_not_foreign(tmp_path / "new.csv", "predicted_label")
+
+
+@pytest.mark.parametrize("out", ["", " "])
+@pytest.mark.parametrize(
+    "words",
+    [["train"], ["recipe", "relabel"], ["compare"], ["demo"], ["papers", "run", "gr.table3"]],
+    ids=" ".join,
+)
+def test_an_empty_out_is_not_the_folder_one_stands_in(shell, tmp_path, monkeypatch, words, out):
+    monkeypatch.chdir(tmp_path)
+    code, printed, err = shell(*words, "--out", out)
+    assert (code, printed, err.count("\n")) == (2, "", 1)
+    assert f"{out!r} names no folder: give one such as runs/first, or leave it out" in err
+    assert list(tmp_path.iterdir()) == []

@@ -72,6 +72,8 @@ def test_a_finished_run_and_another_config_are_refused(shell, short, tmp_path):
     ("options", "part"),
     [
         (["--loss", "gcee"], "unknown loss 'gcee', did you mean 'gce'?"),
+        (["--loss", "elr"], "'elr' is a method, not a loss: give it as --method elr"),
+        (["--method", "gce"], "'gce' is a loss, not a method: give it as --loss gce"),
         (["--noise", "symetric(0.4)"], "did you mean 'symmetric'?"),
         (["--model", "mpl"], "did you mean 'mlp'?"),
         (["--data", "digitz"], "did you mean 'digits'?"),
@@ -98,6 +100,9 @@ def test_a_loss_that_becomes_infinite_is_a_failure_not_a_mistake(shell, short, t
     options = ["--lr", "1e30", "--momentum", 0, "--epochs", 5, "--loss", "ce"]
     words = refused(shell("train", *short, *options, "--out", tmp_path / "a"), code=1)
     assert re.search(r"became infinite or NaN in epoch \d+, step \d+, with samples", words)
+    assert words.endswith(f"; other settings need another --out than {tmp_path / 'a'}")
+    options[1] = "0.1"
+    assert shell("train", *short, *options, "--out", tmp_path / "b")[0] == 0
 
 
 def test_a_folder_in_use_is_refused_with_its_owner(shell, short, tmp_path):

@@ -1,11 +1,13 @@
 """Data with the same input twice: what is said, when, and how it is turned off."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 import torch
 
+import noiseproof
 from noiseproof.data import SOURCES, LabelledData, find_duplicates, load
 from noiseproof.data.duplicate_policy import is_cheap
 
@@ -131,6 +133,39 @@ def test_load_warns_once_and_takes_the_keyword(table, tmp_path):
     for again in (table, data, table[:-1] + ", stream=True)"):
         with pytest.raises(ValueError, match=r"sample 2 repeats sample 0 \(labels 0 and 1\)"):
             load(again, root=tmp_path, duplicates="error")
+
+
+def test_the_advice_can_be_followed(table, tmp_path):
+    """On the command line a spec is all there is."""
+    with pytest.warns(UserWarning, match="sample 2 repeats sample 0") as seen:
+        data = load(table)
+    advised = re.findall(
+        r'noiseproof\.data\.(\w+)\(data\)|csv\(path="rows.csv"(, .*)\)', str(seen[0].message)
+    )
+    (listed, _), (_, option) = advised
+    assert len(getattr(noiseproof.data, listed)(data)) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(table[:-1] + option + ")")
+        load(table[:-1] + option + ", stream=True)", root=tmp_path)
+
+
+def test_a_spec_may_hold_the_policy_of_any_source(table):
+    load('digits(duplicates="error")')
+    with pytest.raises(ValueError, match="sample 2 repeats sample 0"):
+        load(table[:-1] + ', duplicates="error")')
+    with pytest.warns(UserWarning, match="sample 2 repeats sample 0"):
+        load(table[:-1] + ', duplicates="error")', duplicates="warn")
+    with pytest.raises(ValueError, match="duplicates='warm' is unknown, choose one of ignore, warn, error"):
+        load('cifar10(duplicates="warm")')
+    with pytest.raises(ValueError, match="csv has no option 'duplicate', did you mean 'duplicates'"):
+        load(table[:-1] + ', duplicate="ignore")')
+
+
+def test_labels_are_told_by_their_names(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,label\n1,2,1\n3,4,2\n1,2,3\n")
+    with pytest.warns(UserWarning, match=r"sample 2 repeats sample 0 \(labels 1 and 3\)"):
+        load(f"csv(path={(tmp_path / 'a.csv').as_posix()!r})")
 
 
 def test_load_restores_the_default_after_a_failure(monkeypatch):

@@ -64,6 +64,34 @@ def test_streamed_values_are_checked_when_read(tmp_path):
         data.batch([0, 3])
 
 
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize("make", [torch.from_numpy, lambda array: array])
+def test_a_value_that_float32_cannot_hold_is_named_with_its_place(make):
+    array = np.zeros((5, 2, 3))
+    array[3, 1, 2] = -1e300
+    with pytest.raises(
+        ValueError, match=r"sample 13 \(at position 3\) contains -1e\+300 at \[1, 2\], .* 3\.4e\+38: scale"
+    ):
+        LabelledData(make(array), [0, 1, 0, 1, 0], index=[10, 11, 12, 13, 14])
+    array[3, 1, 2] = LARGEST
+    assert LabelledData(make(array), [0, 1, 0, 1, 0]).batch([3]).input.float().isfinite().all()
+
+
+def test_one_value_per_sample_has_no_place_in_it():
+    with pytest.raises(ValueError, match=r"sample 1 contains 3\.41e\+38, but networks compute in float32"):
+        LabelledData(np.array([0, 3.41e38]), [0, 1])
+
+
+def test_streamed_values_too_large_are_named_when_read(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[1.0, 2.0], [3.0, 1e39]]))
+    data = LabelledData(np.load(tmp_path / "x.npy", mmap_mode="r"), [0, 1])
+    data.batch([0])
+    with pytest.raises(ValueError, match=r"sample 1 contains 1e\+39 at \[1\], but networks compute"):
+        data.batch([1])
+
+
 def test_a_selection_of_a_selection_is_flat():
     array = np.arange(10)
     twice = select(select(array, np.array([5, 6, 7])), np.array([2, 0]))

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noiseproof.losses import LOSSES
+from noiseproof.methods import METHODS
 from noiseproof.train import Config
 
 
@@ -52,6 +54,8 @@ WRONG = [
     ({"data": 3}, TypeError, "data must be a string"),
     ({"record": 1}, TypeError, "record must be true or false"),
     ({"out": 3}, TypeError, "out must be a string or None"),
+    ({"out": ""}, ValueError, "out='' names no folder: give one such as runs/first"),
+    ({"out": " "}, ValueError, "out=' ' names no folder"),
 ]
 
 
@@ -59,6 +63,28 @@ WRONG = [
 def test_what_cannot_be_used_is_named(settings, kind, message):
     with pytest.raises(kind, match=message):
         Config(**settings)
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - set(LOSSES)))
+def test_a_method_is_no_loss(name):
+    with pytest.raises(
+        ValueError, match=f"^loss: '{name}' is a method, not a loss: give it as --method {name}$"
+    ):
+        Config(loss=name)
+
+
+@pytest.mark.parametrize("name", sorted(set(LOSSES) - set(METHODS)))
+def test_a_loss_is_no_method(name):
+    with pytest.raises(
+        ValueError, match=f"^method: '{name}' is a loss, not a method: give it as --loss {name}$"
+    ):
+        Config(method=name)
+
+
+def test_what_is_given_as_the_wrong_kind_keeps_its_options():
+    with pytest.raises(ValueError, match=r"give it as --method 'elr\(beta=0\.7\)'$"):
+        Config(loss="elr(beta=0.7)")
+    assert Config(loss="truncated_gce").loss == Config(method="truncated_gce").method
 
 
 HOSTILE = [

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from noiseproof.train import NonFiniteError, fit
+from noiseproof.train import Config, NonFiniteError, RunExistsError, fit
 from noiseproof.train.checkpoint import newest
 
 
@@ -44,3 +44,28 @@ def test_it_can_be_resumed_and_fails_again_at_the_same_place(config, blobs):
             fit(config(lr=1e30, epochs=20), data=blobs())
         messages.append(str(problem.value))
     assert messages[0] == messages[1]
+
+
+def test_the_advice_can_be_followed_to_the_letter(config, blobs, tmp_path):
+    """Before the first checkpoint too: the folder stays that of the run that failed."""
+    with pytest.raises(NonFiniteError, match=r"other settings need another --out than .*run$") as problem:
+        fit(config(lr=1e30), data=blobs())
+    assert "checkpoint" not in str(problem.value)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    with pytest.raises(RunExistsError, match=r"lr: 1e\+30 -> 0\.1\): choose another --out"):
+        fit(config(), data=blobs())
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+    assert fit(config(out=str(tmp_path / "another")), data=blobs()).finished
+
+
+def test_a_checkpoint_is_spoken_of_where_there_is_one(config, blobs):
+    with pytest.raises(NonFiniteError, match=r"another --out than .*; the last checkpoint is intact"):
+        fit(config(lr=1e30, checkpoint_seconds=0.0, epochs=20), data=blobs())
+
+
+def test_no_other_out_is_asked_for_where_settings_name_the_folder(blobs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = {"model": "mlp(hidden=8)", "batch_size": 16, "epochs": 3, "device": "cpu"}
+    with pytest.raises(NonFiniteError, match=r"look at these samples$"):
+        fit(Config(**settings, lr=1e30), data=blobs())
+    assert fit(Config(**settings), data=blobs()).finished

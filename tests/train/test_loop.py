@@ -322,3 +322,11 @@ def test_a_damaged_config_is_named(config, blobs):
         RunExistsError, match=r"config\.json is damaged \(a config is JSON: .* choose another"
     ):
         fit(config(epochs=1), data=blobs())
+
+
+@pytest.mark.parametrize(("given", "shown"), [("digits", "'digits'"), ({"data": "digits"}, "a dict")])
+def test_what_is_no_config_is_refused_with_how_to_write_it(given, shown):
+    with pytest.raises(
+        TypeError, match=rf"^fit takes a Config, got {shown}: write fit\(Config\(data='digits'"
+    ):
+        fit(given)

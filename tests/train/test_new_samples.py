@@ -76,3 +76,16 @@ def test_a_column_more_is_told_from_a_column_fewer():
         check_columns(["a"], ["a", "b"], "this data")
     check_columns([], ["a"], "this data")
     check_columns(["a"], [], "this data")
+
+
+def test_arrays_need_no_labels(tmp_path):
+    inputs, label = np.random.default_rng(0).normal(size=(20, 3)).astype("f4"), np.arange(20) % 2
+    np.savez(tmp_path / "all.npz", x_train=inputs, y_train=label)
+    np.savez(tmp_path / "new.npz", x_test=inputs[:7])
+    np.save(tmp_path / "new.npy", inputs[:7])
+    config = Config(data=f'npz(path="{tmp_path / "all.npz"}")', model="mlp(hidden=8)", epochs=1, device="cpu")
+    run = fit(config.replace(out=str(tmp_path / "run"), test="none"))
+    wanted = run.predict(f'npz(path="{tmp_path / "all.npz"}")', split="train")[:7]
+    for name, split in (("npz", "test"), ("npy", "train")):
+        found = run.predict(f'arrays(path="{tmp_path / f"new.{name}"}")', split=split)
+        assert np.allclose(found, wanted, atol=1e-6)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .data_check import check_data
-from .places import check_no_run, make_writable
+from .places import check_no_run, make_writable, named_folder
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
@@ -39,7 +39,12 @@ def compare(
     method: Annotated[list[str] | None, typer.Option(help="A method; give it several times.")] = None,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 5, or '0,3,7'.")] = "5",
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the table and the runs; by default one under runs/.")
+        Path | None,
+        typer.Option(
+            parser=named_folder,
+            metavar="<path>",
+            help="Folder of the table and the runs; by default one under runs/.",
+        ),
     ] = None,
     jobs: Jobs = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .compare import Jobs, print_comparison, report_failures, run_all
+from .places import named_folder
 
 if TYPE_CHECKING:
     from ..train.compare_table import Row
@@ -41,7 +42,9 @@ NEXT = """What to do next:
 def demo(
     seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Runs per loss.")] = 5,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 100,
-    out: Annotated[Path, typer.Option(help="Folder of the table and the runs.")] = Path("runs/demo"),
+    out: Annotated[
+        Path, typer.Option(parser=named_folder, metavar="<path>", help="Folder of the table and the runs.")
+    ] = Path("runs/demo"),
     jobs: Jobs = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:

@@ -10,7 +10,7 @@ import typer
 from .compare import Jobs
 from .data_check import check_data
 from .papers_outcome import print_found, write_files
-from .places import check_targets
+from .places import check_targets, named_folder
 
 HOME = Path("runs/papers")
 Name = Annotated[str, typer.Argument(help="A table such as gr.table3; 'noiseproof papers ls' names them.")]
@@ -31,7 +31,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 Seeds = Annotated[int | None, typer.Option(min=1, max=10_000, help="Runs per cell.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Shorten the recipe to so many epochs.")]
 Precision = Annotated[str | None, typer.Option(help="fp32 or bf16.")]
-Out = Annotated[Path, typer.Option(help="Folder of the runs; tables share the runs they have in common.")]
+Out = Annotated[
+    Path,
+    typer.Option(
+        parser=named_folder,
+        metavar="<path>",
+        help="Folder of the runs; tables share the runs they have in common.",
+    ),
+]
 Engine = Annotated[str, typer.Option(help="local, or ray: the cluster that is there, or one here.")]
 Md = Annotated[Path | None, typer.Option(help="Also write the comparison as Markdown.")]
 Html = Annotated[Path | None, typer.Option(help="Also write the comparison as one HTML file.")]

@@ -6,6 +6,8 @@ import errno
 import os
 from pathlib import Path
 
+import typer
+
 from ..atomic import explained
 
 CONFIG, TABLE = "config.json", "table.json"
@@ -13,6 +15,18 @@ CONFIG, TABLE = "config.json", "table.json"
 
 LONGEST_HEAD = 1 << 20
 """Bytes in which the names of columns stand."""
+
+
+def named_folder(words: str) -> Path:
+    """What --out says, for its option: no words at all would be the folder one stands in.
+
+    Example:
+        >>> named_folder("runs/both").as_posix()
+        'runs/both'
+    """
+    if not str(words).strip():
+        raise typer.BadParameter(f"{words!r} names no folder: give one such as runs/first, or leave it out")
+    return Path(words)
 
 
 def one_run(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,8 @@ from .repeats import first_occurrences
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A sample whose input was seen before; ``first`` and ``second`` are permanent indices."""
+    """A sample whose input was seen before: ``first`` and ``second`` are permanent indices, labels are class
+    numbers."""
 
     first: int
     second: int
@@ -27,7 +29,14 @@ class Duplicate:
         return self.first_label != self.second_label
 
     def __str__(self) -> str:
-        labels = f"labels {self.first_label} and {self.second_label}" if self.conflicting else "same label"
+        return self._told(self.first_label, self.second_label)
+
+    def with_names(self, class_names: Sequence[str]) -> str:
+        """The same with the names of the labels, as the data has them."""
+        return self._told(class_names[self.first_label], class_names[self.second_label])
+
+    def _told(self, first_label: object, second_label: object) -> str:
+        labels = f"labels {first_label} and {second_label}" if self.conflicting else "same label"
         return f"sample {self.second} repeats sample {self.first} ({labels})"
 
 

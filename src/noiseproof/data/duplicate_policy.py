@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
 from torch import Tensor
 
-from .duplicate_pairs import Duplicate, Pairs
+from .duplicate_pairs import Pairs
 from .inputs import Inputs, read_rows, streams
 from .repeats import AT_ONCE
 
@@ -37,7 +37,13 @@ def check_policy(policy: str | None) -> None:
 
 
 def report_duplicates(
-    inputs: Inputs, label: Tensor, index: Tensor, policy: str | None, stacklevel: int
+    inputs: Inputs,
+    label: Tensor,
+    index: Tensor,
+    class_names: Sequence[str],
+    policy: str | None,
+    *,
+    stacklevel: int,
 ) -> None:
     """Warn or raise as ``policy`` says; None warns of the same input under different labels, where that is
     cheap to find out and the input is not the same value throughout."""
@@ -48,7 +54,8 @@ def report_duplicates(
     if policy is None:
         pairs = _without_placeholders(inputs, pairs.conflicting(label))
     if len(pairs):
-        message = _message(pairs.described(label, index, SHOWN), len(pairs))
+        shown = [pair.with_names(class_names) for pair in pairs.described(label, index, SHOWN)]
+        message = _message(shown, len(pairs))
         if policy == "error":
             raise ValueError(message)
         warnings.warn(message, stacklevel=stacklevel)
@@ -73,9 +80,9 @@ def _without_placeholders(inputs: Inputs, pairs: Pairs) -> Pairs:
     return pairs.where(np.concatenate(telling)[inverse])
 
 
-def _message(shown: list[Duplicate], count: int) -> str:
+def _message(shown: list[str], count: int) -> str:
     more = f"; and {count - len(shown)} more" if count > len(shown) else ""
     return (
-        f"{'; '.join(map(str, shown))}{more}: list them with data.find_duplicates and keep one of each with"
-        ' subset, or pass duplicates="ignore"'
+        f"{'; '.join(shown)}{more}: keep one of each (noiseproof.data.find_duplicates(data) lists"
+        ' them), or add duplicates="ignore" to the data, as in csv(path="rows.csv", duplicates="ignore")'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -90,20 +91,28 @@ def check_values(inputs: Inputs, index: Tensor) -> None:
 
 
 def check_finite(rows: Tensor, index: Tensor, start: int | None = None) -> None:
-    """No NaN and no infinity; otherwise the index of the first sample that has one is named.
+    """No NaN, no infinity and, as networks compute in float32, nothing that becomes infinite there; otherwise
+    the index of the first sample that has one is named.
 
     ``start`` is the position of the first row in all of the data, where it is known.
     """
     if not rows.is_floating_point() or rows.numel() == 0:
         return
-    finite = rows.isfinite().reshape(len(rows), -1).all(1)
+    finite = rows.float().isfinite().reshape(len(rows), -1).all(1)
     if not bool(finite.all()):
         where = int((~finite).nonzero()[0])
-        row = rows[where].reshape(-1)
-        value = float(row[~row.isfinite()][0])
         number, position = int(index[where]), None if start is None else start + where
         at = "" if position in (None, number) else f" (at position {position})"
-        raise ValueError(
-            f"the input of sample {number}{at} contains {value}: inputs must be finite;"
-            " repair the sample or leave it out with subset"
-        )
+        raise ValueError(f"the input of sample {number}{at} contains {_why_not_finite(rows[where])}")
+
+
+def _why_not_finite(row: Tensor) -> str:
+    """The first value that is not finite in float32, what is wrong with it and what to do."""
+    place = (~row.float().isfinite()).nonzero()[0].tolist()
+    value = float(row[tuple(place)])
+    if not math.isfinite(value):
+        return f"{value}: inputs must be finite; repair the sample or leave it out with subset"
+    return (
+        f"{value:g}{f' at {place}' if place else ''}, but networks compute in float32, which ends at"
+        f" {torch.finfo(torch.float32).max:.3g}: scale the values, or leave the sample out with subset"
+    )

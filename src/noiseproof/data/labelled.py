@@ -118,7 +118,7 @@ class LabelledData:
         if self.groups is not None and len(self.groups) != self.num_classes:
             raise ValueError(f"groups has {len(self.groups)} entries for {self.num_classes} classes")
         warn_of_empty_classes(self.label, self.class_names)
-        report_duplicates(self.inputs, self.label, self.index, duplicates, stacklevel=4)
+        report_duplicates(self.inputs, self.label, self.index, self.class_names, duplicates, stacklevel=4)
 
     def _check_labels(self, labels: Tensor, what: str) -> None:
         if len(labels) != len(self):

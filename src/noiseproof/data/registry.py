@@ -39,6 +39,8 @@ SOURCES: dict[str, Callable[..., LabelledData]] = {
     "huggingface": huggingface,
 }
 """Name to loader; a loader takes ``root``, ``split`` and the options of its spec by keyword."""
+POLICY = "duplicates"
+"""An option that every source has, because it is about what was loaded."""
 
 
 def load(
@@ -51,7 +53,8 @@ def load(
     """The data a spec describes; LabelledData comes back as it is.
 
     ``root`` is where datasets live, by default ``data_root()``; ``split`` is "train" or "test";
-    ``duplicates`` is "ignore", "warn" or "error" as in ``LabelledData``.
+    ``duplicates`` is "ignore", "warn" or "error" as in ``LabelledData``; a spec may say it too, as in
+    ``csv(path="rows.csv", duplicates="ignore")``.
 
     Example:
         >>> load("digits")
@@ -61,17 +64,22 @@ def load(
         ValueError: unknown source 'digit', did you mean 'digits'? (known: digits, mnist, ...
     """
     check_policy(duplicates)
-    data = _loaded(spec, root, split, duplicates)
+    data = spec
+    if not isinstance(data, LabelledData):
+        name, options = _checked_spec(spec)
+        written: Any = options.pop(POLICY, None)
+        check_policy(written)
+        duplicates = written if duplicates is None else duplicates
+        place = data_root() if root is None else Path(root).expanduser()
+        with nullcontext() if duplicates is None else left_to_caller():
+            data = SOURCES[name](root=place, split=split, **options)
     if duplicates is not None:
-        report_duplicates(data.inputs, data.label, data.index, duplicates, stacklevel=3)
+        report_duplicates(data.inputs, data.label, data.index, data.class_names, duplicates, stacklevel=3)
     return data
 
 
-def _loaded(
-    spec: str | LabelledData, root: str | Path | None, split: str, duplicates: str | None
-) -> LabelledData:
-    if isinstance(spec, LabelledData):
-        return spec
+def _checked_spec(spec: object) -> tuple[str, dict[str, Any]]:
+    """Name and options of a source that is there and has these options."""
     if not isinstance(spec, str):
         raise TypeError(f"data is given as a spec string or LabelledData, got {type(spec).__name__}")
     if (meant := source_of_path(spec)) is not None:
@@ -80,17 +88,15 @@ def _loaded(
     if name not in SOURCES:
         raise ValueError(f"unknown source {name!r}{nearest(name, list(SOURCES))}")
     _check_options(name, options)
-    place = data_root() if root is None else Path(root).expanduser()
-    with nullcontext() if duplicates is None else left_to_caller():
-        return SOURCES[name](root=place, split=split, **options)
+    return name, options
 
 
 def _check_options(name: str, options: dict[str, Any]) -> None:
     parameters = inspect.signature(SOURCES[name]).parameters
     known = [word for word in parameters if word not in ("root", "split", "dataset")]
     for option in options:
-        if option not in known:
-            raise ValueError(f"{name} has no option {option!r}{nearest(option, known)}")
+        if option not in (*known, POLICY):
+            raise ValueError(f"{name} has no option {option!r}{nearest(option, [*known, POLICY])}")
     for word in known:
         if parameters[word].default is inspect.Parameter.empty and word not in options:
             raise ValueError(f'{name} needs {word}=..., as in {name}({word}="...")')

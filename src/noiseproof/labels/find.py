@@ -101,7 +101,7 @@ def _record(given: RunFolder | Record | str | Path | None) -> Record | None:
 def _heard(record: Record, window: int | None) -> tuple[slice, dict[str, Any]]:
     """The epochs to listen to, and how much the network had learned in them."""
     if not record.epochs or not len(record):
-        raise ValueError(f"{record!r} holds nothing to judge by: train for an epoch at least")
+        raise ValueError(f"{record!r} holds nothing to judge by: train for an epoch at least, with a record")
     if window is not None and not 1 <= window <= record.epochs:
         raise ValueError(f"window={window} is out of range: the record has {record.epochs} epochs")
     course = progress(record)

@@ -57,7 +57,7 @@ class Evidence:
         except FileNotFoundError:
             raise NothingToShow("this run kept no record of its samples: train with record=True") from None
         if found.epochs == 0 or len(found) == 0:
-            raise NothingToShow("no epoch is recorded yet")
+            raise NothingToShow("no epoch is recorded: train for one at least, without --no-record")
         return found
 
     @cached_property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
 from .. import losses, methods, noise
@@ -58,6 +59,9 @@ def check_config(config: Config) -> None:
     choice("config", "validation_labels", config.validation_labels, ("given", "clean"))
     if config.patience is not None and not config.validation:
         raise ValueError("patience needs a validation split: give validation=0.1 or so")
+    if config.out is not None and not config.out.strip():
+        raise ValueError(f"out={config.out!r} names no folder: give one such as runs/first, or leave it out")
+    _check_kinds(config)
     _check_specs(config)
 
 
@@ -86,6 +90,18 @@ def _check_number(name: str, value: object, rule: str, holds: Callable[[float], 
         raise TypeError(f"{name} must be a number, got {value!r}")
     if not (math.isfinite(value) and holds(value)):
         raise ValueError(f"{name}={value!r} is out of range, it must satisfy {rule}")
+
+
+def _check_kinds(config: Config) -> None:
+    """Raise for a method that is given as a loss, and the other way round."""
+    known: dict[str, Container[str]] = {"loss": losses.LOSSES, "method": methods.METHODS}
+    for mine, other in (("loss", "method"), ("method", "loss")):
+        spec = getattr(config, mine) or ""
+        name = spec.partition("(")[0].strip()
+        if name in known[other] and name not in known[mine]:
+            raise ValueError(
+                f"{mine}: {name!r} is a {other}, not a {mine}: give it as --{other} {shlex.quote(spec)}"
+            )
 
 
 def _check_specs(config: Config) -> None:

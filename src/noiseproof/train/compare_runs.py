@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
+from .begun import DamagedRunError, RunExistsError, settings_of
 from .compare_table import Comparison, Outcome
 from .compare_workers import train_all, train_one
 from .config import Config
 from .device import pick_device
 from .interrupt import Interrupted, Interruption
-from .keeper import DamagedRunError, RunExistsError, settings_of
 from .out import run_folder
 from .run import Run
 from .together import can_share, room, train_together

@@ -1,4 +1,4 @@
-"""A run that has become infinite stops and says where; its last checkpoint stays."""
+"""A run that has become infinite stops and says where; its last checkpoint, if it has one, stays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import torch
 from torch import Tensor
 
 from ..data import Batch
+from ..dynamics.run_folder import CHECKPOINTS
+from .config import Config
 from .order import epoch_order
+from .out import run_folder
 from .session import NEVER, Session
 
 SHOWN = 8
@@ -50,6 +53,14 @@ def _error(session: Session, what: str, epoch: int, batch: int, index: Tensor) -
     step = (epoch - 1) * len(session.bounds) + batch + 1
     return NonFiniteError(
         f"the {what} became infinite or NaN in epoch {epoch}, step {step}, with samples {shown}: lower lr"
-        f" ({session.config.lr:g}), set clip (5 is common) or look at these samples; the last checkpoint is"
-        " intact"
+        f" ({session.config.lr:g}), set clip (5 is common) or look at these samples"
+        f"{_what_is_left(session.config)}"
     )
+
+
+def _what_is_left(config: Config) -> str:
+    """Where other settings may go, unless a folder of their own is found for them, and what is kept."""
+    folder, usual = run_folder(config), run_folder(config.replace(out=None))
+    elsewhere = "" if folder.name == usual.name else f"; other settings need another --out than {folder}"
+    is_saved = any((folder / CHECKPOINTS).glob("*.json"))
+    return elsewhere + ("; the last checkpoint is intact" if is_saved else "")

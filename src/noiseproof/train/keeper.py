@@ -15,6 +15,7 @@ from .. import atomic
 from ..dynamics import lines, record
 from ..dynamics.run_folder import BEST, CHECKPOINTS, CONFIG, MANIFEST, METRICS, RECORD, RESULT
 from . import checkpoint
+from .begun import RunExistsError, check_data, check_metrics, manifest_of, settings_of
 from .capture import alone
 from .config import Config
 from .environment import environment
@@ -25,14 +26,6 @@ from .session import Session
 from .task import Task
 
 FORMAT = 1
-
-
-class RunExistsError(ValueError):
-    """The folder holds a finished run, or one of another config."""
-
-
-class DamagedRunError(RunExistsError):
-    """Files of the folder cannot be read."""
 
 
 class Keeper:
@@ -62,50 +55,40 @@ class Keeper:
         self._lock.__exit__(kind, problem, trace)
 
     def _refuse_others(self) -> None:
-        """A finished run and a run of another config are not touched."""
-        if not (self.folder / CONFIG).is_file():
-            return
-        there = settings_of(self.folder)
-        if found := there.differences(self.config):
-            raise RunExistsError(
-                f"{self.folder} is a run of another config ({'; '.join(found)}): choose another --out, or"
-                " the same settings to resume it"
-            )
-        if (self.folder / RESULT).is_file():
-            self._clear()
-            raise RunExistsError(
-                f"{self.folder} is finished: choose another --out, or remove the folder to run it again"
-            )
+        """A finished run, a damaged one and one of another config are not touched."""
+        if (self.folder / CONFIG).is_file():
+            if found := settings_of(self.folder).differences(self.config):
+                raise RunExistsError(
+                    f"{self.folder} is a run of another config ({'; '.join(found)}): choose another --out, or"
+                    " the same settings to resume it"
+                )
+            if (self.folder / RESULT).is_file():
+                self._clear()
+                raise RunExistsError(
+                    f"{self.folder} is finished: choose another --out, or remove the folder to run it again"
+                )
+        manifest_of(self.folder)
 
     def begin(self, task: Task, session: Session) -> None:
         """Write what is known before the first step, or restore where the run stopped."""
         facts = {"format": FORMAT, "data": task.facts(), "noise": task.noise}
-        manifest = self.folder / MANIFEST
-        if manifest.is_file():
-            self._check_data(json.loads(manifest.read_text(encoding="utf-8")), facts)
-        (self.folder / RECORD).mkdir(exist_ok=True)
-        found = checkpoint.newest(self.folder / CHECKPOINTS) if manifest.is_file() else None
-        if found is None:
-            train = task.train
-            record.save_samples(
-                self.folder / RECORD, train.index, train.label, train.clean_label, train.class_names
-            )
-            facts["environment"] = environment(session.device)
-            atomic.write_text(self.folder / CONFIG, self.config.to_json())
-            atomic.write_text(manifest, json.dumps(facts, indent=2) + "\n")
-        else:
+        before = manifest_of(self.folder)
+        if before is not None:
+            check_data(self.folder, before, facts)
+        found = None if before is None else checkpoint.newest(self.folder / CHECKPOINTS)
+        if found is not None:
             state = checkpoint.unflatten(found.tensors, found.state["session"])
             session.restore(state)  # type: ignore[arg-type]
         self._forget_after(session.epoch)
-
-    def _check_data(self, before: dict[str, Any], now: dict[str, Any]) -> None:
-        now = json.loads(json.dumps(now))
-        changed = [name for name in ("data", "noise") if before.get(name) != now[name]]
-        if changed:
-            raise RunExistsError(
-                f"{self.folder} was begun with other {' and '.join(changed)}: the same settings"
-                " now give other samples or labels; choose another --out"
-            )
+        train = task.train
+        (self.folder / RECORD).mkdir(exist_ok=True)
+        record.save_samples(
+            self.folder / RECORD, train.index, train.label, train.clean_label, train.class_names
+        )
+        if found is None:
+            facts["environment"] = environment(session.device)
+            atomic.write_text(self.folder / CONFIG, self.config.to_json())
+            atomic.write_text(self.folder / MANIFEST, json.dumps(facts, indent=2) + "\n")
 
     def _forget_after(self, epoch: int) -> None:
         """Drop what epochs wrote that will be done again; what went before must be whole."""
@@ -114,7 +97,8 @@ class Keeper:
             raise RunExistsError(
                 f"{self.folder} has no record of epoch {whole + 1}: go on with --no-record, or anew elsewhere"
             )
-        lines.keep(self.folder / METRICS, lambda line: bool(line["epoch"] < epoch))
+        check_metrics(self.folder / METRICS, epoch - 1)
+        lines.keep(self.folder / METRICS, lambda line: line.get("epoch") in range(1, epoch))
         (self.folder / RECORD / record.MERGED).unlink(missing_ok=True)
         for file in record.epoch_files(self.folder / RECORD)[whole:]:
             file.unlink()
@@ -174,14 +158,3 @@ class Keeper:
         for file in record.epoch_files(self.folder / RECORD):
             file.unlink(missing_ok=True)
         shutil.rmtree(self.folder / CHECKPOINTS, ignore_errors=True)
-
-
-def settings_of(folder: Path) -> Config:
-    """The config a run was begun with."""
-    try:
-        return Config.load(folder / CONFIG)
-    except (ValueError, TypeError) as problem:
-        raise DamagedRunError(
-            f"{folder / CONFIG} is damaged ({problem}): remove the folder to train it again, or choose"
-            " another --out"
-        ) from None

@@ -60,6 +60,9 @@ def fit(
         ...     run.finished, len(run.metrics), run.record
         (True, 2, Record(2 epochs of 1400 samples, 10 classes))
     """
+    if not isinstance(config, Config):
+        got = repr(config) if isinstance(config, str) else f"a {type(config).__name__}"
+        raise TypeError(f"fit takes a Config, got {got}: write fit(Config(data='digits')) with your settings")
     with Interruption() as interruption:
         run = train(config, data, test, model, watcher or Watcher(), interruption)
     interruption.pass_on()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..data import LabelledData, load
 from ..data.registry import SOURCES
+from ..data.sources.arrays import arrays
 from ..data.sources.folder import folder
 from ..data.sources.split import split_path
 from ..data.sources.table import table
@@ -24,6 +25,8 @@ def new_samples(spec: str, *, columns: Sequence[str], split: str) -> LabelledDat
             options.setdefault("features", ", ".join(columns))
     if SOURCES.get(name) is folder and _is_flat(split_path(name, str(options.get("path")), split)):
         options = {**options, "labelled": False}
+    if SOURCES.get(name) is arrays:
+        options = {word: value for word, value in options.items() if word != "labels"} | {"labelled": False}
     return load(source_text(name, options), split=split)
 
 

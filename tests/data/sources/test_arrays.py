@@ -75,6 +75,49 @@ def test_an_npz_file_without_test_arrays_is_training_data_alone(tmp_path):
         load(spec, split="test")
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_inputs_alone_can_be_read_to_predict_them(stream, tmp_path):
+    np.savez(tmp_path / "a.npz", x_test=X)
+    np.savez(tmp_path / "b.npz", x_train=X, y_train=Y)
+    np.save(tmp_path / "c.npy", X)
+    for name, split in (("a.npz", "test"), ("b.npz", "train"), ("c.npy", "train")):
+        path = (tmp_path / name).as_posix()
+        spec = f"npz(path={path!r}, labelled=False, stream={stream})"
+        data = load(spec, root=tmp_path, split=split)
+        assert (data.batch(slice(None)).input.numpy() == X).all()
+        assert (data.class_names, data.label.tolist()) == (("unlabelled",), [0, 0, 0, 0])
+        assert isinstance(data.inputs, np.memmap) == stream
+    for name in ("b.npz", "c.npy"):
+        with pytest.raises(NoSplitError, match=r"no x_test$|has no test split"):
+            load(f"npz(path={(tmp_path / name).as_posix()!r}, labelled=False)", split="test")
+
+
+def test_who_has_no_labels_is_told_how_to_predict(tmp_path):
+    np.savez(tmp_path / "a.npz", x_test=X)
+    spec = f"npz(path={(tmp_path / 'a.npz').as_posix()!r})"
+    with pytest.raises(ValueError, match=r"no array 'y_test' .*, or add labelled=False to predict inputs"):
+        load(spec, split="test")
+    with pytest.raises(ValueError, match=r"no array 'x_train' \(it has: x_test\)"):
+        load(spec[:-1] + ", labelled=False)")
+    with pytest.raises(
+        ValueError, match=r"labels='y\.npy' and labelled=False: expected an \.npz or \.npy file"
+    ):
+        load("npz(path='a.npz', labels='y.npy', labelled=False)")
+    np.savez(tmp_path / "a.npz", x_train=np.float32(3))
+    with pytest.raises(ValueError, match="inputs are a scalar"):
+        load(spec[:-1] + ", labelled=False)")
+
+
+def test_a_value_beyond_float32_is_named(tmp_path):
+    large = X.astype(np.float64)
+    large[2, 1, 0] = 1e300
+    np.savez(tmp_path / "a.npz", x_train=large, y_train=Y)
+    with pytest.raises(
+        ValueError, match=r"sample 2 contains 1e\+300 at \[1, 0\], but networks compute in float32"
+    ):
+        load(f"npz(path={(tmp_path / 'a.npz').as_posix()!r})")
+
+
 def test_an_npz_file_that_is_absent_or_has_other_names_says_which_it_needs(tmp_path):
     np.savez(tmp_path / "a.npz", data=X, target=Y)
     folder = tmp_path.as_posix()

@@ -73,7 +73,7 @@ def test_paths_of_images(tmp_path):
         ("a,label\nx,0\n", {}, TypeError, "column 'a' is not numeric"),
         ("label\n0\n", {}, ValueError, "no column beside the labels"),
         ("a,label\n", {}, ValueError, "has no rows"),
-        ("a,label\n1,-1\n", {}, ValueError, r"label\[0\] = -1"),
+        ("a,label\n1,-1\n", {}, ValueError, "row 0 has the label -1 in 'label', below 0"),
         ("a,label\ninf,0\n", {}, ValueError, "sample 0 contains inf"),
         ("a,label\n1,0\n", {"features": "c"}, ValueError, "unknown column 'c'"),
         ("a,label\n1,0\n", {"features": "a, label"}, ValueError, "holds the column of labels 'label'"),

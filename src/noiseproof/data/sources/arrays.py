@@ -24,12 +24,14 @@ def arrays(
     split: str = "train",
     labels: str | None = None,
     stream: bool | None = None,
+    labelled: bool = True,
 ) -> LabelledData:
     """``arrays(path="all.npz")`` with x_train, y_train, x_test, y_test, or
     ``arrays(path="x_{split}.npy", labels="y_{split}.npy")``, which may be larger than memory.
 
     Inputs keep their shape and dtype; arrays of Python objects are refused. The largest training label says
-    how many classes there are, for test data too.
+    how many classes there are, for test data too. ``labelled=False`` reads inputs alone, x_test or x_train of
+    an .npz file or one .npy file, to predict them.
 
     ``stream=True`` maps the inputs of an .npz file instead of reading them: in place where they are stored
     plainly (numpy.savez), from a file in the folder ``streams`` of ``root``, unpacked once, where they are
@@ -38,27 +40,50 @@ def arrays(
     ``stream=False`` reads them.
     """
     check_split("arrays", split)
+    place = data_root() if root is None else root
+    if not labelled:
+        return _unlabelled(path, split, labels, place, stream)
     if path.endswith(".npz"):
         if labels is not None:
             raise ValueError("arrays: labels=... goes with .npy files; an .npz file has its labels inside")
         file = _checked_npz(Path(path).expanduser(), split)
         label, training = read_npz(file, [f"y_{split}", "y_train"])
-        inputs = read_or_map(file, f"x_{split}", data_root() if root is None else root, stream=stream)
+        inputs = read_or_map(file, f"x_{split}", place, stream=stream)
     elif path.endswith(".npy") and labels is not None:
-        inputs = _mapped(split_path("arrays", path, split))
-        inputs = np.array(inputs) if stream is False else inputs
+        inputs = _npy_inputs(path, split, stream)
         label = np.array(_mapped(split_path("arrays", labels, split)))
         training = label if split == "train" else np.array(_mapped(split_path("arrays", labels, "train")))
     else:
         raise ValueError(
             f"arrays: path={path!r} with labels={labels!r}: expected an .npz file, or an .npy file of inputs"
-            " and labels=... with another of labels"
+            " and labels=... with another of labels, or labelled=False to predict inputs alone"
         )
     names = numbered_classes(as_class_numbers(training, "label" if split == "train" else "y_train"))
     return LabelledData(inputs, label, class_names=names, name="arrays")
 
 
-def _checked_npz(file: Path, split: str) -> Path:
+def _unlabelled(path: str, split: str, labels: str | None, root: Path, stream: bool | None) -> LabelledData:
+    """Inputs alone, all of one class."""
+    if labels is not None or not path.endswith((".npz", ".npy")):
+        raise ValueError(
+            f"arrays: path={path!r} with labels={labels!r} and labelled=False: expected an .npz or .npy file"
+            " and no labels=..."
+        )
+    if path.endswith(".npy"):
+        inputs = _npy_inputs(path, split, stream)
+    else:
+        file = _checked_npz(Path(path).expanduser(), split, labelled=False)
+        inputs = read_or_map(file, f"x_{split}", root, stream=stream)
+    one_class = np.zeros(inputs.shape[:1] or 1, np.int64)
+    return LabelledData(inputs, one_class, class_names=["unlabelled"], name="arrays")
+
+
+def _npy_inputs(path: str, split: str, stream: bool | None) -> NDArray[Any]:
+    mapped = _mapped(split_path("arrays", path, split))
+    return np.array(mapped) if stream is False else mapped
+
+
+def _checked_npz(file: Path, split: str, *, labelled: bool = True) -> Path:
     """The file, if it has what is needed; one without test arrays is training data alone."""
     if not file.is_file():
         raise FileNotFoundError(
@@ -66,13 +91,16 @@ def _checked_npz(file: Path, split: str) -> Path:
         )
     with opened(file) as archive:
         there = {name.removesuffix(".npy") for name in archive.namelist()}
-    if split == "test" and not there & {"x_test", "y_test"}:
-        raise NoSplitError(f"{file} has no x_test and y_test")
-    missing = sorted({f"x_{split}", f"y_{split}", "y_train"} - there)
+    if split == "test" and not there & ({"x_test", "y_test"} if labelled else {"x_test"}):
+        raise NoSplitError(f"{file} has no x_test" + (" and y_test" if labelled else ""))
+    needed = {f"x_{split}", f"y_{split}", "y_train"} if labelled else {f"x_{split}"}
+    missing = sorted(needed - there)
     if missing:
+        only_inputs = labelled and f"x_{split}" in there
         raise ValueError(
             f"{file} has no array {missing[0]!r} (it has: {', '.join(sorted(there))}): name inputs and labels"
             " x_train, y_train and, for tests, x_test, y_test"
+            + (", or add labelled=False to predict inputs without labels" if only_inputs else "")
         )
     return file
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -16,6 +16,7 @@ from .split import split_path
 from .table_features import feature_array, problem_of_wanted, wanted_columns
 from .table_file import read_table, separator_of, size_in_memory
 from .table_labels import TableClasses, column_of
+from .table_row_numbers import row_numbers, warn_of_row_numbers
 from .table_stream import StreamedTable, streamed_table
 
 if TYPE_CHECKING:
@@ -40,9 +41,12 @@ def table(
 ) -> LabelledData:
     """Rows of a .csv or .parquet file.
 
-    ``label`` names the column of labels: whole numbers are class numbers, text is numbered alphabetically.
-    The classes are those of the training table, in ``label`` or ``clean_label``. Inputs are the ``features``
-    ("a, b, c"; by default every other column) as float32, or the files named in the column ``image``,
+    ``label`` names the column of labels. The classes are the different labels of the training table, in
+    ``label`` or ``clean_label``, each under its own name: whole numbers in their order, text alphabetically.
+    So labels 0, 1, 2 are their class numbers, and 1, 2, 3 are three classes as well; floats are refused.
+
+    Inputs are the ``features`` ("a, b, c"; by default every other column, but for one in front without a name
+    that only counts the rows of the training table) as float32, or the files named in the column ``image``,
     relative to the table. Only an empty field is no value. With a test set:
     ``csv(path="rows_{split}.csv")``. ``label=None`` reads rows without labels, to predict them.
 
@@ -53,30 +57,28 @@ def table(
     and errors are the same either way. Images are always read when asked for.
     """
     labels = [name for name in (label, clean_label) if name is not None]
-    place, training_place = split_path("csv", path, split), split_path("csv", path, "train")
+    place = split_path("csv", path, split)
+    training_place = place if label is None else split_path("csv", path, "train")
 
-    def rows_of(file: Path) -> Rows:
+    def rows_of(file: Path, unused: list[str] | None = None) -> Rows:
         if image is None and (is_large(size_in_memory(file)) if stream is None else stream):
-            return streamed_table(file, labels, features, data_root() if root is None else root)
+            return streamed_table(file, labels, features, data_root() if root is None else root, unused)
         return read_table(file)
 
-    rows = rows_of(place)
-    training = rows if split == "train" or label is None else rows_of(training_place)
+    training = rows_of(training_place)
+    unused = _row_numbers(training, features, labels)
+    rows = training if place == training_place else rows_of(place, unused)
     classes = TableClasses(training, labels, training_place)
     numbers = classes.numbers(rows, label, place)
     clean = None if clean_label is None else classes.numbers(rows, clean_label, place)
     if image is not None:
-        return image_data(
-            [str(place.parent / str(file)) for file in column_of(rows, image, place)],
-            numbers.tolist(),
-            classes.names,
-            name="csv",
-            mode=mode,
-            size=size,
-            on_error=on_error,
-            clean_labels=None if clean is None else clean.tolist(),
-        )
-    wanted = wanted_columns([str(name) for name in rows.columns], features, labels)
+        files = [str(place.parent / str(file)) for file in column_of(rows, image, place)]
+        truth = None if clean is None else clean.tolist()
+        rest: dict[str, Any] = {"mode": mode, "size": size, "on_error": on_error, "clean_labels": truth}
+        return image_data(files, numbers.tolist(), classes.names, name="csv", **rest)
+    wanted = wanted_columns([str(name) for name in rows.columns], features, labels, unused)
+    if rows is training:
+        warn_of_row_numbers(unused, place)
     return LabelledData(
         _inputs(rows, wanted, features, labels, place),
         numbers,
@@ -85,6 +87,15 @@ def table(
         name="csv",
         columns=wanted,
     )
+
+
+def _row_numbers(training: Rows, features: str | None, labels: list[str]) -> list[str]:
+    """Columns that count the rows of the training table and are not asked for."""
+    if isinstance(training, StreamedTable):
+        return training.unused
+    if features is not None:
+        return []
+    return row_numbers([training], wanted_columns([str(name) for name in training.columns], None, labels))
 
 
 def _inputs(rows: Rows, wanted: list[str], features: str | None, labels: list[str], place: Path) -> Inputs:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 NUMBERS = "iubf"
 
 
-def wanted_columns(columns: Sequence[str], features: str | None, labels: list[str]) -> list[str]:
-    """Those named in ``features``, or all that hold no labels.
+def wanted_columns(
+    columns: Sequence[str], features: str | None, labels: list[str], unused: Sequence[str] = ()
+) -> list[str]:
+    """Those named in ``features``, or all that hold no labels and are not ``unused``.
 
     Example:
         >>> wanted_columns(["a", "b", "label"], None, ["label"])
@@ -27,7 +29,7 @@ def wanted_columns(columns: Sequence[str], features: str | None, labels: list[st
         ['b', 'a']
     """
     if features is None:
-        return [name for name in columns if name not in labels]
+        return [name for name in columns if name not in labels and name not in unused]
     return [name.strip() for name in features.split(",")]
 
 

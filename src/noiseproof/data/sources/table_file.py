@@ -49,8 +49,13 @@ def table_columns(path: Path) -> list[str]:
         return [str(name) for name in pd.read_csv(path, sep=separator, nrows=0, **CSV).columns]
 
 
-def table_pieces(path: Path, width: int, as_text: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-    """The rows, some at a time; ``width`` is the number of columns, those ``as_text`` of a CSV stay text."""
+def table_pieces(
+    path: Path, width: int, as_text: Sequence[str] = (), only: Sequence[str] | None = None
+) -> Iterator[pd.DataFrame]:
+    """The rows, some at a time; ``width`` is the number of columns, those ``as_text`` of a CSV stay text.
+
+    ``only`` these columns are read where they are given.
+    """
     import pandas as pd  # type: ignore[import-untyped]
 
     separator, count = separator_of(path), max(1, CELLS // max(1, width))
@@ -59,11 +64,11 @@ def table_pieces(path: Path, width: int, as_text: Sequence[str] = ()) -> Iterato
             from pyarrow.parquet import ParquetFile  # type: ignore[import-not-found, import-untyped]
 
             with ParquetFile(path) as file:
-                for piece in file.iter_batches(batch_size=count, use_threads=False):
+                for piece in file.iter_batches(batch_size=count, columns=only, use_threads=False):
                     yield piece.to_pandas(use_threads=False)
         else:
-            text = dict.fromkeys(as_text, str)
-            with pd.read_csv(path, sep=separator, chunksize=count, dtype=text, **CSV) as pieces:
+            how = CSV | {"dtype": dict.fromkeys(as_text, str), "usecols": only}
+            with pd.read_csv(path, sep=separator, chunksize=count, **how) as pieces:
                 yield from pieces
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ...grammar import nearest
-from ..class_names import MOST_CLASSES, numbered_classes
+from ..class_names import MOST_CLASSES
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -49,8 +48,9 @@ def no_value(place: Path, name: str, row: int) -> ValueError:
 class TableClasses:
     """Classes of a training table, from its labels and, where there are some, its clean labels.
 
-    Whole numbers are class numbers; text is numbered alphabetically. Without a column of labels there is
-    one class, which every row has.
+    Every different label is a class: whole numbers in their order, text alphabetically. Labels 1, 2, 3 are
+    three classes of these names, labels 0, 2, 5 too; a number that no row has is none. Without a column of
+    labels there is one class, which every row has.
     """
 
     def __init__(self, training: Table, columns: list[str], place: Path) -> None:
@@ -61,9 +61,9 @@ class TableClasses:
         self.numeric = all(column.dtype.kind in "iub" for column in labels)
         if self.numeric:
             for name, column in zip(columns, labels, strict=True):
-                _check_no_ids(column, name, place)
-            together = np.concatenate([np.asarray(column, dtype=np.int64) for column in labels])
-            self.names = numbered_classes(torch.from_numpy(together))
+                _check_range(column, name, place)
+            self.values = np.unique(np.concatenate([np.asarray(column, np.int64) for column in labels]))
+            self.names = [str(value) for value in self.values]
         else:
             self.names = sorted({str(value) for column in labels for value in column})
 
@@ -73,8 +73,9 @@ class TableClasses:
             return np.zeros(len(rows), np.int64)
         column = _labels(rows, name, place)
         if self.numeric and column.dtype.kind in "iub":
-            found = np.asarray(column, dtype=np.int64)
-            stray = found >= len(self.names)
+            asked = np.asarray(column, np.int64)
+            found = np.searchsorted(self.values, asked).clip(max=len(self.values) - 1)
+            stray = self.values[found] != asked
         else:
             number = {text: position for position, text in enumerate(self.names)}
             found = np.array([number.get(str(value), -1) for value in column], np.int64)
@@ -99,8 +100,14 @@ def _labels(rows: Table, name: str, place: Path) -> pd.Series[Any]:
     return column
 
 
-def _check_no_ids(column: pd.Series[Any], name: str, place: Path) -> None:
+def _check_range(column: pd.Series[Any], name: str, place: Path) -> None:
     values = np.asarray(column)
+    where = int(values.argmin())
+    if values[where] < 0:
+        raise ValueError(
+            f"{place}: row {where} has the label {values[where]} in {name!r}, below 0: leave the row out if"
+            " that means no label, else number the classes from 0, or use text"
+        )
     where = int(values.argmax())
     if values[where] >= MOST_CLASSES:
         raise ValueError(

@@ -14,6 +14,7 @@ from .table_features import problem_of_wanted, wanted_columns
 from .table_file import separator_of, table_columns
 from .table_label_values import LabelColumn, LabelValues, read_labels, write_labels
 from .table_pass import FeatureColumns, pass_over
+from .table_row_numbers import row_numbers_of_file
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -24,15 +25,19 @@ INPUTS = "inputs.npy"
 
 
 class StreamedTable:
-    """Columns of labels by name, as a data frame has them, and the features as a memory map."""
+    """Columns of labels by name, as a data frame has them, and the features as a memory map.
+
+    ``unused`` are the columns in front that are no features, because they count the rows.
+    """
 
     def __init__(
         self,
         columns: list[str],
         labels: Mapping[str, LabelColumn],
         features: NDArray[np.float32] | Exception | None,
+        unused: list[str],
     ) -> None:
-        self.columns, self.features = columns, features
+        self.columns, self.features, self.unused = columns, features, unused
         self.labels = {name: column.series() for name, column in labels.items()}
 
     def __getitem__(self, name: str) -> pd.Series[Any]:
@@ -48,14 +53,22 @@ class StreamedTable:
         raise self.features or ValueError("the features cannot be mapped")
 
 
-def streamed_table(place: Path, labels: list[str], features: str | None, root: Path) -> StreamedTable:
-    """The table, from the cache under ``root`` or by one pass over it in pieces, which fills the cache."""
+def streamed_table(
+    place: Path, labels: list[str], features: str | None, root: Path, unused: list[str] | None = None
+) -> StreamedTable:
+    """The table, from the cache under ``root`` or by one pass over it in pieces, which fills the cache.
+
+    ``unused`` None looks for columns that count the rows.
+    """
     columns = table_columns(place)
     wanted = wanted_columns(columns, features, labels)
+    if unused is None:
+        unused = [] if features is not None else row_numbers_of_file(place, wanted, root)
+    wanted = wanted_columns(columns, features, labels, unused)
     cache = StreamCache(root, place, [FORM, labels, wanted])
     mapped, found = cache.map(INPUTS), read_labels(cache.folder)
     if mapped is not None and set(found) == set(labels):
-        return StreamedTable(columns, found, mapped)
+        return StreamedTable(columns, found, mapped, unused)
     cache.discard()
     facts = FeatureColumns(wanted, columns, from_text=separator_of(place) is not None)
     collected = {name: LabelValues() for name in labels if name in columns}
@@ -66,4 +79,4 @@ def streamed_table(place: Path, labels: list[str], features: str | None, root: P
         if problem is None:
             write_labels(new, found)
             cache.keep(new)
-    return StreamedTable(columns, found, problem or cache.map(INPUTS))
+    return StreamedTable(columns, found, problem or cache.map(INPUTS), unused)
