@@ -128,3 +128,15 @@ def test_a_run_without_suspects_has_no_holes_in_its_sentences():
     words = " ".join(summarise(Evidence(record), facts))
     assert "Clean labels are not known; at the end the network repeats 50% of the labels." in words
     assert NONE not in words
+
+
+def test_classes_that_were_never_learned_are_counted(tmp_path):
+    record = example_record(400)
+    lost = torch.where(record.prediction == 2, 1, record.prediction)
+    margin = torch.where(record.label == 2, record.margin - 14, record.margin)
+    run = write_run(tmp_path / "run", dataclasses.replace(record, prediction=lost, margin=margin), outputs={})
+    facts = facts_of(Evidence(run))
+    assert facts.unlearned == 1
+    assert "It never learned 1 of 4 classes." in summarise(Evidence(run), facts)
+    good = dataclasses.replace(facts, memorised=0.1, fitted=0.9, final_test=0.9, best_test=0.9, weak=False)
+    assert verdict(good) == "It did not believe most of the wrong labels, but never learned 1 of 4 classes."

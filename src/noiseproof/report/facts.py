@@ -39,6 +39,8 @@ class Facts:
     suspects: int
     weak: bool
     """Whether the network learned too little to judge labels."""
+    unlearned: int
+    """Classes it never learned."""
     noise_rate: float | None
     """As estimated without clean labels."""
     precision: float | None
@@ -125,6 +127,7 @@ def _found(evidence: Evidence) -> dict[str, Any]:
     nothing = {
         "suspects": count,
         "weak": bool(about.get("weak")),
+        "unlearned": len(about.get("unlearned_classes", ())),
         "noise_rate": about.get("noise_rate"),
         "precision": None,
         "recall": None,

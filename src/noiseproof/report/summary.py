@@ -16,6 +16,8 @@ LITTLE = 0.6
 def summarise(evidence: Evidence, facts: Facts) -> list[str]:
     """Sentences in the order a reader asks: what was done, how it ended, why, what to look at."""
     sentences = [_what(evidence, facts), _memory(facts), _test(facts), _gradient(facts), _suspects(facts)]
+    if facts.unlearned:
+        sentences.insert(2, f"It {_unlearned(facts)}.")
     return [sentence for sentence in sentences if sentence]
 
 
@@ -33,6 +35,8 @@ def verdict(facts: Facts) -> str:
         return "It memorised the wrong labels."
     if facts.fall > FALL:
         return "It began to memorise wrong labels, and test accuracy fell."
+    if facts.unlearned:
+        return f"It did not believe most of the wrong labels, but {_unlearned(facts)}."
     return "It learned from the right labels and did not believe most of the wrong ones."
 
 
@@ -42,6 +46,10 @@ def _suspicion(facts: Facts) -> str:
     look = "looks" if facts.suspects == 1 else "look"
     noise = "No noise was added; " if facts.is_known else ""
     return f"{noise}{count(facts.suspects, 'label')} of {count(facts.samples)} {look} wrong."
+
+
+def _unlearned(facts: Facts) -> str:
+    return f"never learned {count(facts.unlearned)} of {count(facts.classes, 'class', 'classes')}"
 
 
 def underfits(facts: Facts) -> bool:
