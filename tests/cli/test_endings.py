@@ -96,6 +96,6 @@ def test_a_warning_is_one_line_without_its_place(capfd):
     before = warnings.showwarning
     with plain_warnings():
         warnings.simplefilter("always")
-        warnings.warn("two\n  lines", stacklevel=1)
-    assert capfd.readouterr().err == "noiseproof: warning: two lines\n"
+        warnings.warn("two\n  lines\x1b[2J", stacklevel=1)
+    assert capfd.readouterr().err == "noiseproof: warning: two lines [2J\n"
     assert warnings.showwarning is before

@@ -1,4 +1,4 @@
-"""Suspects of an image folder are named by their files, those of a table come with their values."""
+"""Suspects of an image folder are named by their files."""
 
 import json
 from pathlib import Path
@@ -54,22 +54,3 @@ def test_photos_that_are_gone_leave_the_table_as_it_is(shell, photos, tmp_path):
     assert code == 0, err
     photos.rename(tmp_path / "elsewhere")
     assert "file" not in with_files(find(Run(tmp_path / "run")), tmp_path / "run")
-
-
-def test_suspects_of_a_table_come_with_its_columns(shell, tmp_path):
-    random = np.random.default_rng(0)
-    label = random.integers(1, 4, 120)
-    rows = pandas.DataFrame({"age": random.normal(3 * label), "index": random.normal(label), "label": label})
-    rows.to_csv(tmp_path / "rows.csv", index=False)
-    words = ["--data", f"csv(path='{tmp_path / 'rows.csv'}')", "--test", "none", "--epochs", 5]
-    code, _, err = shell("train", *words, "--device", "cpu", "--out", tmp_path / "run", "--quiet")
-    assert code == 0, err
-    found = with_files(find(Run(tmp_path / "run")), tmp_path / "run")
-    for name in ("age", "index"):
-        wanted = rows[name][found["index"]].to_numpy()
-        assert found[f"column {name}"].to_numpy() == pytest.approx(wanted, rel=1e-6)
-    assert found.attrs["class_names"] == ["1", "2", "3"]
-    out = tmp_path / "suspects.csv"
-    code, _, err = shell("labels", "find", tmp_path / "run", "--out", out, "--all")
-    assert code == 0, err
-    assert {"column age", "column index", "given_name"} <= set(pandas.read_csv(out).columns)

@@ -85,6 +85,19 @@ def test_only_classes_that_are_never_predicted_are_moved():
     assert float(found[20:].median()) == float(margin[:20].median())
 
 
+def test_a_class_that_takes_the_samples_of_another_is_not_learned_by_that():
+    label = torch.tensor([0] * 10 + [1] * 10 + [2] * 10 + [3] * 10)
+    predicted = torch.tensor([1] * 10 + [2] * 9 + [1] + [2] * 9 + [3] + [3] * 10)
+    assert learned_classes(label, predicted, 5).tolist() == [False, False, True, True, True]
+
+
+def test_where_labels_are_mostly_wrong_classes_are_learned_all_the_same():
+    """Each is said as often as it is given, and gives back a fifth of its labels."""
+    label = torch.arange(5).repeat_interleave(20)
+    predicted = torch.arange(5).repeat(20)
+    assert learned_classes(label, predicted, 5).all()
+
+
 def test_where_no_class_was_learned_nothing_is_moved():
     margin, label = torch.tensor([1.0, -9.0]), torch.tensor([0, 1])
     learned = learned_classes(label, torch.tensor([2, 2]), 3)

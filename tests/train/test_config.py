@@ -67,22 +67,20 @@ def test_what_cannot_be_used_is_named(settings, kind, message):
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - set(LOSSES)))
 def test_a_method_is_no_loss(name):
-    with pytest.raises(
-        ValueError, match=f"^loss: '{name}' is a method, not a loss: give it as --method {name}$"
-    ):
+    advice = f"give it as --method {name} and not as loss"
+    with pytest.raises(ValueError, match=f"^loss: '{name}' is a method, not a loss: {advice}$"):
         Config(loss=name)
 
 
 @pytest.mark.parametrize("name", sorted(set(LOSSES) - set(METHODS)))
 def test_a_loss_is_no_method(name):
-    with pytest.raises(
-        ValueError, match=f"^method: '{name}' is a loss, not a method: give it as --loss {name}$"
-    ):
+    advice = f"give it as --loss {name} and not as method"
+    with pytest.raises(ValueError, match=f"^method: '{name}' is a loss, not a method: {advice}$"):
         Config(method=name)
 
 
 def test_what_is_given_as_the_wrong_kind_keeps_its_options():
-    with pytest.raises(ValueError, match=r"give it as --method 'elr\(beta=0\.7\)'$"):
+    with pytest.raises(ValueError, match=r"give it as --method 'elr\(beta=0\.7\)' and not as loss$"):
         Config(loss="elr(beta=0.7)")
     assert Config(loss="truncated_gce").loss == Config(method="truncated_gce").method
 

@@ -94,6 +94,17 @@ def test_test_data_may_lack_a_class_and_count_otherwise():
         make_task(Config(), train, LabelledData(torch.rand(2, 2), [0, 1], class_names=["emu", "cat"]))
 
 
+def test_classes_of_test_data_that_no_sample_has_do_not_matter(tmp_path):
+    """Numbered from 0 in one place, from 1 in the other."""
+    (tmp_path / "train.csv").write_text("x,label\n5,1\n6,2\n7,3\n")
+    data = Config(data=f'csv(path="{(tmp_path / "train.csv").as_posix()}")')
+    with pytest.warns(UserWarning, match="no sample has the label 0"):
+        test = LabelledData(torch.rand(3, 1), [1, 3, 2])
+    found = make_task(data, test=test).test
+    assert found.class_names == ("1", "2", "3")
+    assert found.label.tolist() == [0, 2, 1]
+
+
 def test_test_data_from_a_file_of_its_own(tmp_path):
     for name, labels in (("train", "abc"), ("other", "cb")):
         rows = [f"{number},{label}" for number, label in enumerate(labels)]

@@ -73,7 +73,8 @@ def plain_warnings() -> Iterator[None]:
 
 
 def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
-    sys.stderr.write(f"noiseproof: warning: {' '.join(str(message).split())}\n")
+    plain = "".join(letter if letter.isprintable() else " " for letter in str(message))
+    sys.stderr.write(f"noiseproof: warning: {' '.join(plain.split())}\n")
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -97,7 +97,7 @@ def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
 
     suspects, about = int(found.is_label_issue.sum()), found.attrs
     console = Console()
-    verdict = "suspected" if about["weak"] else "probably wrong"
+    verdict = "suspected" if about["weak"] or about["unlearned_classes"] else "probably wrong"
     console.print(
         f"[bold]{suspects:,} of {len(found):,} labels of {escape(printable(str(run)))} are {verdict}"
         f" ({100 * about['noise_rate']:.1f}%)[/bold], judged by {_epochs(about)}",

@@ -151,8 +151,9 @@ class LabelledData:
         return self._changed(**changes)
 
     def with_classes(self, names: Sequence[str]) -> LabelledData:
-        """The same samples, numbered by the classes ``names``, among which are all of its own."""
-        number = torch.tensor([list(names).index(name) for name in self.class_names])
+        """The same samples, numbered by the classes ``names``, among which are those of all samples."""
+        place = {name: number for number, name in enumerate(names)}
+        number = torch.tensor([place.get(name, -1) for name in self.class_names])
         clean = None if self.clean_label is None else number[self.clean_label]
         return self._changed(
             label=number[self.label], clean_label=clean, class_names=tuple(names), groups=None

@@ -6,19 +6,25 @@ import torch
 from torch import Tensor
 
 LEAST = 0.3
-"""A class predicted for less than this share of its given labels was not learned."""
+"""A class predicted for less than this share of its given labels was not learned, nor one whose labels are
+given back less than this share as often as those of the others."""
 
 
 def learned_classes(label: Tensor, predicted: Tensor, num_classes: int) -> Tensor:
     """(C,) bool; classes that are never given count as learned.
+
+    A class may be said often enough and yet not be known: where it takes the samples of a neighbour.
 
     Example:
         >>> learned_classes(torch.tensor([0, 0, 1, 1]), torch.tensor([0, 0, 0, 0]), num_classes=3)
         tensor([ True, False,  True])
     """
     given = torch.bincount(label, minlength=num_classes)
-    said = torch.bincount(predicted.clamp_min(0), minlength=num_classes)
-    return (said >= LEAST * given) | (given == 0)
+    said = torch.bincount(predicted[predicted >= 0], minlength=num_classes)
+    back = torch.bincount(label[predicted == label], minlength=num_classes) / given.clamp_min(1)
+    often = (said >= LEAST * given) & (given > 0)
+    usual = back[often].mean() if bool(often.any()) else 0.0
+    return (often & (back >= LEAST * usual)) | (given == 0)
 
 
 def align(margin: Tensor, label: Tensor, learned: Tensor) -> Tensor:

@@ -43,6 +43,9 @@ def verdict(facts: Facts) -> str:
 def _suspicion(facts: Facts) -> str:
     if facts.weak:
         return "It learned too little to say which labels are wrong."
+    if facts.unlearned:
+        suspected = f"{count(facts.suspects, 'label')} of {count(facts.samples)} suspected"
+        return f"It {_unlearned(facts)}; {suspected}."
     look = "looks" if facts.suspects == 1 else "look"
     noise = "No noise was added; " if facts.is_known else ""
     return f"{noise}{count(facts.suspects, 'label')} of {count(facts.samples)} {look} wrong."

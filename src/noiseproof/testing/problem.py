@@ -14,7 +14,7 @@ CLASSES = 5
 
 def problem(rows: int = 12, classes: int = CLASSES, *, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Logits with moderate margins in float64, and labels."""
-    generator, here = torch.Generator("cpu").manual_seed(seed), torch.get_default_device()
+    generator, here = torch.Generator("cpu").manual_seed(seed), torch.empty(0).device
     logits = 2 * torch.randn(rows, classes, dtype=torch.float64, generator=generator, device="cpu")
     target = torch.randint(classes, (rows,), generator=generator, device="cpu")
     return logits.to(here), target.to(here)

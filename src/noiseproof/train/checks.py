@@ -100,7 +100,8 @@ def _check_kinds(config: Config) -> None:
         name = spec.partition("(")[0].strip()
         if name in known[other] and name not in known[mine]:
             raise ValueError(
-                f"{mine}: {name!r} is a {other}, not a {mine}: give it as --{other} {shlex.quote(spec)}"
+                f"{mine}: {name!r} is a {other}, not a {mine}: give it as --{other} {shlex.quote(spec)} and"
+                f" not as {mine}"
             )
 
 

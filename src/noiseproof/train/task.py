@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from .. import noise
 from ..data import LabelledData, load
 from ..data.sources.split import NoSplitError
@@ -105,7 +107,9 @@ def _with_same_classes(test: LabelledData, names: tuple[str, ...]) -> LabelledDa
     """Test data numbered as the training data is; it need not have every class."""
     if test.class_names == names:
         return test
-    if strangers := [name for name in test.class_names if name not in names]:
+    truth = test.label if test.clean_label is None else torch.cat([test.label, test.clean_label])
+    there = [test.class_names[number] for number in torch.bincount(truth).nonzero().flatten().tolist()]
+    if strangers := [name for name in there if name not in names]:
         raise ValueError(
             f"the test data has classes {_few(test.class_names)}, the training data {_few(names)}:"
             f" leave out the test samples of {_few(tuple(strangers))}, or train on that too"
