@@ -65,8 +65,6 @@ def together(record: Evidence, probabilities: Evidence, weight: float = 3.0) -> 
         torch.where(unseen, probabilities.predicted, record.predicted),
         torch.where(record.other < 0, probabilities.other, record.other),
         record.suspects or probabilities.suspects,
-        record.unlearned,
-        record.weak,
     )
 
 

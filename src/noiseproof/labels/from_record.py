@@ -15,6 +15,7 @@ from .unlearned import align, as_elsewhere, learned_classes
 
 NOTHING = -1
 MOST = 0.5
+"""Votes are weak where less than this share of the labels is of classes that were learned."""
 LAST, SAY = 5, 1 / 3
 """The last epochs are this part of all; the window counts 1 and they count at most that."""
 

@@ -46,16 +46,12 @@ def check_loss(loss: Loss | str, *, device: torch.device | str = "cpu") -> None:
         >>> from noiseproof import losses
         >>> check_loss(losses.MarginLoss.from_value(lambda p, rest: rest**3))
     """
-    with torch.device(device):
-        made = get(loss).to(device)
-        _check(made)
-
-
-def _check(made: Loss) -> None:
+    made = get(loss).to(device)
     if isinstance(made, Binary):
         raise TypeError("binary losses take targets of the logits' shape: check the inner loss instead")
     for name, check in LOSS_CHECKS.items():
         try:
-            check(made)
+            with torch.device(device):
+                check(made)
         except Exception as problem:
             raise AssertionError(f"{made}: {name}: {problem}") from problem
