@@ -44,7 +44,7 @@ class CustomLoss(MarginLoss):
         self._check()
 
     def _check(self) -> None:
-        margin = torch.linspace(-REACH, REACH, 241, dtype=torch.float64)
+        margin = torch.linspace(-REACH, REACH, 241, dtype=torch.float64, device="cpu")
         emphasis = self.emphasis(margin)
         if emphasis.shape != margin.shape:
             raise ValueError(f"{self}: the function must keep the shape of its input")
@@ -74,7 +74,7 @@ class EmphasisLoss(CustomLoss):
         self, function: Callable[..., Tensor], of: str, name: str | None, **outer: Unpack[Outer]
     ) -> None:
         super().__init__(function, of, name, **outer)
-        ends = self.emphasis(torch.tensor([0.0, REACH], dtype=torch.float64))
+        ends = self.emphasis(torch.tensor([0.0, REACH], dtype=torch.float64, device="cpu"))
         anchor = REACH if float(ends[1]) <= 1e-12 * max(float(ends[0]), 1e-30) else 0.0
         self._integral = IntegralTable(self.emphasis, low=-REACH, high=REACH, anchor=anchor)
 

@@ -87,9 +87,9 @@ def simulate_initial_margins(num_classes: int, samples: int = 20000) -> Tensor:
 def grid(x: str) -> tuple[Tensor, Tensor]:
     """Points of the horizontal axis and their margins."""
     if x == "margin":
-        margin = torch.linspace(*MARGINS, 801, dtype=torch.float64)
+        margin = torch.linspace(*MARGINS, 801, dtype=torch.float64, device="cpu")
         return margin, margin
-    p = torch.linspace(0.0, 1.0, 801, dtype=torch.float64).clamp(1e-7, 1 - 1e-7)
+    p = torch.linspace(0.0, 1.0, 801, dtype=torch.float64, device="cpu").clamp(1e-7, 1 - 1e-7)
     return p, torch.logit(p)
 
 

@@ -38,7 +38,7 @@ class IntegralTable:
     ) -> None:
         width = max(CELL_WIDTH, (high - low) / MOST_CELLS)
         right, left = (math.ceil(span / width) for span in (high - anchor, anchor - low))
-        knots = anchor - width * torch.arange(-right, left + 1, dtype=torch.float64)
+        knots = anchor - width * torch.arange(-right, left + 1, dtype=torch.float64, device="cpu")
         self._table = _cubics(function, knots, width, right, ends)
         self._copies: dict[tuple[torch.device, torch.dtype], Tensor] = {}
         self.per_margin = 1 / width

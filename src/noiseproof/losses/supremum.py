@@ -20,8 +20,8 @@ class Peak(NamedTuple):
 
 def find_peak(emphasis: Callable[[Tensor], Tensor], name: str) -> Peak:
     """Search a grid that is fine near 0 and reaches to both limits, then zoom in."""
-    reach = torch.asinh(torch.tensor(FAR, dtype=torch.float64))
-    grid = torch.sinh(torch.linspace(-1, 1, 8001, dtype=torch.float64) * reach)
+    reach = torch.asinh(torch.tensor(FAR, dtype=torch.float64, device="cpu"))
+    grid = torch.sinh(torch.linspace(-1, 1, 8001, dtype=torch.float64, device="cpu") * reach)
     curve = emphasis(grid)
     if not bool(curve.isfinite().all()):
         where = float(grid[int((~curve.isfinite()).nonzero()[0])])
@@ -36,7 +36,7 @@ def find_peak(emphasis: Callable[[Tensor], Tensor], name: str) -> Peak:
 
 
 def _limit(emphasis: Callable[[Tensor], Tensor], end: float, name: str) -> float:
-    half, whole = emphasis(torch.tensor([end / 2, end], dtype=torch.float64)).tolist()
+    half, whole = emphasis(torch.tensor([end / 2, end], dtype=torch.float64, device="cpu")).tolist()
     if whole > half * (1 + 1e-6):
         raise ValueError(f"{name}: the emphasis grows without bound, it has no maximum")
     return float(whole)
@@ -44,7 +44,7 @@ def _limit(emphasis: Callable[[Tensor], Tensor], end: float, name: str) -> float
 
 def _zoom(emphasis: Callable[[Tensor], Tensor], low: float, high: float) -> Peak:
     for _ in range(8):
-        fine = torch.linspace(low, high, 101, dtype=torch.float64)
+        fine = torch.linspace(low, high, 101, dtype=torch.float64, device="cpu")
         curve = emphasis(fine)
         best = int(curve.argmax())
         low, high = float(fine[max(best - 1, 0)]), float(fine[min(best + 1, 100)])

@@ -9,6 +9,7 @@ from torch import Tensor
 
 BYTES_PER_LOAD = 16
 FEWEST_PROGRAMS = 128
+MANY_ROWS = 1024
 MOST_SHAPES = 4096
 
 
@@ -30,6 +31,8 @@ def tile_of(classes: int, batch: int) -> Tile:
     """
     if classes > 2048:
         return Tile(1, 2048, 4, 8)
+    if classes > 512 and batch >= MANY_ROWS:
+        return Tile(1, 512, 2)
     block = max(16, 1 << (classes - 1).bit_length())
     rows = max(1, min(16, 1024 // block, 1 << (batch // FEWEST_PROGRAMS).bit_length() >> 1))
     return Tile(rows, block, max(1, min(4, rows * block // 256)))
