@@ -16,6 +16,7 @@ COLUMNS = {
     "8192x32000:bfloat16": "32000 bf16",
     "4096x1000:float32": "4096x1000 fp32",
     "4096x1000:bfloat16": "4096x1000 bf16",
+    "4096x1000:graph": "captured 4096x1000",
     "128x10:graph": "captured 128x10",
     "128x100:graph": "captured 128x100",
 }

@@ -15,6 +15,7 @@ from .class_names import checked_names, numbered_classes
 from .class_numbers import as_class_numbers, check_class_range
 from .data_checks import check_index, check_no_repeats, warn_of_empty_classes
 from .duplicate_policy import check_policy, report_duplicates
+from .host import on_the_cpu
 from .inputs import Inputs, check_finite, check_inputs, check_values, read_rows, select, streams
 from .positions import Positions, as_positions
 
@@ -74,23 +75,24 @@ class LabelledData:
         columns: Sequence[str] = (),
         duplicates: str | None = None,
     ) -> None:
-        given = as_class_numbers(label)
-        clean = None if clean_label is None else as_class_numbers(clean_label, "clean_label")
-        numbers = torch.arange(len(given)) if index is None else as_class_numbers(index, "index")
-        if class_names is None:
-            class_names = numbered_classes(given, clean, numbers)
-        self._set(
-            inputs=inputs,
-            label=given,
-            clean_label=clean,
-            class_names=checked_names(class_names),
-            groups=None if groups is None else as_class_numbers(groups, "groups"),
-            index=numbers,
-            name=name,
-            skipped=tuple(skipped),
-            columns=tuple(columns),
-        )
-        self.validate(duplicates)
+        with on_the_cpu():
+            given = as_class_numbers(label)
+            clean = None if clean_label is None else as_class_numbers(clean_label, "clean_label")
+            numbers = torch.arange(len(given)) if index is None else as_class_numbers(index, "index")
+            if class_names is None:
+                class_names = numbered_classes(given, clean, numbers)
+            self._set(
+                inputs=inputs,
+                label=given,
+                clean_label=clean,
+                class_names=checked_names(class_names),
+                groups=None if groups is None else as_class_numbers(groups, "groups"),
+                index=numbers,
+                name=name,
+                skipped=tuple(skipped),
+                columns=tuple(columns),
+            )
+            self.validate(duplicates)
 
     def _set(self, **values: object) -> None:
         for name, value in values.items():

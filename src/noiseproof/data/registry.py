@@ -10,6 +10,7 @@ from typing import Any
 
 from ..grammar import nearest
 from .duplicate_policy import check_policy, left_to_caller, report_duplicates
+from .host import on_the_cpu
 from .labelled import LabelledData
 from .root import data_root
 from .sources.arrays import arrays
@@ -71,7 +72,7 @@ def load(
         check_policy(written)
         duplicates = written if duplicates is None else duplicates
         place = data_root() if root is None else Path(root).expanduser()
-        with nullcontext() if duplicates is None else left_to_caller():
+        with on_the_cpu(), nullcontext() if duplicates is None else left_to_caller():
             data = SOURCES[name](root=place, split=split, **options)
     if duplicates is not None:
         report_duplicates(data.inputs, data.label, data.index, data.class_names, duplicates, stacklevel=3)

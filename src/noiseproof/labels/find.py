@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from ..data.host import on_the_cpu
 from ..dynamics import Record, RunFolder
 from ..dynamics.statistics import STATISTICS, available
 from .checks import as_label, as_probabilities, known_names
@@ -65,7 +66,18 @@ def find(
         >>> found.attrs["noise_rate"]
         0.2
     """
-    record = _record(run_or_record)
+    with on_the_cpu():
+        return _find(_record(run_or_record), probabilities, label, class_names, window, statistics)
+
+
+def _find(
+    record: Record | None,
+    probabilities: object,
+    label: object,
+    class_names: Sequence[str] | None,
+    window: int | None,
+    statistics: bool,
+) -> DataFrame:
     if record is None:
         if probabilities is None:
             raise TypeError("give a run, a record, or probabilities with label=...")

@@ -43,7 +43,7 @@ class Curve:
     @property
     def focus(self) -> float:
         """The p that gets the largest emphasis; nan where all get the same."""
-        return float(torch.sigmoid(torch.tensor(self._peak.margin, dtype=torch.float64)))
+        return float(torch.sigmoid(torch.tensor(self._peak.margin, dtype=torch.float64, device="cpu")))
 
     @cached_property
     def spread(self) -> float:
@@ -55,7 +55,7 @@ class Curve:
 
     def initial(self, num_classes: int) -> float:
         """Emphasis at the expected margin of an untrained network."""
-        start = torch.tensor(expected_margin(num_classes), dtype=torch.float64)
+        start = torch.tensor(expected_margin(num_classes), dtype=torch.float64, device="cpu")
         return float(self.loss.evaluate(start, num_classes=self.num_classes or num_classes)[1])
 
     def initial_share(self, num_classes: int) -> float:
@@ -99,7 +99,7 @@ def curve(loss: MarginLoss | str, num_classes: int | None = None) -> Curve:
     if not isinstance(made, MarginLoss):
         raise TypeError(f"only a MarginLoss has a curve, a function of the margin alone; got {made}")
     found = Curve(made, num_classes)
-    found.emphasis(torch.zeros((), dtype=torch.float64))
+    found.emphasis(torch.zeros((), dtype=torch.float64, device="cpu"))
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from .. import __version__
 from ..atomic import write_text
 from ..data import LabelledData
+from ..data.host import on_the_cpu
 from ..dynamics import Record, RunFolder
 from .evidence import Evidence, Source
 from .facts import Facts, facts_of
@@ -51,7 +52,8 @@ def write(run: Source, path: str | Path | None = None, *, data: LabelledData | s
     evidence = Evidence.of(run)
     target = _target(evidence, path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_text(target, page(evidence, data))
+    with on_the_cpu():
+        write_text(target, page(evidence, data))
     return target
 
 

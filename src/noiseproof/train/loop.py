@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from ..data import LabelledData
+from ..data.host import on_the_cpu
 from .capture import alone
 from .config import Config
 from .device import isolated_random, pick_device
@@ -79,7 +80,7 @@ def train(
 ) -> Run:
     """The same for who looks after signals for several runs."""
     device = pick_device(config.device)
-    with Keeper(config) as keeper, isolated_random(config.seed, device):
+    with on_the_cpu(), Keeper(config) as keeper, isolated_random(config.seed, device):
         task = make_task(config, data, test)
         with alone:  # initial weights come from the random state of the process
             session = Session(config, task, device, model)

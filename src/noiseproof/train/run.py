@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from .. import models
 from ..data import LabelledData
+from ..data.host import on_the_cpu
 from ..dynamics import RunFolder
 from ..dynamics.record import read_tensors
 from ..dynamics.run_folder import BEST, MODEL
@@ -63,7 +64,8 @@ class Run(RunFolder):
             hint = "it is unfinished" if which == "final" else "it had no validation data"
             raise FileNotFoundError(f"{self.folder} has no {path.name}: {hint}")
         if model is None:
-            model = models.get(self.config.model, dropout=self.config.dropout, seed=0, **self._shape())
+            with on_the_cpu():
+                model = models.get(self.config.model, dropout=self.config.dropout, seed=0, **self._shape())
         model.load_state_dict(read_tensors(path)[0])
         return model.eval()
 
@@ -84,7 +86,8 @@ class Run(RunFolder):
             raise ValueError(f"samples have shape {samples.sample_shape}, the run was trained on {expected}")
         check_columns(self.columns, samples.columns, "this data")
         views = Views(self.config, expected)
-        return predict_logits(network, samples, views.evaluation, device=device).softmax(1)
+        with on_the_cpu():
+            return predict_logits(network, samples, views.evaluation, device=device).softmax(1)
 
     def report(self, path: str | Path | None = None, **options: Any) -> Path:
         """Write report.html, see ``noiseproof.report``."""
