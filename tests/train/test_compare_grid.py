@@ -36,6 +36,18 @@ def test_no_seeds_are_refused(seeds):
         grid(Config(), seeds=seeds)
 
 
+def test_one_string_is_no_list():
+    with pytest.raises(TypeError, match=r"losses='ce' is one string: write losses=\['ce'\]"):
+        grid(Config(), losses="ce")
+    with pytest.raises(TypeError, match="methods='elr' is one string"):
+        grid(Config(), methods="elr")
+
+
+def test_an_empty_name_is_no_folder():
+    with pytest.raises(ValueError, match="out='' names no folder"):
+        grid(Config(), out="")
+
+
 def test_every_run_has_its_own_folder_also_where_names_look_the_same():
     losses = ["sl(A=-4.0, beta=1.0)", "sl(A=-4.0, beta=1)", "ce + mae", "ce  +  mae"]
     folders = [run.out for run in grid(Config(), losses=losses, seeds=2, out="here")]

@@ -113,6 +113,10 @@ def test_a_damaged_folder_fails_alone(base, tmp_path, name, content):
 def test_senseless_calls_are_refused(base, tmp_path):
     with pytest.raises(ValueError, match="nothing to compare"):
         compare([])
+    with pytest.raises(TypeError, match="got 'digits': write compare"):
+        compare(["digits"])
+    with pytest.raises(TypeError, match="takes a list of Configs, as grid makes it, got a Config"):
+        compare(base)
     same = base.replace(out=str(tmp_path / "a"))
     with pytest.raises(ValueError, match="the same folder"):
         compare([same, same.replace(seed=1)])

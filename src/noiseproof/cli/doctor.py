@@ -11,15 +11,11 @@ from typing import Annotated
 import typer
 
 EXTRAS = {
-    "lightning": ["lightning"],
     "hf": ["transformers", "datasets"],
     "parquet": ["pyarrow"],
     "ray": ["ray"],
-    "tune": ["optuna"],
     "track": ["tensorboard"],
-    "cleanlab": ["cleanlab"],
     "vision": ["torchvision", "timm"],
-    "review": ["starlette", "uvicorn"],
 }
 
 

@@ -33,6 +33,11 @@ def grid(
         >>> runs[2].out
         'runs/both/digits-mae-seed0-...'
     """
+    for name, given in {"losses": losses, "methods": methods}.items():
+        if isinstance(given, str):
+            raise TypeError(f"{name}={given!r} is one string: write {name}=[{given!r}]")
+    if out is not None and not str(out).strip():
+        raise ValueError(f"out={out!r} names no folder: give one such as runs/first, or leave it out")
     place = comparison_folder(config) if out is None else Path(out).expanduser()
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
     if not numbers:

@@ -70,9 +70,8 @@ def compare(
         ...     [(row.name, row.seeds) for row in compare(runs, jobs=1).rows]
         [('ce', [0]), ('mae', [0])]
     """
+    _check_configs(configs)
     watcher, folders = watcher or ComparisonWatcher(), [run_folder(config) for config in configs]
-    if not configs:
-        raise ValueError("there is nothing to compare: give at least one config")
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise ValueError("two runs of a comparison have the same folder: give each its own out, as grid does")
     damaged = {number: words for number, folder in enumerate(folders) if (words := _damage(folder))}
@@ -142,6 +141,17 @@ def _train(runs: list[tuple[int, Config]], jobs: int | None, tell: Any, interrup
 
 def _has_result(folder: Path) -> bool:
     return (folder / RESULT).is_file()
+
+
+def _check_configs(configs: object) -> None:
+    if isinstance(configs, Config) or not isinstance(configs, Sequence):
+        raise TypeError(f"compare takes a list of Configs, as grid makes it, got a {type(configs).__name__}")
+    if not configs:
+        raise ValueError("there is nothing to compare: give at least one config")
+    for one in configs:
+        if not isinstance(one, Config):
+            hint = "write compare(grid(Config(...), losses=[...]))"
+            raise TypeError(f"compare takes Configs, got {one!r}: {hint}")
 
 
 def _damage(folder: Path) -> str | None:

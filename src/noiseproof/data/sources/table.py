@@ -46,7 +46,7 @@ def table(
     So labels 0, 1, 2 are their class numbers, and 1, 2, 3 are three classes as well; floats are refused.
 
     Inputs are the ``features`` ("a, b, c"; by default every other column, but for one in front without a name
-    that only counts the rows of the training table) as float32, or the files named in the column ``image``,
+    that only numbers the rows of the training table) as float32, or the files named in the column ``image``,
     relative to the table. Only an empty field is no value. With a test set:
     ``csv(path="rows_{split}.csv")``. ``label=None`` reads rows without labels, to predict them.
 

@@ -56,13 +56,27 @@ def feature_array(
         if numbers[name].dtype.kind not in NUMBERS:
             where = first_no_number(column) or 0
             raise not_numeric(place, name, where, column.iloc[where])
-    return as_float32(numbers, wanted)
+    block = as_float32(numbers, wanted)
+    if (large := first_too_large(numbers, wanted, block)) is not None:
+        raise too_large(place, *large)
+    return block
+
+
+def first_too_large(
+    columns: Any, wanted: list[str], block: NDArray[np.float32]
+) -> tuple[str, int, float] | None:
+    """Column, row and value of the first that is finite, but not in float32."""
+    for row, position in np.argwhere(np.isinf(block)).tolist():
+        value = float(columns[wanted[position]].iloc[row])
+        if np.isfinite(value):
+            return wanted[position], row, value
+    return None
 
 
 def as_float32(columns: Any, wanted: list[str]) -> NDArray[np.float32]:
     """Through float64, so that whole numbers round the same whether or not others have a fraction."""
     block = np.empty((len(columns[wanted[0]]), len(wanted)), np.float32)
-    with np.errstate(over="ignore"):  # too large a value becomes infinite, which is refused by its row
+    with np.errstate(over="ignore"):  # too large a value becomes infinite, which is then looked for
         for position, name in enumerate(wanted):
             block[:, position] = columns[name].to_numpy(dtype=np.float64)
     return block
@@ -90,4 +104,11 @@ def not_numeric(place: Path, name: str, where: int, value: object) -> TypeError:
     return TypeError(
         f"{place}: column {name!r} is not numeric, row {where} holds {value!r}: name the"
         " numeric columns with features=..., or the column of image files with image=..."
+    )
+
+
+def too_large(place: Path, name: str, where: int, value: float) -> ValueError:
+    return ValueError(
+        f"{place}: column {name!r} holds {value:g} in row {where}, but networks compute in float32, which"
+        f" ends at {np.finfo(np.float32).max:.3g}: scale the column, or leave it out with features=..."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from ..growing_npy import GrowingNpy
 from ..inputs import check_finite
-from .table_features import NUMBERS, as_float32, as_numbers, first_no_number, not_numeric
+from .table_features import (
+    NUMBERS,
+    as_float32,
+    as_numbers,
+    first_no_number,
+    first_too_large,
+    not_numeric,
+    too_large,
+)
 from .table_file import table_pieces
 from .table_label_values import LabelValues
 from .table_labels import no_value, unknown_column
@@ -33,6 +41,7 @@ class FeatureColumns:
         self.missing: dict[str, int] = {}
         self.kinds: dict[str, set[str]] = {name: set() for name in self.present}
         self.infinite: ValueError | None = None
+        self.large: tuple[str, int, float] | None = None
         self.rows = 0
 
     def add(self, piece: pd.DataFrame) -> NDArray[np.float32] | None:
@@ -48,8 +57,8 @@ class FeatureColumns:
         if self.missing or not self.wanted or self.present != self.wanted or self.strangers():
             return None
         block = as_float32(numbers, self.wanted)
-        self._look_for_infinite(block, start)
-        return None if self.infinite else block
+        self._look_for_infinite(block, numbers, start)
+        return None if self.infinite or self.large else block
 
     def strangers(self) -> list[str]:
         """Columns that are not numeric."""
@@ -59,8 +68,11 @@ class FeatureColumns:
             if not kinds <= set(NUMBERS) or ("b" in kinds and len(kinds) > 1)
         ]
 
-    def _look_for_infinite(self, block: NDArray[np.float32], start: int) -> None:
-        if self.infinite is None:
+    def _look_for_infinite(self, block: NDArray[np.float32], numbers: Any, start: int) -> None:
+        large = first_too_large(numbers, self.wanted, block)
+        if large is not None and self.large is None:
+            self.large = large[0], start + large[1], large[2]
+        elif large is None and self.infinite is None:
             try:
                 check_finite(torch.from_numpy(block), torch.arange(start, start + len(block)), start)
             except ValueError as problem:
@@ -75,7 +87,7 @@ class FeatureColumns:
                 return no_value(place, name, self.missing[name])
             if name in self.strangers():
                 return _not_numeric_in(place, name, len(self.columns), as_text)
-        return self.infinite
+        return self.infinite if self.large is None else too_large(place, *self.large)
 
 
 def _not_numeric_in(place: Path, name: str, width: int, as_text: list[str]) -> TypeError:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 NO_NAME = re.compile(r"(Unnamed: 0(\.\d+)?)?")
 """What pandas calls a first column without a name; a point follows where the table was written again."""
-STARTS = (0, 1)
-FORM = "row numbers 1"
+FORM = "row numbers 2"
 """Changes when the file in the cache means something else."""
 COUNT = "count.npy"
 
@@ -37,17 +36,21 @@ def unnamed_columns(wanted: Iterable[str]) -> list[str]:
 
 
 def row_numbers(pieces: Iterable[pd.DataFrame], wanted: Sequence[str]) -> list[str]:
-    """Columns without a name that hold 0, 1, 2, ... or 1, 2, 3, ...; the first that does not ends them."""
-    left = {name: set(STARTS) for name in unnamed_columns(wanted)}
-    rows = 0
-    for piece in pieces if left else ():
-        counted = np.arange(rows, rows + len(piece))
-        for name, starts in left.items():
-            starts -= {start for start in starts if not _holds(piece[name], counted + start)}
-        if not left[next(iter(left))]:
+    """Columns without a name that hold whole numbers, none twice; the first that does not ends them.
+
+    Not only 0, 1, 2, ...: of a table that was shuffled or cut every part keeps the numbers of its rows.
+    """
+    names = unnamed_columns(wanted)
+    seen: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
+    for piece in pieces if names else ():
+        for name in list(seen):
+            if _are_whole(piece[name]):
+                seen[name].append(piece[name].to_numpy())
+            else:
+                del seen[name]
+        if names[0] not in seen:
             return []
-        rows += len(piece)
-    return list(takewhile(left.__getitem__, left))
+    return list(takewhile(lambda name: name in seen and _differ(seen[name]), names))
 
 
 def row_numbers_of_file(place: Path, wanted: Sequence[str], root: Path) -> list[str]:
@@ -71,13 +74,19 @@ def warn_of_row_numbers(names: Sequence[str], place: Path) -> None:
     if names:
         which = " and ".join(repr(name) for name in names)
         warnings.warn(
-            f"{place}: not used as a feature: {which}, which only counts the rows; to use it, name it in"
+            f"{place}: not used as a feature: {which}, which only numbers the rows; to use it, name it in"
             " features=..., else write the table without it (index=False)",
             stacklevel=3,
         )
 
 
-def _holds(column: pd.Series[Any], numbers: NDArray[np.int64]) -> bool:
+def _are_whole(column: pd.Series[Any]) -> bool:
     if column.dtype.kind not in "iuf" or column.isna().any():
         return False
-    return np.array_equal(column.to_numpy(), numbers)
+    numbers = column.to_numpy()
+    return bool(np.isfinite(numbers).all() and (numbers >= 0).all() and (np.floor(numbers) == numbers).all())
+
+
+def _differ(pieces: list[NDArray[Any]]) -> bool:
+    numbers = np.concatenate(pieces)
+    return len(np.unique(numbers)) == len(numbers)
