@@ -125,7 +125,7 @@ def save_samples(
 
 def save_epoch(folder: Path, epoch: int, columns: Mapping[str, Tensor]) -> Path:
     """One file per epoch, counted from 1; ``atomic.flush`` it before a checkpoint relies on it."""
-    path = folder / f"epoch-{epoch:05d}.safetensors"
+    path = _epoch_file(folder, epoch)
     write_tensors(path, columns, sync=False)
     return path
 
@@ -143,9 +143,21 @@ def epoch_files(folder: Path) -> list[Path]:
 
 
 def epochs_without_gap(folder: Path) -> int:
-    """How many epochs have a file, from the first one to the first that has none."""
-    there = {file.stem for file in epoch_files(folder)}
-    return next(number for number in count() if f"epoch-{number + 1:05d}" not in there)
+    """How many epochs have a whole file, from the first one to the first that has none."""
+    return next(number for number in count() if not _is_whole(_epoch_file(folder, number + 1)))
+
+
+def _epoch_file(folder: Path, epoch: int) -> Path:
+    return folder / f"epoch-{epoch:05d}.safetensors"
+
+
+def _is_whole(path: Path) -> bool:
+    """There, and as long as its header says."""
+    try:
+        with safe_open(path, framework="pt"):
+            return True
+    except (SafetensorError, OSError):
+        return False
 
 
 def _stacked(files: list[Path], samples: int) -> dict[str, Tensor]:

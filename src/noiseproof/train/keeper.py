@@ -95,7 +95,8 @@ class Keeper:
         whole = min(epoch - 1, record.epochs_without_gap(self.folder / RECORD))
         if self.config.record and whole < epoch - 1:
             raise RunExistsError(
-                f"{self.folder} has no record of epoch {whole + 1}: go on with --no-record, or anew elsewhere"
+                f"{self.folder} has no whole record of epoch {whole + 1}: go on with --no-record, or anew"
+                " elsewhere"
             )
         check_metrics(self.folder / METRICS, epoch - 1)
         lines.keep(self.folder / METRICS, lambda line: line.get("epoch") in range(1, epoch))
