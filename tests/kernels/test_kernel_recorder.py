@@ -32,6 +32,8 @@ CALLS = {
     "likes": lambda m: torch.full_like(m, 0.3) + torch.zeros_like(m) + torch.ones_like(m),
     "functions": lambda m: m.sigmoid().log1p().exp().expm1().sqrt() + torch.nn.functional.softplus(m),
     "addcmul": lambda m: torch.addcmul(m, m, m, value=0.5) + m.abs().reciprocal().clamp_max(5),
+    "where as a method": lambda m: m.where(m > 0.5, torch.zeros_like(m)) + (2 * m).where(m < -1, 0.3),
+    "masks": lambda m: m * (m > -3) + (m > 2) * 0.5 - m * ((m > 0) * (m < 5)) + (1 - (m > 1).float()) / 4,
     "nothing happens": lambda m: m.detach().clone(),
 }
 
@@ -75,6 +77,14 @@ def test_equal_calls_are_written_once():
         lambda m: m * math.inf,
         lambda m: m[0],
         lambda m: m**1000,
+        lambda m: (m > 0) + (m > 1),
+        lambda m: m * ((m > 0) + True),
+        lambda m: m * (torch.maximum(m > 0, m > 1) + (m < 0)),
+        lambda m: torch.zeros_like(m > 0) + 0.5,
+        lambda m: torch.where(m > 0),
+        lambda m: torch.where(m, 1.0, 0.0),
+        lambda m: torch.logical_not(m) * m,
+        lambda m: torch.nn.functional.softplus(m, beta=2),
         lambda m: torch.func.grad(lambda x: x.sum())(m),
         float,
     ],

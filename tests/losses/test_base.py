@@ -4,7 +4,10 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from noiseproof import losses
+from noiseproof.kernels import Partials, Wanted
 from noiseproof.losses import CE, GCE, MAE, SL, Scale, get
+from noiseproof.losses.statistics_loss import StatisticsLoss
 
 
 def batch(*shape, classes=5, seed=0):
@@ -175,3 +178,41 @@ def test_the_label_to_ignore_is_a_whole_number(index):
 def test_an_option_that_is_none_is_not_swallowed(make, named):
     with pytest.raises(TypeError, match=named):
         make()
+
+
+@pytest.mark.parametrize("spec", ["ce", "nfl", "gr"])
+def test_negative_sample_weights_divide_by_their_sum(spec):
+    """Advantages have any sign."""
+    generator = torch.Generator().manual_seed(0)
+    logits, target = torch.randn(4, 3, generator=generator), torch.tensor([0, 1, 2, 0])
+    weight = torch.tensor([1.0, -2.0, 0.5, 0.2])
+    rows = losses.get(spec, reduction="none")(logits, target)
+    wanted = (rows * weight).sum() / weight.sum()
+    torch.testing.assert_close(losses.get(spec)(logits, target, sample_weight=weight), wanted)
+    assert float(losses.get(spec)(logits, target, sample_weight=torch.zeros(4))) == 0
+
+
+def test_a_loss_of_yours_needs_no_name():
+    class OwnLoss(losses.MarginLoss):
+        def value(self, margin):
+            return -torch.nn.functional.logsigmoid(margin)
+
+        def emphasis(self, margin):
+            return torch.sigmoid(-margin)
+
+    logits, target = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, 2, 0])
+    assert str(OwnLoss()) == "ownloss"
+    torch.testing.assert_close(OwnLoss()(logits, target), losses.CE()(logits, target))
+
+
+def test_a_sum_that_was_not_asked_for_is_named():
+    class Forgetful(StatisticsLoss):
+        wanted = Wanted(sum_z=True)
+
+        def judge(self, row, classes):
+            return row.sum_z * row.sum_p2, Partials(sum_p2=row.sum_z)
+
+    with pytest.raises(
+        ValueError, match=r"judge reads sum_p2, which its wanted=Wanted\(sum_z=True, .* does not ask"
+    ):
+        Forgetful()(torch.zeros(4, 3), torch.tensor([0, 1, 2, 0]))

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from noiseproof import losses
 from noiseproof.losses import CR, get
 
 
@@ -66,3 +67,13 @@ def test_soft_targets_beside_a_masked_class(base):
     found = loss(logits, torch.eye(3)[target])
     torch.testing.assert_close(found, loss(logits, target))
     assert torch.autograd.grad(found, logits)[0].isfinite().all()
+
+
+@pytest.mark.parametrize("prior", [[3, 2, 1], [0.5, 1 / 3, 1 / 6], [30.0, 20.0, 10.0]])
+def test_numbers_of_labels_are_frequencies_too(prior):
+    logits, target = (
+        torch.randn(6, 3, generator=torch.Generator().manual_seed(0)),
+        torch.tensor([0, 0, 0, 1, 1, 2]),
+    )
+    found = losses.CR("ce", prior=torch.tensor(prior))(logits, target)
+    assert float(found) == pytest.approx(float(losses.CR("ce")(logits, target)), rel=1e-5)

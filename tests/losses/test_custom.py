@@ -1,9 +1,11 @@
 import copy
+import math
 import pickle
 
 import pytest
 import torch
 
+from noiseproof import losses
 from noiseproof.losses import LOSSES, MarginLoss, curve, get
 
 MARGINS = torch.linspace(-40, 40, 321, dtype=torch.float64)
@@ -127,3 +129,34 @@ def test_what_a_subclass_forgets_is_named():
         Half()(logits, target)
     with pytest.raises(ValueError, match=r"value of Scalar has shape \(\) for margins of shape \(2,\)"):
         Scalar()(logits, target)
+
+
+def test_a_copy_keeps_its_function_whatever_its_name_stands_for_by_now():
+    first = losses.MarginLoss.from_emphasis(lambda p, rest: p * rest, name="tried_twice").eval()
+    first.note = "mine"
+    second = losses.MarginLoss.from_emphasis(lambda p, rest: rest, name="tried_twice")
+    logits, target = torch.zeros(1, 4), torch.tensor([0])
+    for copied in (copy.copy(first), copy.deepcopy(first), losses.get(first, reduction="sum")):
+        assert copied(logits, target) == first(logits, target) != second(logits, target)
+        assert (copied.training, copied.note) == (False, "mine")
+    assert first.reduction == "mean"
+
+
+@pytest.mark.parametrize(
+    ("function", "of", "margin", "wanted"),
+    [
+        (lambda p, rest: rest**0.4, "p", 0.0, 2.290626),
+        (lambda p, rest: rest * (p > 0.7), "p", 5.0, math.log1p(math.exp(-5))),
+        (lambda p, rest: rest * (p > 0.7), "p", -3.0, -math.log(0.7)),
+        (lambda margin: torch.exp(-margin.square()), "margin", 0.0, math.sqrt(math.pi) / 2),
+    ],
+)
+def test_an_emphasis_that_fades_is_integrated_to_infinity(function, of, margin, wanted):
+    loss = losses.MarginLoss.from_emphasis(function, of=of)
+    assert float(loss.value(torch.tensor(margin, dtype=torch.float64))) == pytest.approx(wanted, rel=2e-3)
+    assert float(loss.value(torch.tensor(1e4, dtype=torch.float64))) == pytest.approx(0, abs=1e-8)
+
+
+def test_a_function_that_gives_no_tensor_is_named():
+    with pytest.raises(TypeError, match="the function must return a tensor"):
+        losses.MarginLoss.from_emphasis(lambda p, rest: 1.0)

@@ -7,6 +7,7 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from noiseproof import losses
 from noiseproof.losses import get, margin
 
 
@@ -88,3 +89,14 @@ def test_two_processes_normalise_together(tmp_path):
     logits, target = batch()
     whole = gradient(get('imae(normalize="batch", T=4)', reduction="sum"), logits, target)
     torch.testing.assert_close(torch.cat(parts), whole)
+
+
+def test_hyper_parameters_can_be_scheduled():
+    """What is computed from them beforehand follows."""
+    margin = torch.linspace(-3, 3, 7)
+    imae, truncated = losses.IMAE(T=8.0), losses.TruncatedGCE(k=0.5)
+    imae.T, truncated.k = 1.0, 0.1
+    for changed, wanted in ((imae, losses.IMAE(T=1.0)), (truncated, losses.TruncatedGCE(k=0.1))):
+        assert str(changed) == str(wanted)
+        for found, new in zip(changed.evaluate(margin), wanted.evaluate(margin), strict=True):
+            assert torch.equal(found, new)

@@ -352,3 +352,21 @@ def test_what_cannot_be_done_is_refused():
         losses.get("binary(ce)").linear(hidden, weight, target)
     with pytest.raises(TypeError, match="needs all logits at once"):
         losses.get('cr(gr(normalize="batch"))').linear(hidden, weight, target)
+
+
+@pytest.mark.parametrize("chunk", [None, 2000, 100, 1])
+def test_a_loss_of_yours_that_looks_at_the_batch_sees_all_of_it(chunk):
+    class PerBatch(losses.MarginLoss):
+        def evaluate(self, margin, *, num_classes=None, mass=None):
+            emphasis = torch.sigmoid(-margin)
+            mean = 1.0 if mass is None else (emphasis * mass).sum() / (torch.ones_like(margin) * mass).sum()
+            return -torch.nn.functional.logsigmoid(margin) / mean, emphasis / mean
+
+    generator = torch.Generator().manual_seed(0)
+    hidden, target = torch.randn(400, 4, generator=generator), torch.randint(10, (400,), generator=generator)
+    weight = torch.randn(10, 4, generator=generator).requires_grad_()
+    wanted = PerBatch()(torch.nn.functional.linear(hidden, weight), target)
+    found = PerBatch().linear(hidden, weight, target, chunk=chunk)
+    torch.testing.assert_close(found, wanted)
+    slopes = (torch.autograd.grad(value, weight)[0] for value in (found, wanted))
+    torch.testing.assert_close(*slopes)

@@ -1,7 +1,9 @@
 import pytest
 import torch
 from torch._inductor.utils import fresh_cache, get_code
+from torch.utils.checkpoint import checkpoint
 
+from noiseproof import losses
 from noiseproof.counter import SAMPLE
 from noiseproof.losses import get
 
@@ -99,3 +101,26 @@ def test_compiled_permutations_are_the_same():
     compiled = torch.compile(permutations_of_some_rows, fullgraph=True, backend="aot_eager", dynamic=True)
     for rows in (40, 67):
         assert torch.equal(compiled(*batch(rows)), permutations_of_some_rows(*batch(rows)))
+
+
+def test_a_checkpointed_peer_is_right_or_refused():
+    """Computed again it would draw other peers; where nothing is computed again it may stay."""
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(16, 8, generator=generator), torch.randint(4, (16,), generator=generator)
+    w = torch.randn(4, 8, generator=generator).requires_grad_()
+    one, other = losses.Peer("ce"), losses.Peer("ce")
+    (wanted,) = torch.autograd.grad(one(x @ w.t(), y), w)
+    refused, found = "", None
+    try:
+        (found,) = torch.autograd.grad(checkpoint(lambda z: other(z @ w.t(), y), x, use_reentrant=False), w)
+    except RuntimeError as problem:
+        refused = str(problem)
+    assert "leave the loss out of what is checkpointed" in refused or torch.equal(found, wanted)
+    assert int(other.step) == 1
+
+
+def test_in_training_torch_func_is_refused_with_the_fix():
+    logits, target = torch.zeros(4, 3), torch.tensor([0, 1, 2, 0])
+    with pytest.raises(RuntimeError, match=r"call \.eval\(\) first"):
+        torch.func.grad(losses.Peer("ce"))(logits, target)
+    assert torch.isfinite(torch.func.grad(losses.Peer("ce").eval())(logits, target)).all()

@@ -3,9 +3,11 @@
 import pytest
 import torch
 
+from noiseproof.kernels import Partials, Wanted
 from noiseproof.losses import MarginLoss, Scale
 from noiseproof.losses.ce import CE
 from noiseproof.losses.nce import NCE
+from noiseproof.losses.statistics_loss import StatisticsLoss
 from noiseproof.testing import check_loss
 from noiseproof.testing.problem import problem
 
@@ -43,6 +45,32 @@ class ReducesTwice(CE):
         return super()._reduce(values, rows, weight, sample_weight).mean()
 
 
+class EndsFarAway(CE):
+    def emphasis(self, margin):
+        return super().emphasis(margin) * (margin > -32)
+
+
+class Shifts(StatisticsLoss):
+    name = "shifts"
+    wanted = Wanted()
+
+    def judge(self, row, classes):
+        value = torch.nn.functional.softplus(-row.margin) + 0.1 * row.logsumexp
+        return value, Partials(margin=-torch.sigmoid(-row.margin), logsumexp=0.1 * torch.ones_like(value))
+
+    def class_rows(self, logits, mass):
+        log_p = logits.log_softmax(1)
+        return -log_p + 0.1 * logits.logsumexp(1, keepdim=True)
+
+
+class Own(MarginLoss):
+    def value(self, margin):
+        return torch.sigmoid(-margin)
+
+    def emphasis(self, margin):
+        return torch.sigmoid(margin) * torch.sigmoid(-margin)
+
+
 class Unprintable(CE):
     def __str__(self):
         return "nonsense"
@@ -56,6 +84,8 @@ class Unprintable(CE):
         (Underflows, "finite at extreme margins"),
         (ForgetsToIgnore, "ignored rows change nothing|torch.compile"),
         (ReducesTwice, "backward twice|reductions"),
+        (EndsFarAway, "emphasis is minus the derivative"),
+        (Shifts, "a number added to all logits of a row changes nothing|finite"),
         (Unprintable, "pickle, deepcopy, state_dict, spec"),
     ],
 )
@@ -72,6 +102,10 @@ def test_names_the_loss():
 def test_sound_losses_pass():
     check_loss("sl")
     check_loss(Scale("gce", tau=3.0))
+
+
+def test_a_loss_of_yours_passes_without_a_name_and_unregistered():
+    check_loss(Own())
 
 
 def test_binary_losses_are_sent_elsewhere():

@@ -14,8 +14,8 @@ from .fingerprint import Watched
 from .fused import fused
 from .launched import launched
 from .limits import choice, class_weights, no_stray
-from .printing import hyperparameters, spec_of
-from .rows import Rows, as_rows, row_weights
+from .printing import hyperparameters, is_of_library, spec_of
+from .rows import Rows, as_rows, not_zero, row_weights
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -54,6 +54,12 @@ class Loss(Watched):
     """False for losses that compare rows, whose value for one class of one row means nothing."""
     weight: Tensor | None
     short_way = fused
+
+    def __init_subclass__(cls) -> None:
+        """A loss of yours that says no name has that of its class."""
+        super().__init_subclass__()
+        if not hasattr(cls, "name") and not is_of_library(cls):
+            cls.name = cls.__name__.lower()
 
     def __init__(self, **outer: Unpack[Outer]) -> None:
         super().__init__()
@@ -120,7 +126,9 @@ class Loss(Watched):
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         """L(z, k) for every class k, (N, C); entries of zero ``mass`` do not matter."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} must define class_rows(logits, mass) for soft targets"
+        )
 
     def soft_rows(self, logits: Tensor, soft: Tensor) -> Tensor:
         r""":math:`\sum_k t_k L(z, k)`, (N,)."""
@@ -168,7 +176,7 @@ class Loss(Watched):
         if rows.keep is not None:
             count = rows.keep.to(values.dtype) if count is None else torch.where(rows.keep, count, 0.0)
         assert count is not None
-        return weighted.sum() / count.sum().clamp_min(torch.finfo(values.dtype).tiny)
+        return weighted.sum() / not_zero(count.sum())
 
     def __str__(self) -> str:
         return spec_of(self)

@@ -8,6 +8,7 @@ from typing_extensions import Unpack
 
 from ..kernels import accumulation_dtype, attach, values_can_be_checked
 from .base import Loss, Outer
+from .rows import not_zero
 from .wrapper import margin_loss_of
 
 
@@ -58,7 +59,7 @@ class Binary(Loss):
         total = (values * count).sum()
         if self.reduction == "sum":
             return total
-        return total / count.sum().clamp_min(torch.finfo(values.dtype).tiny)
+        return total / not_zero(count.sum())
 
     def _elements(self, logits: Tensor, soft: Tensor, keep: Tensor) -> Tensor:
         margin = logits.to(accumulation_dtype(logits.dtype))

@@ -17,9 +17,13 @@ from .fingerprint import fingerprint
 from .fused import can_be_fused
 from .limits import number
 from .margin_loss import MarginLoss
+from .part import part_of
 from .planned import planned
 from .rows import Rows
 from .statistics_loss import RowLoss
+
+SUM_TOLERANCE = 1e-4
+"""Frequencies whose sum is so near to 1 stay as they are."""
 
 
 class CR(RowLoss):
@@ -54,7 +58,7 @@ class CR(RowLoss):
         **outer: Unpack[Outer],
     ) -> None:
         super().__init__(**outer)
-        self.base = Loss.of(inner)
+        self.base = part_of(self.name, inner)
         if not defined_per_class(self.base):
             raise TypeError(f"cr takes a loss defined for every class of every row, got {self.base}")
         self.beta = number(self.name, "beta", beta, "beta >= 0", lambda b: b >= 0)
@@ -142,10 +146,13 @@ def defined_per_class(loss: Loss) -> bool:
 
 
 def checked_prior(prior: object) -> Tensor:
-    """A vector of label frequencies."""
+    """A vector of label frequencies with the sum 1; numbers of labels are divided by their sum."""
     if isinstance(prior, (bool, int, float, str)):
         raise TypeError(f"cr: prior must be a vector of label frequencies, got {prior!r}")
     found = torch.as_tensor(prior)
     if found.dim() != 1 or not bool((found.isfinite() & (found >= 0)).all()) or not bool(found.any()):
         raise ValueError("cr: prior must be a vector of finite frequencies, none negative, not all 0")
-    return found.detach().clone()
+    total = found.sum(dtype=torch.float64)
+    if abs(float(total) - 1) <= SUM_TOLERANCE:
+        return found.detach().clone()
+    return (found.double() / total).to(found.dtype if found.is_floating_point() else torch.float32)

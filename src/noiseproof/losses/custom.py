@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,6 +18,8 @@ from .margin_loss import MarginLoss
 
 REACH = 60.0
 """Beyond this margin a user's emphasis is taken as constant when it is integrated."""
+FADED = 1e-9
+"""An emphasis that is less than this share of its largest by then is taken to end there."""
 
 
 def make(kind: type[CustomLoss], function: Callable[..., Tensor], of: str, name: str | None) -> MarginLoss:
@@ -44,8 +47,13 @@ class CustomLoss(MarginLoss):
         self._check()
 
     def _check(self) -> None:
-        margin = torch.linspace(-REACH, REACH, 241, dtype=torch.float64, device="cpu")
+        margin = _margins()
         emphasis = self.emphasis(margin)
+        if not isinstance(emphasis, Tensor):
+            kind = type(emphasis).__name__
+            raise TypeError(
+                f"{self}: the function must return a tensor of the shape it is given, got a {kind}"
+            )
         if emphasis.shape != margin.shape:
             raise ValueError(f"{self}: the function must keep the shape of its input")
         bad = ~(emphasis.isfinite() & (emphasis >= -1e-12 * emphasis.abs().max()))
@@ -61,6 +69,18 @@ class CustomLoss(MarginLoss):
 
     __repr__ = __str__
 
+    def __copy__(self) -> CustomLoss:
+        return self._filled(self.__dict__)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CustomLoss:
+        return self._filled(copy.deepcopy(self.__dict__, memo))
+
+    def _filled(self, state: dict[str, Any]) -> CustomLoss:
+        """Another one in this state: a copy keeps its function, whatever its name stands for by now."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(state)
+        return twin
+
     def __reduce__(self) -> Any:
         if self.given_name is None:
             return super().__reduce__()
@@ -68,15 +88,17 @@ class CustomLoss(MarginLoss):
 
 
 class EmphasisLoss(CustomLoss):
-    r"""Value by integration: to infinity where that converges, else the signed :math:`-\int_0^\Delta`."""
+    r"""Value by integration: to infinity where the emphasis has faded by a margin of 60, to 1e-9 of its
+    largest, else the signed :math:`-\int_0^\Delta`."""
 
     def __init__(
         self, function: Callable[..., Tensor], of: str, name: str | None, **outer: Unpack[Outer]
     ) -> None:
         super().__init__(function, of, name, **outer)
-        ends = self.emphasis(torch.tensor([0.0, REACH], dtype=torch.float64, device="cpu"))
-        anchor = REACH if float(ends[1]) <= 1e-12 * max(float(ends[0]), 1e-30) else 0.0
-        self._integral = IntegralTable(self.emphasis, low=-REACH, high=REACH, anchor=anchor)
+        curve = self.emphasis(_margins())
+        fades = float(curve[-1]) <= FADED * float(curve.max())
+        anchor = REACH if fades else 0.0
+        self._integral = IntegralTable(self.emphasis, low=-REACH, high=REACH, anchor=anchor, ends=fades)
 
     def value(self, margin: Tensor) -> Tensor:
         return self._integral(margin)
@@ -106,6 +128,10 @@ class ValueLoss(CustomLoss):
         by_p, by_rest = torch.func.grad(total, argnums=(0, 1))(p, rest)
         emphasis: Tensor = (by_rest - by_p) * p * rest
         return emphasis
+
+
+def _margins() -> Tensor:
+    return torch.linspace(-REACH, REACH, 241, dtype=torch.float64, device="cpu")
 
 
 def _restore(name: str, outer: Outer) -> MarginLoss:

@@ -29,8 +29,11 @@ def check_logits_finite(logits: Tensor) -> None:
     if not values_can_be_checked(logits) or logits.numel() == 0:
         return
     largest = logits.detach().amax(1)
-    if not math.isfinite(largest.sum().item()):
-        row = int((~largest.isfinite()).nonzero()[0])
+    if math.isfinite(largest.sum().item()):
+        return
+    bad = (~largest.isfinite()).nonzero()
+    if len(bad):
+        row = int(bad[0])
         raise ValueError(f"logits of row {row} are not finite: {logits[row].tolist()[:8]}")
 
 

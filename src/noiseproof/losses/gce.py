@@ -79,7 +79,11 @@ class TruncatedGCE(MarginLoss):
         super().__init__(**outer)
         self.q = number(self.name, "q", q, "0 < q <= 1", lambda q: 0 < q <= 1)
         self.k = number(self.name, "k", k, "0 <= k < 1", lambda k: 0 <= k < 1)
-        self.threshold = math.log(self.k) - math.log1p(-self.k) if self.k > 0 else -math.inf
+
+    @property
+    def threshold(self) -> float:
+        """The margin where p is k."""
+        return math.log(self.k) - math.log1p(-self.k) if self.k > 0 else -math.inf
 
     def value(self, margin: Tensor) -> Tensor:
         given_up = -math.expm1(self.q * math.log(self.k)) / self.q if self.k > 0 else 1 / self.q

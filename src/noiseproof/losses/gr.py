@@ -188,6 +188,11 @@ class IMAE(GR):
         super().__init__(beta=beta, lam=1.0, saturation=saturation, normalize=normalize, **outer)
         self.T = beta
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == self.steepness:
+            self.beta = value
+
 
 def batch_mean(weights: Tensor, mass: Tensor | float) -> Tensor:
     """Mean over everything that counts, on all processes together."""

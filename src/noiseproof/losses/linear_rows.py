@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..kernels import attach
+from ..kernels.fused import recorded
 from ..kernels.linear.margin import linear_margin_rows, sharded_margin_rows
 from ..kernels.linear.sharded import sharded_rows
 from ..kernels.linear.sweep import BlockFunction, Projection
@@ -19,13 +20,23 @@ from .finite import check_margins
 from .linear_shards import question_of
 from .margin_loss import MarginLoss
 from .peer import Peer
+from .printing import is_of_library
 from .rows import Rows
+
+ANY_NUMBER_OF_CLASSES = 10
 
 
 def is_row_wise(loss: Loss) -> bool:
     """True if, the labels of the batch being known, each row of logits is judged by itself."""
     alone = loss.defined_per_class and getattr(loss, "normalize", "none") != "batch"
-    return alone and all(is_row_wise(part) for part in loss.inner)
+    return alone and not _may_compare_rows(loss) and all(is_row_wise(part) for part in loss.inner)
+
+
+def _may_compare_rows(loss: Loss) -> bool:
+    """True of a user's loss of the margin that does more than a program of one row can."""
+    if not isinstance(loss, MarginLoss) or is_of_library(type(loss)):
+        return False
+    return recorded(loss.row_function(ANY_NUMBER_OF_CLASSES, 1.0)) is None
 
 
 def learns_prior(loss: Loss) -> bool:

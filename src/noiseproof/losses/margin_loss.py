@@ -119,8 +119,9 @@ class MarginLoss(Loss):
     def from_emphasis(fn: Callable[..., Tensor], *, name: str | None = None, of: str = "p") -> MarginLoss:
         r"""A loss from its emphasis: ``fn(p, 1 - p)``, or ``fn(margin)`` with ``of="margin"``.
 
-        The value is :math:`\int_\Delta^\infty` of the emphasis where that converges, else
-        :math:`-\int_0^\Delta`. With a ``name`` the loss is registered: it parses, prints and pickles.
+        The value is :math:`\int_\Delta^\infty` of the emphasis where that has faded by a margin of 60, to
+        1e-9 of its largest, else :math:`-\int_0^\Delta`. With a ``name`` the loss is registered: it parses,
+        prints and pickles.
 
         Example:
             >>> loss = MarginLoss.from_emphasis(lambda p, q: p * q)

@@ -12,9 +12,11 @@ from typing_extensions import Unpack
 from ..counter import KEY_SHIFT, SEED, draw, mix
 from ..kernels import PeerPlan, kernels_may_run, uses_kernels
 from ..kernels.inplace import withheld
+from ..kernels.tracing import in_transform
 from .base import Loss, Outer
 from .fused import can_be_fused, recording_of
 from .limits import number, whole
+from .part import part_of
 from .planned import planned
 from .rows import Rows
 from .statistics_loss import RowLoss
@@ -23,6 +25,8 @@ from .two_labels import of_two_labels
 BothLabels = Callable[[Loss, Rows, Tensor], tuple[Tensor, Tensor] | None]
 MOST_ROWS_SORTED_BY_COUNTING = 8192
 """A kernel compares all pairs of rows; of more torch sorts faster."""
+OUTSIDE = -1
+"""The number of the backward pass where there is none."""
 
 
 class Peer(RowLoss):
@@ -56,7 +60,7 @@ class Peer(RowLoss):
         self, inner: Loss | str, *, alpha: float = 1.0, seed: int = 0, **outer: Unpack[Outer]
     ) -> None:
         super().__init__(**outer)
-        self.base = Loss.of(inner)
+        self.base = part_of(self.name, inner)
         if not self.base.takes_class_targets:
             raise TypeError(f"peer takes a loss of class targets, got {self.base}")
         self.alpha = number(self.name, "alpha", alpha, "alpha >= 0", lambda a: a >= 0)
@@ -76,7 +80,7 @@ class Peer(RowLoss):
             return None
         found = planned(self, logits, target, plan, plan.step)
         if self.training and not plan.counts:
-            self.step.add_(1)
+            self._count()
         return found
 
     def kept_rows(self, rows: Rows, kept: Tensor) -> Tensor:
@@ -117,10 +121,22 @@ class Peer(RowLoss):
         a, b = self._permutations(logits, None)
         return self.base.soft_rows(logits, soft) - self.alpha * self.base.soft_rows(logits[a], soft[b])
 
+    def _count(self) -> None:
+        if in_transform():
+            raise RuntimeError(
+                "peer counts the batches of training, which torch.func cannot: call .eval() first"
+            )
+        if not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != OUTSIDE:
+            raise RuntimeError(
+                "peer would draw other peers when torch.utils.checkpoint computes it again: leave the"
+                " loss out of what is checkpointed"
+            )
+        self.step.add_(1)
+
     def _permutations(self, rows: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
         step = self.step.to(rows.device, copy=True)
         if self.training:
-            self.step.add_(1)
+            self._count()
         number_of_row = torch.arange(len(rows), device=step.device)
         rank = number_of_row if keep is None else (keep.long().cumsum(0) - 1).clamp_min(0)
         orders = []

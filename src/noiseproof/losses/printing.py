@@ -26,6 +26,11 @@ def hyperparameters(kind: type[Loss]) -> dict[str, object]:
     return {p.name: p.default for p in parameters if p.kind in plain and p.name != "inner"}
 
 
+def is_of_library(kind: type) -> bool:
+    """False for what a user wrote."""
+    return kind.__module__.partition(".")[0] == "noiseproof"
+
+
 def spec_of(loss: Loss) -> str:
     """``name(inner, parameter=value, ...)``; a None that is the default is left out."""
     arguments = [str(part) for part in loss.inner]

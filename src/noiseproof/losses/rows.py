@@ -117,6 +117,11 @@ def row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
     return sample_weight.reshape(-1)
 
 
+def not_zero(total: Tensor) -> Tensor:
+    """1 in place of 0, where nothing counts and what is to be divided is 0."""
+    return total + (total == 0)
+
+
 def _check_soft(logits: Tensor, target: Tensor) -> None:
     if target.shape != logits.shape:
         raise ValueError(

@@ -49,6 +49,10 @@ class RowLoss(Loss):
         return torch.where(rows.keep, self.index_rows(logits, rows.target, rows.keep), 0.0)
 
 
+_asked_for_all: set[type] = set()
+"""Kinds of losses that read no sum but those they want."""
+
+
 class StatisticsLoss(Loss):
     """Implement ``judge``, a function of the row statistics, and name the sums it wants.
 
@@ -62,7 +66,20 @@ class StatisticsLoss(Loss):
         raise NotImplementedError
 
     def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction:
+        if type(self) not in _asked_for_all and not torch.compiler.is_compiling():
+            self._check_wanted()
+            _asked_for_all.add(type(self))
         return RowFunction(self.judge, self.wanted)
+
+    def _check_wanted(self) -> None:
+        """Sums that were not asked for are no numbers here, and nothing in particular in a kernel."""
+        one = torch.ones(1, 1, device="cpu")
+        for sum_, is_wanted in zip(("sum_z", "sum_p2", "sum_pz"), self.wanted, strict=True):
+            value, partials = self.judge(Statistics(*[one] * 5)._replace(**{sum_: one * torch.nan}), 2 * one)
+            if not is_wanted and not all(bool(found.isfinite()) for found in (value, *partials.given())):
+                raise ValueError(
+                    f"{self}: judge reads {sum_}, which its wanted={self.wanted} does not ask for"
+                )
 
     def hard_rows(self, rows: Rows) -> Tensor:
         found = compiled_rows(self, rows)

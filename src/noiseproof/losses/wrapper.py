@@ -7,6 +7,7 @@ from typing_extensions import Unpack
 
 from .base import Loss, Outer
 from .margin_loss import MarginLoss
+from .part import part_of
 
 
 class Wrapper(MarginLoss):
@@ -31,7 +32,7 @@ class Wrapper(MarginLoss):
 
 def margin_loss_of(inner: object, wrapper: str) -> MarginLoss:
     """The inner loss, which must be a function of the margin."""
-    loss = Loss.of(inner) if isinstance(inner, (Loss, str)) else inner
+    loss = part_of(wrapper, inner) if isinstance(inner, (Loss, str)) else inner
     if not isinstance(loss, MarginLoss):
         raise TypeError(f"{wrapper} takes a MarginLoss (a function of the margin alone), got {loss}")
     return loss

@@ -9,6 +9,7 @@ from ..losses import Loss, MarginLoss, margin
 from .problem import CLASSES, assert_close, divides_by_the_batch, problem, value_and_gradient, variant
 
 STEP = 1e-4
+FAR = (-58.0, -50.0, -40.0, 40.0, 50.0, 58.0)
 
 
 def check_emphasis_is_derivative(loss: Loss) -> None:
@@ -43,7 +44,8 @@ def check_gradient_is_emphasis(loss: Loss) -> None:
 
 
 def _smooth_points(loss: MarginLoss) -> Tensor:
-    points = torch.linspace(-30, 30, 1201, dtype=torch.float64) + 0.0123
+    near, far = torch.linspace(-30, 30, 1201, dtype=torch.float64), torch.tensor(FAR, dtype=torch.float64)
+    points = torch.cat([near, far]) + 0.0123
     for kink in loss.kinks:
         points = points[(points - kink).abs() > 2 * STEP]
     return points

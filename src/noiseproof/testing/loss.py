@@ -30,6 +30,7 @@ LOSS_CHECKS: dict[str, Callable[[Loss], None]] = {
     "ignored rows change nothing": contract.check_ignore_index,
     "empty and wholly ignored batches give 0": contract.check_nothing_to_learn,
     "layouts": contract.check_layouts,
+    "a number added to all logits of a row changes nothing": contract.check_shift,
     "a masked class is an absent class": contract.check_masked,
     "pickle, deepcopy, state_dict, spec": contract.check_copies,
 }

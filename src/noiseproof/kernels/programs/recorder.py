@@ -44,6 +44,10 @@ class Operation(IntEnum):
     TABLE = 23
 
 
+CONDITIONS = frozenset(
+    {Operation.GREATER, Operation.GREATER_EQUAL, Operation.EQUAL, Operation.AND, Operation.NOT}
+)
+"""What gives yes or no; with two of these torch reckons otherwise than with numbers."""
 WIDTH = 4
 """Numbers per instruction: the operation and up to three registers, or a constant."""
 
@@ -71,7 +75,7 @@ class Tape:
         instruction = (int(operation), a, b, c)
         if instruction not in self.known:
             self.known[instruction] = self.inputs + len(self.known)
-        return Recorded(self, self.known[instruction])
+        return Recorded(self, self.known[instruction], operation in CONDITIONS)
 
     def constant(self, number: float) -> Recorded:
         number = float(number)
@@ -101,14 +105,14 @@ class Tape:
 
 
 class Recorded:
-    """A float32 tensor of one number per row that is written down rather than computed."""
+    """A tensor of one number per row, or one yes or no, that is written down rather than computed."""
 
-    dtype = torch.float32
     device = torch.device("meta")
 
-    def __init__(self, tape: Tape, number: int) -> None:
+    def __init__(self, tape: Tape, number: int, is_condition: bool = False) -> None:
         self.tape = tape
         self.number = number
+        self.dtype = torch.bool if is_condition else torch.float32
 
     @classmethod
     def __torch_function__(
@@ -123,6 +127,8 @@ class Recorded:
 
         if not knows(name):
             raise UnrecordableError(f"the attribute {name}")
+        if name == "where":  # the method is called on what holds where the condition does
+            return lambda condition, other: record(name, (condition, self, other), {})
         return lambda *args, **kwargs: record(name, (self, *args), kwargs)
 
     def __bool__(self) -> bool:

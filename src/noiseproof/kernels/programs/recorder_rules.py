@@ -10,6 +10,11 @@ import torch
 from .recorder import Operation, Recorded, Tape, UnrecordableError
 
 LARGEST_WHOLE_POWER = 64
+LOGICAL = frozenset({"logical_and", "logical_or", "logical_not"})
+CONVERTED = frozenset({"to", "float", "detach", "clone", "contiguous"})
+PRODUCTS = frozenset({"mul", "multiply"})
+MIXED = PRODUCTS | {"add", "sub", "subtract", "rsub", "div", "divide", "true_divide", "rdiv"}
+"""Of a condition and a number these give a number."""
 
 Rule = Callable[..., Recorded]
 
@@ -21,6 +26,9 @@ def record(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     recorded = next((a for a in (*args, *kwargs.values()) if isinstance(a, Recorded)), None)
     if recorded is None:
         raise UnrecordableError(f"{name} without a recorded operand")
+    if name in PRODUCTS and all(map(_is_condition, args)):
+        name = "logical_and"
+    _check_conditions(name, args)
     return RULES[name](recorded.tape, *args, **kwargs)
 
 
@@ -28,10 +36,33 @@ def knows(name: str) -> bool:
     return name in RULES
 
 
-def _plain(operation: Operation) -> Rule:
+def _is_condition(operand: object) -> bool:
+    return isinstance(operand, bool) or (isinstance(operand, Recorded) and operand.dtype is torch.bool)
+
+
+def _check_conditions(name: str, args: tuple[Any, ...]) -> None:
+    """Where torch has conditions a program must not take numbers, and the other way round.
+
+    ``(p > 0.3) + (p > 0.6)`` is yes or no for torch, at most 1; two numbers would add up to 2.
+    """
+    are = [_is_condition(operand) for operand in args]
+    if name in LOGICAL:
+        fit = all(are)
+    elif name == "where":
+        fit = are[0] and not all(are[1:])
+    else:
+        fit = not any(are) or name in CONVERTED or (name in MIXED and not all(are))
+    if not fit:
+        raise UnrecordableError(f"{name} of {'conditions' if any(are) else 'numbers'}")
+
+
+def _plain(operation: Operation, operands: int = 1) -> Rule:
     """A function whose operands are the instruction's registers, in order."""
+    number = operands
 
     def rule(tape: Tape, *operands: object) -> Recorded:
+        if len(operands) != number:
+            raise UnrecordableError(f"{operation.name.lower()} of {len(operands)} operands")
         return tape.write(operation, *(tape.register(operand) for operand in operands))
 
     return rule
@@ -65,13 +96,13 @@ def _sub(tape: Tape, left: Any, right: Any, *, alpha: float = 1) -> Recorded:
     return tape.write(Operation.SUBTRACT, tape.register(left), tape.register(right))
 
 
-_multiply = _plain(Operation.MULTIPLY)
-_divide = _plain(Operation.DIVIDE)
-_greater = _plain(Operation.GREATER)
-_greater_equal = _plain(Operation.GREATER_EQUAL)
-_equal = _plain(Operation.EQUAL)
-_maximum, _minimum = _plain(Operation.MAXIMUM), _plain(Operation.MINIMUM)
-_and, _not = _plain(Operation.AND), _plain(Operation.NOT)
+_multiply = _plain(Operation.MULTIPLY, 2)
+_divide = _plain(Operation.DIVIDE, 2)
+_greater = _plain(Operation.GREATER, 2)
+_greater_equal = _plain(Operation.GREATER_EQUAL, 2)
+_equal = _plain(Operation.EQUAL, 2)
+_maximum, _minimum = _plain(Operation.MAXIMUM, 2), _plain(Operation.MINIMUM, 2)
+_and, _not = _plain(Operation.AND, 2), _plain(Operation.NOT)
 
 
 def _pow(tape: Tape, base: Any, exponent: Any) -> Recorded:
@@ -131,7 +162,7 @@ RULES: dict[str, Rule] = {
     "clamp_min": _maximum,
     "clamp_max": _minimum,
     "addcmul": _addcmul,
-    "where": _plain(Operation.WHERE),
+    "where": _plain(Operation.WHERE, 3),
     "gt": _greater,
     "ge": _greater_equal,
     "lt": lambda tape, a, b: _greater(tape, b, a),

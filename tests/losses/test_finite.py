@@ -1,0 +1,27 @@
+import pytest
+import torch
+from torch.nn.functional import one_hot
+
+from noiseproof import losses
+from noiseproof.losses.finite import check_logits_finite
+
+
+@pytest.mark.parametrize("spec", ["ce", "cr(gr)", "nfl", "10*nce + nfl"])
+def test_finite_logits_whose_sum_is_not_are_no_problem(spec):
+    """Row maxima of float16 soon add up to more than it holds."""
+    generator = torch.Generator().manual_seed(0)
+    logits = (6 * torch.randn(8000, 10, generator=generator)).half()
+    target = torch.randint(10, (8000,), generator=generator)
+    loss = losses.get(spec)
+    for given in (target, one_hot(target, 10).half()):
+        assert float(loss(logits, given)) == pytest.approx(
+            float(loss(logits.double(), given.to(given.dtype))), rel=1e-3
+        )
+
+
+def test_the_first_row_that_is_not_finite_is_named():
+    logits = torch.full((4, 3), 3e38)
+    check_logits_finite(logits)
+    logits[2, 1] = torch.nan
+    with pytest.raises(ValueError, match="logits of row 2 are not finite"):
+        check_logits_finite(logits)

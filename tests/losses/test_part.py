@@ -1,0 +1,15 @@
+import pytest
+import torch
+
+from noiseproof import losses
+
+
+@pytest.mark.parametrize("kind", [losses.Scale, losses.Shift, losses.UnitMax, losses.CR, losses.Peer])
+@pytest.mark.parametrize(
+    ("name", "value"), [("ignore_index", 0), ("reduction", "sum"), ("weight", torch.ones(3))]
+)
+def test_settings_of_a_part_are_refused_by_name(kind, name, value):
+    words = f"ce inside {kind.name} has {name} of its own.*give {name} to {kind.name}"
+    with pytest.raises(ValueError, match=words):
+        kind(losses.CE(**{name: value}))
+    assert getattr(kind(losses.CE(), **{name: value}), name) is not None
