@@ -1,5 +1,6 @@
 import html
 import json
+import shlex
 
 import pandas
 import pytest
@@ -11,7 +12,7 @@ from noiseproof.dynamics import RunFolder
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    return tmp_path_factory.mktemp("demo") / "demo"
+    return tmp_path_factory.mktemp("demo") / "the demo"
 
 
 def test_the_demo_compares_seven_losses_and_says_where_everything_is(shell, place):
@@ -25,7 +26,7 @@ def test_the_demo_compares_seven_losses_and_says_where_everything_is(shell, plac
     assert (table["settings"]["noise"], table["settings"]["data"]) == ("symmetric(0.4)", "digits")
     assert str(place) in out
     [find] = [line for line in out.splitlines() if "noiseproof labels find" in line]
-    assert RunFolder(find.split()[3]).finished
+    assert RunFolder(shlex.split(find)[3]).finished
 
 
 def test_it_ends_with_a_report_and_the_suspects(place):

@@ -23,7 +23,7 @@ def test_groups_by_name_number_or_tensor():
 @pytest.mark.parametrize(
     ("spec", "groups", "message"),
     [
-        ("sibling(0.2)", None, "pair|superclasses are missing: pass groups="),
+        ("sibling(0.2)", None, "superclasses are missing: write sibling.* grouping=.all.* pass groups="),
         ("cycle(0.2)", [0, 0, 1], "cycle: class 2 is alone in its group"),
         ('pair(0.2, grouping="index_block")', None, "3 classes do not split into blocks of 5"),
         ('asymmetric(0.2, map="cifar10")', None, "'cifar10' is for 10 classes, not for 3"),

@@ -15,6 +15,7 @@ from noiseproof.report.evidence import Evidence
 from noiseproof.report.inputs import Inputs, inputs_of, pixels
 from noiseproof.report.suspects import UNKNOWN, suspects_of
 from noiseproof.report.thumbnails import spark_points, thumbnail
+from noiseproof.train import Config, fit
 
 
 def numbered_images(record, order):
@@ -106,6 +107,21 @@ def test_without_inputs_the_reason_is_given():
         in suspects_of(Evidence(example_record(50)), less).why_no_inputs
     )
     assert "unknown source 'nothing'" in suspects_of(Evidence(example_record(50)), "nothing").why_no_inputs
+
+
+def test_data_that_have_changed_since_are_not_shown(tmp_path):
+    place = tmp_path / "p.npz"
+    inputs, label = np.arange(120.0).reshape(60, 2), np.arange(60) % 3
+    np.savez(place, x_train=inputs, y_train=label)
+    settings = {"noise": "symmetric(0.3)", "validation": 0.2, "epochs": 1, "device": "cpu"}
+    run = fit(
+        Config(data=f'npz(path="{place}")', model="mlp(hidden=8)", out=str(tmp_path / "run"), **settings)
+    )
+    shown = run.record.index[[7, 3]].tolist()
+    assert inputs_of(Evidence.of(run)).read(shown).tolist() == inputs[shown].tolist()
+    np.savez(place, x_train=inputs[::-1], y_train=label[::-1])
+    with pytest.raises(NothingToShow, match="not at hand: they have changed since the run was trained"):
+        inputs_of(Evidence.of(run))
 
 
 def test_files_are_named_also_of_a_subset(tmp_path):

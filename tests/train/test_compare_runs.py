@@ -85,6 +85,24 @@ def test_finished_runs_are_kept(base, tmp_path):
     assert found.rows[0].seeds == [0, 1]
 
 
+def test_finished_runs_of_labels_that_have_changed_since_are_refused(base, tmp_path):
+    runs = grid(base, losses=["ce", "mae"], seeds=1, out=tmp_path / "all")
+    compare(runs[:1], jobs=1)
+    with np.load(tmp_path / "p.npz") as file:
+        arrays = dict(file)
+    np.savez(tmp_path / "p.npz", **{**arrays, "y_train": np.roll(arrays["y_train"], 1)})
+    for again in (runs, runs[:1]):
+        with pytest.raises(
+            RunExistsError, match="other data: the same settings now give other samples or labels"
+        ):
+            compare(again, jobs=1)
+    assert not (tmp_path / "all" / runs[1].out).exists()
+    (tmp_path / "p.npz").unlink()
+    assert compare(runs[:1], jobs=1).rows[0].seeds == [0], (
+        "the results are there, whether the data are or not"
+    )
+
+
 def test_a_folder_of_another_run_is_refused_before_anything_runs(base, tmp_path):
     runs = [base.replace(out=str(tmp_path / "a")), base.replace(out=str(tmp_path / "b"), seed=1)]
     fit(runs[1].replace(lr=0.5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +32,7 @@ SETTINGS: dict[str, Any] = {
     "lr": 0.05,
 }
 NEXT = """What to do next:
-  open {out}/report.html
+  open {report}
       which losses memorised wrong labels, which unlearned them, and the suspects as pictures
   noiseproof labels find {run}
       the labels of one run that are probably wrong
@@ -82,4 +83,4 @@ def show_suspects(run: Path, out: Path) -> None:
         right = int(wrong[found.is_label_issue.to_numpy()].sum())
         typer.echo(f"in truth {int(wrong.sum())} are; {right} of the suspects are among them")
     typer.echo(f"report.html: {write_comparison(out)}")
-    typer.echo(NEXT.format(run=run, out=out))
+    typer.echo(NEXT.format(run=shlex.quote(str(run)), report=shlex.quote(str(out / "report.html"))))

@@ -34,7 +34,11 @@ def _verbs() -> None:
 def find_labels(
     run: Annotated[Path, typer.Argument(help="Folder of a run.")],
     out: Annotated[
-        Path | None, typer.Option(help="Write the suspects to this .csv or .parquet file.")
+        Path | None,
+        typer.Option(
+            help="Write the suspects to this .csv or .parquet file: given_label and predicted_label are"
+            " numbers of classes, given_name and predicted_name what your data call them."
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every sample into the file.")] = False,
     probabilities: Annotated[

@@ -28,7 +28,7 @@ class Setting(NamedTuple):
 SETTINGS: dict[str, Setting] = {
     "data": Setting(str, "digits", "Training data: digits, cifar10, 'csv(path=\"rows_{split}.csv\")', ..."),
     "test": Setting(str, None, "Test data, if not the test split of --data; 'none' for no test."),
-    "noise": Setting(str, None, "Noise added to the labels: 'symmetric(0.4)', 'pair(0.2)', ..."),
+    "noise": Setting(str, None, "Noise added to the labels: 'symmetric(0.4)', 'instance(0.3)', ..."),
     "noise_seed": Setting(int, None, "Seed of the noise, if not that of the run."),
     "exact_noise": Setting(bool, False, "Flip exactly the share asked for, not each label by its own coin."),
     "model": Setting(str, "mlp", "Network: mlp, 'mlp(norm=True)', cnn8, resnet20, ..."),

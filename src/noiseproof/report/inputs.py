@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..data import LabelledData, load
+from ..dynamics import RunFolder
+from ..train import Config
+from ..train.fingerprint import fingerprint
+from ..train.task import make_task
 from .evidence import Evidence, NothingToShow
 
 if TYPE_CHECKING:
@@ -58,13 +63,24 @@ class Inputs:
 
 def inputs_of(evidence: Evidence, data: LabelledData | str | None = None) -> Inputs:
     """The inputs of a run, from ``data`` or from the source named in its settings."""
-    source = data if data is not None else evidence.settings.get("data")
-    if source is None:
+    if data is None and evidence.settings.get("data") is None:
         raise NothingToShow("the inputs are not at hand: pass data=...")
     try:
-        return Inputs(load(source))
+        return Inputs(load(data)) if data is not None else Inputs(_trained_on(evidence))
     except (OSError, ValueError, TypeError, ImportError) as problem:
         raise NothingToShow(f"the inputs are not at hand: {problem}") from None
+
+
+def _trained_on(evidence: Evidence) -> LabelledData:
+    """The training data of a run, loaded again; others under the same name would be shown as its suspects."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # who trained on them was warned
+        found = make_task(Config.from_dict({**evidence.settings, "test": "none"})).train
+    facts = evidence.run.manifest.get("data", {}) if isinstance(evidence.run, RunFolder) else {}
+    before = facts.get("train") if isinstance(facts, dict) else None
+    if before is not None and before != fingerprint(found):
+        raise ValueError("they have changed since the run was trained")
+    return found
 
 
 def is_image_shape(shape: tuple[int, ...]) -> bool:

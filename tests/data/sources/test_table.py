@@ -154,8 +154,42 @@ def test_text_of_another_encoding_and_damaged_compression(tmp_path):
     (tmp_path / "b.csv.gz").write_bytes(b"a,label\n1,0\n")
     (tmp_path / "c.csv.gz").write_bytes(gzip.compress(b"a,label\n" + b"1,0\n" * 99)[:-12])
     for name in ("a.csv", "b.csv.gz", "c.csv.gz"):
-        with pytest.raises(ValueError, match=rf"cannot read the table .*{name}"):
+        with pytest.raises(ValueError, match=rf"cannot read the table .*{name}") as raised:
             load(f"csv(path={(tmp_path / name).as_posix()!r})")
+        assert str(raised.value).endswith(": save it as UTF-8") == (name == "a.csv")
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_spreadsheets_write_semicolons_or_tabs_too(sign, stream, tmp_path):
+    text = (
+        "a;b;label\n1;2.5;dog\n3;4;a, b\n".replace(";", sign)
+        if sign != ","
+        else 'a,b,label\n1,2.5,dog\n3,4,"a, b"\n'
+    )
+    data = load(csv(tmp_path / "a.csv", text, stream=stream), root=tmp_path)
+    assert (data.class_names, data.columns) == (("a, b", "dog"), ("a", "b"))
+    assert data.batch([0, 1]).input.tolist() == [[1, 2.5], [3, 4]]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("other", ["cat ", "CAT", " Cat"])
+def test_names_that_differ_in_spaces_or_case_alone_are_pointed_out(other, stream, tmp_path):
+    with pytest.warns(
+        UserWarning, match=f"only in spaces or case: .*{other!r}.*; write them alike if they are one"
+    ):
+        data = load(
+            csv(tmp_path / "a.csv", f"a,label\n1,cat\n2,{other}\n3,dog\n", stream=stream), root=tmp_path
+        )
+    assert data.num_classes == 3
+
+
+def test_columns_that_float32_cannot_tell_apart_are_pointed_out(tmp_path):
+    text = "time,a,label\n" + "".join(f"{1_700_000_000 + 10 * n},{n},{n % 2}\n" for n in range(20))
+    with pytest.warns(
+        UserWarning, match=r"'time' varies by 57\.7 around 1\.7e\+09, where float32 has steps of 128"
+    ):
+        load(csv(tmp_path / "a.csv", text))
 
 
 def test_na_is_a_label(tmp_path):
@@ -209,3 +243,10 @@ def test_a_missing_column_is_looked_for_in_the_table_that_lacks_it(tmp_path):
     spec = split_tables(tmp_path, "a,label\n1,0\n", "a,label,truth\n1,0,0\n")
     with pytest.raises(ValueError, match=r"train\.csv: unknown column 'truth'"):
         load(spec, split="test")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_labels_that_are_ids_are_pointed_out(stream, tmp_path):
+    text = "a,label\n" + "".join(f"{n},{n}\n" for n in range(30))
+    with pytest.warns(UserWarning, match="30 rows have 30 different labels: is 'label' an id?"):
+        load(csv(tmp_path / "a.csv", text, stream=stream), root=tmp_path)

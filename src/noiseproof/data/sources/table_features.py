@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 NUMBERS = "iubf"
+FEWEST_STEPS = 16
 
 
 def wanted_columns(
@@ -59,7 +61,23 @@ def feature_array(
     block = as_float32(numbers, wanted)
     if (large := first_too_large(numbers, wanted, block)) is not None:
         raise too_large(place, *large)
+    _warn_of_lost_digits(numbers, place)
     return block
+
+
+def _warn_of_lost_digits(columns: dict[str, pd.Series[Any]], place: Path) -> None:
+    """Columns that vary by less than float32 can tell apart, such as times in seconds since 1970."""
+    for name, column in columns.items():
+        values = column.to_numpy(dtype=np.float64)
+        if not np.isfinite(values).all():
+            continue
+        step, spread = float(np.spacing(np.float32(np.abs(values).max()))), float(values.std())
+        if 0 < spread < FEWEST_STEPS * step:
+            warnings.warn(
+                f"{place}: column {name!r} varies by {spread:.3g} around {values.mean():.6g}, where float32"
+                f" has steps of {step:.3g}: take a constant off it first",
+                stacklevel=4,
+            )
 
 
 def first_too_large(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 CELLS = 1 << 18
 """Values read together when a table comes in pieces: some 10 MB with all that pandas needs."""
 COMPRESSED = frozenset({".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet"})
+LONGEST_LINE = 1 << 20
 COMPRESSION = 4
 """How much larger than its file a compressed table is taken to be."""
 CSV: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "low_memory": False}
@@ -73,15 +74,27 @@ def table_pieces(
 
 
 def separator_of(path: Path) -> str | None:
-    """What stands between the fields of a text table; None for Parquet."""
+    """What stands between the fields of a text table; None for Parquet.
+
+    A .csv whose first line has no comma may have semicolons, as spreadsheets write it in much of Europe, or
+    tabs.
+    """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if not path.is_file():
         raise FileNotFoundError(f"{path} is no file: expected a .csv, .tsv or .parquet table")
     if ".csv" in suffixes or ".tsv" in suffixes:
-        return "\t" if ".tsv" in suffixes else ","
+        return "\t" if ".tsv" in suffixes else _of_first_line(path)
     if suffixes[-1:] == [".parquet"]:
         return None
     raise ValueError(f"{path}: expected a name that ends in .csv, .tsv or .parquet")
+
+
+def _of_first_line(path: Path) -> str:
+    if path.suffix.lower() in COMPRESSED:
+        return ","
+    with path.open("rb") as file:
+        line = file.readline(LONGEST_LINE)
+    return next((sign for sign in (",", ";", "\t") if sign.encode() in line), ",")
 
 
 def size_in_memory(path: Path) -> int:
@@ -115,4 +128,5 @@ def _has_pyarrow() -> bool:
 
 
 def _unreadable(path: Path, problem: Exception) -> ValueError:
-    return ValueError(f"cannot read the table {path}: {' '.join(str(problem).split())}")
+    advice = ": save it as UTF-8" if isinstance(problem, UnicodeError) else ""
+    return ValueError(f"cannot read the table {path}: {' '.join(str(problem).split())}{advice}")

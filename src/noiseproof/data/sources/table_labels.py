@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -45,6 +46,11 @@ def no_value(place: Path, name: str, row: int) -> ValueError:
     return ValueError(f"{place}: row {row} has no value for {name!r}: fill it in or leave the row out")
 
 
+SHOWN = 4
+FEWEST_ROWS = 20
+"""Fewer may well have as many classes."""
+
+
 class TableClasses:
     """Classes of a training table, from its labels and, where there are some, its clean labels.
 
@@ -66,6 +72,10 @@ class TableClasses:
             self.names = [str(value) for value in self.values]
         else:
             self.names = sorted({str(value) for column in labels for value in column})
+            _warn_of_variants(self.names, place)
+        if FEWEST_ROWS <= len(labels[0]) < 2 * len(self.names):
+            have = f"{len(labels[0])} rows have {len(self.names)} different labels"
+            warnings.warn(f"{place}: {have}: is {columns[0]!r} an id?", stacklevel=4)
 
     def numbers(self, rows: Table, name: str | None, place: Path) -> NDArray[np.int64]:
         """Class numbers of a column; a label that is no class of the training table is named."""
@@ -87,6 +97,21 @@ class TableClasses:
                 f"{place}: row {where} has the label {label} in {name!r}, no class of the training table"
             )
         return found
+
+
+def _warn_of_variants(names: list[str], place: Path) -> None:
+    """Names that differ in spaces and case alone are as a rule one class, typed by several people."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
+    found = [variants for variants in alike.values() if len(variants) > 1]
+    if found:
+        words = "; ".join(" and ".join(map(repr, variants)) for variants in found[:SHOWN])
+        warnings.warn(
+            f"{place}: classes whose names differ only in spaces or case: {words}"
+            f"{' ...' if len(found) > SHOWN else ''}; write them alike if they are one",
+            stacklevel=4,
+        )
 
 
 def _labels(rows: Table, name: str, place: Path) -> pd.Series[Any]:

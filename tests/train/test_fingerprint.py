@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+import torch
+
+from noiseproof.data import LabelledData
+from noiseproof.train import fingerprint as room
+from noiseproof.train.fingerprint import LOOKED_AT, fingerprint
+
+
+def data(kind=np.asarray, rows=300):
+    return LabelledData(kind(np.arange(rows * 2.0).reshape(rows, 2)), np.arange(rows) % 2)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+@pytest.mark.parametrize("row", [0, 1, 7, 298, 299])
+def test_of_inputs_in_memory_every_row_counts(kind, row):
+    before, changed = data(kind), data(kind)
+    assert fingerprint(before) == fingerprint(changed)
+    changed.inputs[row, 1] += 1
+    assert fingerprint(before) != fingerprint(changed)
+
+
+def test_of_large_inputs_some_rows_count(monkeypatch):
+    monkeypatch.setattr(room, "MOST_BYTES", 300 * 16 - 1)
+    seen = []
+    real = LabelledData.batch
+    monkeypatch.setattr(LabelledData, "batch", lambda self, at: seen.append(at) or real(self, at))
+    before = fingerprint(data())
+    assert len(seen[-1]) == LOOKED_AT
+    assert (seen[-1][0], seen[-1][-1]) == (0, 299)
+    changed = data()
+    changed.inputs[299, 0] = 0
+    assert fingerprint(changed) != before
+
+
+@pytest.mark.parametrize("name", ["label", "index", "clean_label"])
+def test_labels_and_numbers_count(name):
+    changed = {"label": data().label, "clean_label": data().label, "index": data().index}
+    changed[name] = changed[name].flip(0)
+    inputs = data().inputs
+    plain = LabelledData(inputs, data().label, clean_label=data().label)
+    assert fingerprint(LabelledData(inputs, **changed)) != fingerprint(plain)
