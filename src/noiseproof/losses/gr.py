@@ -88,18 +88,19 @@ class GR(MarginLoss):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
+        if name == self.steepness != "beta":
+            self.beta = value
         if name in CURVE and "_integral" in self.__dict__:
             self._integral = self._table() if self.g == "exp" else None
 
     def value(self, margin: Tensor) -> Tensor:
         if self._integral is not None:
             return self._integral(margin)
-        if self.saturation is None:
-            return gr_identity_value(margin, beta=self.beta, lam=self.lam)
         value = gr_identity_value(margin, beta=self.beta, lam=self.lam)
-        end = torch.full_like(margin, self.saturation)
-        value = value - gr_identity_value(end, beta=self.beta, lam=self.lam)
-        return torch.where(margin > self.saturation, 0.0, value)
+        if self.saturation is None:
+            return value
+        end = gr_identity_value(torch.full_like(margin, self.saturation), beta=self.beta, lam=self.lam)
+        return torch.where(margin > self.saturation, 0.0, value - end)
 
     def emphasis(self, margin: Tensor) -> Tensor:
         emphasis = self._unsaturated(margin)
@@ -187,11 +188,6 @@ class IMAE(GR):
         beta = number(self.name, "T", T, "T >= 0", lambda t: t >= 0)
         super().__init__(beta=beta, lam=1.0, saturation=saturation, normalize=normalize, **outer)
         self.T = beta
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if name == self.steepness:
-            self.beta = value
 
 
 def batch_mean(weights: Tensor, mass: Tensor | float) -> Tensor:
