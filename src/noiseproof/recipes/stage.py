@@ -14,7 +14,7 @@ from torch import Tensor
 from ..atomic import write_bytes
 from ..dynamics.run_folder import CONFIG, RESULT
 from ..train import Config, Run, RunExistsError, Watcher, fit
-from ..train.begun import check_kept
+from ..train.kept import check_kept
 from ..train.out import run_folder
 from ..train.task import make_task
 

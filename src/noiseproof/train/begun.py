@@ -8,7 +8,6 @@ from typing import Any
 
 from ..dynamics.run_folder import CHECKPOINTS, CONFIG, MANIFEST
 from .config import Config
-from .task import Task
 
 SHOWN = 8
 ADVICE = "restore the file, remove the folder to train it again, or choose another --out"
@@ -57,13 +56,6 @@ def check_data(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> Non
             f"{folder} was begun with other {' and '.join(changed)}: the same settings"
             " now give other samples or labels; choose another --out"
         )
-
-
-def check_kept(folder: Path, task: Task) -> None:
-    """Whether a finished run may stand for what its settings ask for now."""
-    before = manifest_of(folder)
-    if before is not None:
-        check_data(folder, before, {"data": task.facts(), "noise": task.noise})
 
 
 def check_metrics(path: Path, finished: int) -> None:

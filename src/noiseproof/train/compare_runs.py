@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
-from .begun import DamagedRunError, RunExistsError, check_kept, settings_of
+from .begun import DamagedRunError, RunExistsError, settings_of
 from .compare_table import Comparison, Outcome
 from .compare_workers import train_all, train_one
 from .config import Config
 from .device import pick_device
 from .interrupt import Interrupted, Interruption
+from .kept import check_all_kept
 from .out import run_folder
 from .run import Run
-from .task import make_task
 from .together import can_share, room, train_together
-
-OF_THE_DATA = (
-    *("data", "test", "noise", "noise_seed", "exact_noise"),
-    *("seed", "validation", "validation_labels"),
-)
-"""Settings that decide samples and labels."""
 
 
 class ComparisonStopped(Interrupted):
@@ -85,7 +78,7 @@ def compare(
     damaged = {number: words for number, folder in enumerate(folders) if (words := _damage(folder))}
     sound = [number for number in range(len(configs)) if number not in damaged]
     left = [number for number in sound if not _is_finished(configs[number], folders[number])]
-    _check_kept([(configs[number], folders[number]) for number in sound if number not in left])
+    check_all_kept([(configs[number], folders[number]) for number in sound if number not in left])
     problems: dict[int, str] = {}
 
     def tell(number: int, what: str, details: Any) -> None:
@@ -161,25 +154,6 @@ def _check_configs(configs: object) -> None:
         if not isinstance(one, Config):
             hint = "write compare(grid(Config(...), losses=[...]))"
             raise TypeError(f"compare takes Configs, got {one!r}: {hint}")
-
-
-def _check_kept(runs: list[tuple[Config, Path]]) -> None:
-    """Finished runs are kept while the data are what they were trained on, as far as that can be seen now.
-
-    Looked at are the runs with the labels of the first one: its data has to be loaded for that.
-    """
-    if not runs:
-        return
-    first = runs[0][0]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # who trains on them is warned
-            task = make_task(first)
-    except (OSError, ValueError, TypeError, ImportError):
-        return  # the data are gone, the results are not
-    for config, folder in runs:
-        if all(getattr(config, name) == getattr(first, name) for name in OF_THE_DATA):
-            check_kept(folder, task)
 
 
 def _damage(folder: Path) -> str | None:
