@@ -78,6 +78,7 @@ def test_equal_calls_are_written_once():
         lambda m: m[0],
         lambda m: m**1000,
         lambda m: (m > 0) + (m > 1),
+        lambda m: torch.sigmoid(m) * (1 - (m > 0)),
         lambda m: m * ((m > 0) + True),
         lambda m: m * (torch.maximum(m > 0, m > 1) + (m < 0)),
         lambda m: torch.zeros_like(m > 0) + 0.5,

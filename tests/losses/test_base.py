@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.nn.functional import cross_entropy
 
 from noiseproof import losses
@@ -201,8 +202,48 @@ def test_a_loss_of_yours_needs_no_name():
             return torch.sigmoid(-margin)
 
     logits, target = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, 2, 0])
-    assert str(OwnLoss()) == "ownloss"
+
+    class Other(OwnLoss):
+        pass
+
+    class Named(OwnLoss):
+        name = "said"
+
+    class Heir(Named):
+        pass
+
+    assert [str(kind()) for kind in (OwnLoss, Other, Named, Heir)] == ["ownloss", "other", "said", "said"]
     torch.testing.assert_close(OwnLoss()(logits, target), losses.CE()(logits, target))
+
+
+class OwnStatistics(StatisticsLoss):
+    """Fine, though not defined where all statistics are alike."""
+
+    wanted = Wanted(squares=True)
+
+    def __init__(self, divide=False):
+        super().__init__()
+        self.divide = divide
+        self.register_buffer("scale", torch.ones(()))
+
+    def judge(self, row, classes):
+        gini = (1 - row.sum_p2) * self.scale
+        value, slope = -torch.log(gini), 1 / gini
+        factor = value.mean() if self.divide else 1.0
+        return value / factor, Partials(sum_p2=slope / factor)
+
+
+def test_a_sound_loss_of_yours_is_not_accused():
+    logits, target = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, 2, 0])
+    wanted = -torch.log(1 - logits.softmax(1).square().sum(1)).mean()
+    torch.testing.assert_close(OwnStatistics()(logits, target), wanted)
+    assert OwnStatistics().to("meta")(logits.to("meta"), target.to("meta")).shape == ()
+
+
+@pytest.mark.parametrize("spec", ["nce", "mse", "10*nce + mae"])
+def test_shapes_can_be_found_without_numbers(spec):
+    with FakeTensorMode():
+        assert get(spec)(torch.zeros(4, 3), torch.zeros(4, dtype=torch.long)).shape == ()
 
 
 def test_a_sum_that_was_not_asked_for_is_named():

@@ -140,6 +140,8 @@ def test_a_copy_keeps_its_function_whatever_its_name_stands_for_by_now():
         assert copied(logits, target) == first(logits, target) != second(logits, target)
         assert (copied.training, copied.note) == (False, "mine")
     assert first.reduction == "mean"
+    copy.copy(first).weight = torch.ones(4)
+    assert first.weight is None
 
 
 @pytest.mark.parametrize(

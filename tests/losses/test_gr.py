@@ -96,6 +96,9 @@ def test_hyper_parameters_can_be_scheduled():
     margin = torch.linspace(-3, 3, 7)
     imae, truncated = losses.IMAE(T=8.0), losses.TruncatedGCE(k=0.5)
     imae.T, truncated.k = 1.0, 0.1
+    other = losses.IMAE(T=8.0)
+    other.beta = 1.0
+    assert (str(other), other.T) == (str(imae), 1.0)
     for changed, wanted in ((imae, losses.IMAE(T=1.0)), (truncated, losses.TruncatedGCE(k=0.1))):
         assert str(changed) == str(wanted)
         for found, new in zip(changed.evaluate(margin), wanted.evaluate(margin), strict=True):

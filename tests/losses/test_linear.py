@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from torch.nn.functional import linear
 
 from noiseproof import losses
+from noiseproof.kernels import Partials, Wanted
+from noiseproof.losses.statistics_loss import StatisticsLoss
 
 WRAPPERS = {"cr", "peer", "scale", "shift", "unit_max"}
 SPECS = [f"{name}(gce)" if name in WRAPPERS else name for name in losses.LOSSES if name != "binary"]
@@ -370,3 +372,51 @@ def test_a_loss_of_yours_that_looks_at_the_batch_sees_all_of_it(chunk):
     torch.testing.assert_close(found, wanted)
     slopes = (torch.autograd.grad(value, weight)[0] for value in (found, wanted))
     torch.testing.assert_close(*slopes)
+
+
+class ByTanh(losses.MarginLoss):
+    """Row by row, by an operation that kernels do not know."""
+
+    def value(self, margin):
+        return torch.log1p(torch.exp(-margin)) + 0.1 * (1 - torch.tanh(margin / 9))
+
+    def emphasis(self, margin):
+        return torch.sigmoid(-margin) + 0.1 / 9 / torch.cosh(margin / 9).square()
+
+
+class Gini(StatisticsLoss):
+    name = "gini"
+    wanted = Wanted(squares=True)
+
+    def judge(self, row, classes):
+        mean = (1 - row.sum_p2).mean()
+        return (1 - row.sum_p2) / mean, Partials(sum_p2=-torch.ones_like(mean) / mean)
+
+
+@pytest.mark.parametrize("make", [ByTanh, lambda: losses.CR(ByTanh()), lambda: ByTanh() + losses.MAE()])
+@pytest.mark.parametrize("is_soft", [False, True])
+def test_operations_kernels_do_not_know_are_no_hindrance(make, is_soft):
+    generator = torch.Generator().manual_seed(0)
+    hidden, weight = torch.randn(60, 4, generator=generator), torch.randn(5, 4, generator=generator)
+    target = torch.randint(5, (60,), generator=generator)
+    given = torch.nn.functional.one_hot(target, 5).float() if is_soft else target
+    if is_soft and isinstance(make(), losses.CR):
+        pytest.skip("label frequencies of soft targets need the whole batch")
+    found = make().linear(hidden, weight, given, chunk=16)
+    torch.testing.assert_close(found, make()(linear(hidden, weight), given))
+
+
+def test_a_written_emphasis_that_looks_at_the_batch_sees_all_of_it():
+    make = losses.MarginLoss.from_emphasis
+    loss = make(lambda p, rest: p * rest / (p * rest).mean())
+    generator = torch.Generator().manual_seed(0)
+    hidden, target = torch.randn(300, 4, generator=generator), torch.randint(5, (300,), generator=generator)
+    weight = torch.randn(5, 4, generator=generator).requires_grad_()
+    (found,) = torch.autograd.grad(loss.linear(hidden, weight, target, chunk=64), weight)
+    (wanted,) = torch.autograd.grad(loss(linear(hidden, weight), target), weight)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_row_statistics_that_look_at_the_batch_are_refused():
+    with pytest.raises(TypeError, match="gini compares rows in a way that needs all logits at once"):
+        Gini().linear(torch.randn(30, 4), torch.randn(5, 4), torch.zeros(30, dtype=torch.long))

@@ -124,3 +124,9 @@ def test_in_training_torch_func_is_refused_with_the_fix():
     with pytest.raises(RuntimeError, match=r"call \.eval\(\) first"):
         torch.func.grad(losses.Peer("ce"))(logits, target)
     assert torch.isfinite(torch.func.grad(losses.Peer("ce").eval())(logits, target)).all()
+    peer = losses.Peer("ce")
+
+    def of(step, logits):
+        return torch.func.functional_call(peer, {"step": step}, (logits, target))
+
+    assert torch.isfinite(torch.func.grad(of, argnums=1)(torch.zeros((), dtype=torch.long), logits)).all()

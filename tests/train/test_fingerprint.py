@@ -4,7 +4,7 @@ import torch
 
 from noiseproof.data import LabelledData
 from noiseproof.train import fingerprint as room
-from noiseproof.train.fingerprint import LOOKED_AT, fingerprint
+from noiseproof.train.fingerprint import ALL, LOOKED_AT, as_noted, fingerprint
 
 
 def data(kind=np.asarray, rows=300):
@@ -26,8 +26,9 @@ def test_of_large_inputs_some_rows_count(monkeypatch):
     real = LabelledData.batch
     monkeypatch.setattr(LabelledData, "batch", lambda self, at: seen.append(at) or real(self, at))
     before = fingerprint(data())
-    assert len(seen[-1]) == LOOKED_AT
-    assert (seen[-1][0], seen[-1][-1]) == (0, 299)
+    assert set(before) == {"samples", "sha256"}
+    assert len(seen[0]) == LOOKED_AT
+    assert (seen[0][0], seen[0][-1]) == (0, 299)
     changed = data()
     changed.inputs[299, 0] = 0
     assert fingerprint(changed) != before
@@ -40,3 +41,12 @@ def test_labels_and_numbers_count(name):
     inputs = data().inputs
     plain = LabelledData(inputs, data().label, clean_label=data().label)
     assert fingerprint(LabelledData(inputs, **changed)) != fingerprint(plain)
+
+
+def test_what_an_older_version_did_not_note_is_not_asked_for():
+    now = fingerprint(data())
+    old = {name: value for name, value in now.items() if name != ALL}
+    assert as_noted(now, old) == old
+    assert as_noted(now, now) == now
+    assert as_noted(now, None) == now
+    assert as_noted(None, old) is None

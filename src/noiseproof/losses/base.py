@@ -14,7 +14,7 @@ from .fingerprint import Watched
 from .fused import fused
 from .launched import launched
 from .limits import choice, class_weights, no_stray
-from .printing import hyperparameters, is_of_library, spec_of
+from .printing import give_name, hyperparameters, spec_of
 from .rows import Rows, as_rows, not_zero, row_weights
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Loss(Watched):
     """
 
     name: ClassVar[str]
+    has_class_name: ClassVar[bool] = False
     takes_class_targets: ClassVar[bool] = True
     defined_per_class: ClassVar[bool] = True
     """False for losses that compare rows, whose value for one class of one row means nothing."""
@@ -56,10 +57,8 @@ class Loss(Watched):
     short_way = fused
 
     def __init_subclass__(cls) -> None:
-        """A loss of yours that says no name has that of its class."""
         super().__init_subclass__()
-        if not hasattr(cls, "name") and not is_of_library(cls):
-            cls.name = cls.__name__.lower()
+        give_name(cls)
 
     def __init__(self, **outer: Unpack[Outer]) -> None:
         super().__init__()

@@ -70,7 +70,7 @@ class CustomLoss(MarginLoss):
     __repr__ = __str__
 
     def __copy__(self) -> CustomLoss:
-        return self._filled(self.__dict__)
+        return self._filled({name: copy.copy(value) for name, value in self.__dict__.items()})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CustomLoss:
         return self._filled(copy.deepcopy(self.__dict__, memo))

@@ -88,9 +88,9 @@ class GR(MarginLoss):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == self.steepness != "beta":
-            self.beta = value
-        if name in CURVE and "_integral" in self.__dict__:
+        if name in ("beta", self.steepness):
+            self.__dict__["beta"] = self.__dict__[self.steepness] = value
+        if name in (*CURVE, self.steepness) and "_integral" in self.__dict__:
             self._integral = self._table() if self.g == "exp" else None
 
     def value(self, margin: Tensor) -> Tensor:
@@ -175,6 +175,7 @@ class IMAE(GR):
     """
 
     name = "imae"
+    T: float
     steepness = "T"
 
     def __init__(
@@ -187,7 +188,6 @@ class IMAE(GR):
     ) -> None:
         beta = number(self.name, "T", T, "T >= 0", lambda t: t >= 0)
         super().__init__(beta=beta, lam=1.0, saturation=saturation, normalize=normalize, **outer)
-        self.T = beta
 
 
 def batch_mean(weights: Tensor, mass: Tensor | float) -> Tensor:

@@ -122,16 +122,20 @@ class Peer(RowLoss):
         return self.base.soft_rows(logits, soft) - self.alpha * self.base.soft_rows(logits[a], soft[b])
 
     def _count(self) -> None:
-        if in_transform():
-            raise RuntimeError(
-                "peer counts the batches of training, which torch.func cannot: call .eval() first"
-            )
         if not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != OUTSIDE:
             raise RuntimeError(
                 "peer would draw other peers when torch.utils.checkpoint computes it again: leave the"
                 " loss out of what is checkpointed"
             )
-        self.step.add_(1)
+        try:
+            self.step.add_(1)
+        except RuntimeError as problem:
+            if not in_transform():
+                raise
+            raise RuntimeError(
+                "peer counts its batches in training: inside torch.func call .eval() first, or give its"
+                " step with torch.func.functional_call"
+            ) from problem
 
     def _permutations(self, rows: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
         step = self.step.to(rows.device, copy=True)

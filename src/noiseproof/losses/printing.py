@@ -31,6 +31,14 @@ def is_of_library(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == "noiseproof"
 
 
+def give_name(kind: type[Loss]) -> None:
+    """A loss of yours that says no name has that of its class; one made from a named loss has that name."""
+    if "name" in kind.__dict__:
+        kind.has_class_name = False
+    elif not is_of_library(kind) and (kind.has_class_name or not hasattr(kind, "name")):
+        kind.name, kind.has_class_name = kind.__name__.lower(), True
+
+
 def spec_of(loss: Loss) -> str:
     """``name(inner, parameter=value, ...)``; a None that is the default is left out."""
     arguments = [str(part) for part in loss.inner]

@@ -1,6 +1,7 @@
 """Losses that need more of a row than its margin: the other row statistics, or all classes at once."""
 
 from typing import ClassVar
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -9,7 +10,9 @@ from ..kernels import OwnAndBlind, Partials, RowFunction, Statistics, Wanted, st
 from .base import Loss
 from .compiled import compiled_rows
 from .finite import check_margins
+from .printing import is_of_library
 from .rows import Rows
+from .trial import check_wanted
 
 
 class RowLoss(Loss):
@@ -49,8 +52,8 @@ class RowLoss(Loss):
         return torch.where(rows.keep, self.index_rows(logits, rows.target, rows.keep), 0.0)
 
 
-_asked_for_all: set[type] = set()
-"""Kinds of losses that read no sum but those they want."""
+_looked_at: WeakSet[Loss] = WeakSet()
+"""Losses of users that ``check_wanted`` has seen."""
 
 
 class StatisticsLoss(Loss):
@@ -66,20 +69,10 @@ class StatisticsLoss(Loss):
         raise NotImplementedError
 
     def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction:
-        if type(self) not in _asked_for_all and not torch.compiler.is_compiling():
-            self._check_wanted()
-            _asked_for_all.add(type(self))
+        if not is_of_library(type(self)) and self not in _looked_at and not torch.compiler.is_compiling():
+            _looked_at.add(self)
+            check_wanted(self)
         return RowFunction(self.judge, self.wanted)
-
-    def _check_wanted(self) -> None:
-        """Sums that were not asked for are no numbers here, and nothing in particular in a kernel."""
-        one = torch.ones(1, 1, device="cpu")
-        for sum_, is_wanted in zip(("sum_z", "sum_p2", "sum_pz"), self.wanted, strict=True):
-            value, partials = self.judge(Statistics(*[one] * 5)._replace(**{sum_: one * torch.nan}), 2 * one)
-            if not is_wanted and not all(bool(found.isfinite()) for found in (value, *partials.given())):
-                raise ValueError(
-                    f"{self}: judge reads {sum_}, which its wanted={self.wanted} does not ask for"
-                )
 
     def hard_rows(self, rows: Rows) -> Tensor:
         found = compiled_rows(self, rows)

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..data import LabelledData, load
 from ..dynamics import RunFolder
 from ..train import Config
-from ..train.fingerprint import fingerprint
+from ..train.fingerprint import as_noted, fingerprint
 from ..train.task import make_task
 from .evidence import Evidence, NothingToShow
 
@@ -78,7 +78,7 @@ def _trained_on(evidence: Evidence) -> LabelledData:
         found = make_task(Config.from_dict({**evidence.settings, "test": "none"})).train
     facts = evidence.run.manifest.get("data", {}) if isinstance(evidence.run, RunFolder) else {}
     before = facts.get("train") if isinstance(facts, dict) else None
-    if before is not None and before != fingerprint(found):
+    if before is not None and before != as_noted(fingerprint(found), before):
         raise ValueError("they have changed since the run was trained")
     return found
 

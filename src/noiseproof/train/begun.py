@@ -8,6 +8,7 @@ from typing import Any
 
 from ..dynamics.run_folder import CHECKPOINTS, CONFIG, MANIFEST
 from .config import Config
+from .fingerprint import as_noted
 
 SHOWN = 8
 ADVICE = "restore the file, remove the folder to train it again, or choose another --out"
@@ -49,7 +50,9 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
 
 def check_data(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     """Whether the samples and labels are those the run was begun with."""
-    now = json.loads(json.dumps(now))
+    now, noted = json.loads(json.dumps(now)), before.get("data")
+    if isinstance(noted, dict):
+        now["data"] = {name: as_noted(fact, noted.get(name)) for name, fact in now["data"].items()}
     changed = [name for name in ("data", "noise") if before.get(name) != now[name]]
     if changed:
         raise RunExistsError(

@@ -172,6 +172,11 @@ def test_spreadsheets_write_semicolons_or_tabs_too(sign, stream, tmp_path):
     assert data.batch([0, 1]).input.tolist() == [[1, 2.5], [3, 4]]
 
 
+@pytest.mark.parametrize("text", ['"a,b";label\n1;0\n2;1\n', "\n\na;label\n1;0\n2;1\n"])
+def test_the_sign_between_columns_is_that_of_the_first_line_with_any(text, tmp_path):
+    assert load(csv(tmp_path / "a.csv", text)).batch([0, 1]).input.tolist() == [[1], [2]]
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("other", ["cat ", "CAT", " Cat"])
 def test_names_that_differ_in_spaces_or_case_alone_are_pointed_out(other, stream, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -93,8 +94,9 @@ def _of_first_line(path: Path) -> str:
     if path.suffix.lower() in COMPRESSED:
         return ","
     with path.open("rb") as file:
-        line = file.readline(LONGEST_LINE)
-    return next((sign for sign in (",", ";", "\t") if sign.encode() in line), ",")
+        line = next((line for line in iter(lambda: file.readline(LONGEST_LINE), b"") if line.strip()), b"")
+    plain = re.sub(rb'"[^"]*"', b"", line)
+    return next((sign for sign in (",", ";", "\t") if sign.encode() in plain), ",")
 
 
 def size_in_memory(path: Path) -> int:

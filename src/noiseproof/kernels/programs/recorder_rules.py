@@ -13,7 +13,7 @@ LARGEST_WHOLE_POWER = 64
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_not"})
 CONVERTED = frozenset({"to", "float", "detach", "clone", "contiguous"})
 PRODUCTS = frozenset({"mul", "multiply"})
-MIXED = PRODUCTS | {"add", "sub", "subtract", "rsub", "div", "divide", "true_divide", "rdiv"}
+MIXED = PRODUCTS | {"add", "div", "divide", "true_divide", "rdiv"}
 """Of a condition and a number these give a number."""
 
 Rule = Callable[..., Recorded]
