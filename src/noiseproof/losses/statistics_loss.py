@@ -70,8 +70,8 @@ class StatisticsLoss(Loss):
 
     def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction:
         if not is_of_library(type(self)) and self not in _looked_at and not torch.compiler.is_compiling():
-            _looked_at.add(self)
             check_wanted(self)
+            _looked_at.add(self)
         return RowFunction(self.judge, self.wanted)
 
     def hard_rows(self, rows: Rows) -> Tensor:

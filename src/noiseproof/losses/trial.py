@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..kernels import Partials, Statistics
+from ..kernels import Statistics
 
 if TYPE_CHECKING:
     from .margin_loss import MarginLoss
@@ -78,7 +78,6 @@ def _without(rows: Statistics, name: str) -> Statistics:
 
 
 def _judged(loss: StatisticsLoss, rows: Statistics) -> list[Tensor]:
-    partials: Partials
     value, partials = loss.judge(rows, torch.full_like(rows.margin, CLASSES))
     return [found.broadcast_to(rows.margin.shape) for found in (value, *partials.given())]
 

@@ -56,12 +56,11 @@ def _check_conditions(name: str, args: tuple[Any, ...]) -> None:
         raise UnrecordableError(f"{name} of {'conditions' if any(are) else 'numbers'}")
 
 
-def _plain(operation: Operation, operands: int = 1) -> Rule:
+def _plain(operation: Operation, arity: int = 1) -> Rule:
     """A function whose operands are the instruction's registers, in order."""
-    number = operands
 
     def rule(tape: Tape, *operands: object) -> Recorded:
-        if len(operands) != number:
+        if len(operands) != arity:
             raise UnrecordableError(f"{operation.name.lower()} of {len(operands)} operands")
         return tape.write(operation, *(tape.register(operand) for operand in operands))
 

@@ -27,7 +27,8 @@ class Tile(NamedTuple):
 def tile_of(classes: int, batch: int) -> Tile:
     """Fixed sizes, measured on an H200: small rows are taken together, large ones block by block.
 
-    Of a small batch fewer rows are, so that every program is soon done.
+    Of a small batch fewer rows are, so that every program is soon done; of a large one rows between the two
+    are read block by block as well, by few warps, since all would do what there is to do once a row.
     """
     if classes > 2048:
         return Tile(1, 2048, 4, 8)
