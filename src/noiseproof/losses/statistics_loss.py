@@ -69,7 +69,7 @@ class StatisticsLoss(Loss):
         raise NotImplementedError
 
     def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction:
-        if not is_of_library(type(self)) and self not in _looked_at and not torch.compiler.is_compiling():
+        if not torch.compiler.is_compiling() and not is_of_library(type(self)) and self not in _looked_at:
             check_wanted(self)
             _looked_at.add(self)
         return RowFunction(self.judge, self.wanted)
