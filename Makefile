@@ -1,5 +1,6 @@
-# make demo   set up and compare losses on noisy digits
-# make test   set up and run the tests
+# make demo       set up and compare losses on noisy digits
+# make test       set up and run the tests, in five minutes on two cores
+# make test-all   the slow tests too
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,17 +8,24 @@ STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: demo test test-slow lint bench figures clean
+.PHONY: demo test test-all test-part lint bench figures clean
 
 demo: $(STAMP)
 	$(BIN)/noiseproof demo
 
 # Two processes: files are shared out, so what a file sets up once is set up once.
-test: $(STAMP) $(BROWSER)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+PART ?= 1/1
 
-test-slow: $(STAMP) $(BROWSER)
-	$(BIN)/python -m pytest -m "slow or not slow" --hypothesis-profile searching
+test: $(STAMP) $(BROWSER)
+	$(PYTEST)
+
+test-all: $(STAMP) $(BROWSER)
+	$(PYTEST) -m "" --hypothesis-profile searching
+
+# Only the slow tests, and of these one part: make test-part PART=2/4.
+test-part: $(STAMP) $(BROWSER)
+	$(PYTEST) -m slow --part $(PART)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -131,6 +131,7 @@ def test_many_classes_are_cut_short(tmp_path):
     assert "(8 of 20 classes)" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

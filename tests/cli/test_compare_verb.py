@@ -133,6 +133,7 @@ def until(condition, seconds=120):
     raise AssertionError("it never came")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for worker processes in /proc")
 def test_killed_workers_and_signals_lose_nothing(shell, short, tmp_path):
     """One worker is killed: its run is told as failed, the others go on. SIGINT: all saved. Then it ends."""

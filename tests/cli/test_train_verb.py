@@ -120,6 +120,7 @@ def test_a_full_disk_is_a_failure_with_advice(shell, short, tmp_path, monkeypatc
     assert "No space left on device; free space and run the same command again" in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_and_the_same_command_goes_on(shell, short, tmp_path, number, code):
     words = ["train", *short, *LONG, "--out", str(tmp_path / "a"), "--json"]

@@ -135,6 +135,7 @@ def test_one_sample_sees_every_offset_over_the_epochs():
     assert chisquare(counts).pvalue > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("along", ["samples", "epochs", "seeds"])
 def test_flips_are_fair_and_independent_along(along):
     """Runs of three flips are equally often each of the eight there are."""

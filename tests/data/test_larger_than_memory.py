@@ -74,6 +74,7 @@ def write_csv(path, numbers, labels):
     path.write_bytes(",".join([*names, "label"]).encode() + b"\n" + text.tobytes())
 
 
+@pytest.mark.slow
 def test_csv(numbers, labels, tmp_path):
     path = tmp_path / "rows.csv"
     write_csv(path, numbers, labels)
@@ -84,6 +85,7 @@ def test_csv(numbers, labels, tmp_path):
     assert streamed.stdout == expected(numbers, labels), streamed.stderr
 
 
+@pytest.mark.slow
 def test_parquet(numbers, labels, tmp_path):
     pytest.importorskip("pyarrow", reason="Parquet needs pyarrow, which is an extra")
     import pandas as pd
@@ -99,6 +101,7 @@ def test_parquet(numbers, labels, tmp_path):
     assert "emory" in whole.stderr or "malloc" in whole.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_npz(method, numbers, labels, tmp_path):
     path = tmp_path / "rows.npz"

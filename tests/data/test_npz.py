@@ -88,6 +88,7 @@ def test_files_cut_anywhere_are_refused_by_name(save, tmp_path):
         assert "a.npz: " in read_or_complaint(path), cut
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
 @pytest.mark.parametrize("save", SAVERS)
 def test_one_wrong_bit_is_noticed_or_harmless(save, tmp_path):

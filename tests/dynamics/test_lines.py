@@ -53,6 +53,7 @@ def test_what_is_no_json_is_named_and_not_written(path, entry, message):
     assert lines.read(path) == ENTRIES
 
 
+@pytest.mark.slow
 def test_cut_at_every_byte_of_the_last_ten_lines(path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # a thousand would take a minute
     whole = path.read_bytes()

@@ -35,6 +35,22 @@ if HAS_TRITON and not torch.cuda.is_available():
         del os.environ["TRITON_INTERPRET"]
     room.tile.FEWEST_PROGRAMS = 1  # the interpreter runs one after the other: few large ones are over sooner
 
+SLOW_FIXTURES = {"device", "driver", "built_launcher"}
+"""Triton's interpreter takes seconds for what a GPU does in microseconds; the launcher has to be compiled."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Without a GPU these tests belong to ``make test-all``, those of the CPU operator unless it is built."""
+    slow = set() if torch.cuda.is_available() else set(SLOW_FIXTURES)
+    if cpu_build.problem(cpu_build.CPU) is not None:
+        slow |= {"operator", "compiled_operator"}
+    here = os.path.dirname(__file__)
+    for item in items:
+        mine = os.path.dirname(item.path) == here and item.get_closest_marker("quick") is None
+        if mine and slow.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+
 
 @pytest.fixture
 def device(monkeypatch):

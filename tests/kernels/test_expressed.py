@@ -27,7 +27,10 @@ SPECS = [
 ]
 
 
-@pytest.fixture(params=["torch", "operator", "kernels"])
+SLOW = pytest.mark.slow
+
+
+@pytest.fixture(params=["torch", pytest.param("operator", marks=SLOW), pytest.param("kernels", marks=SLOW)])
 def where(request):
     """Torch expressions, the CPU operator, or Triton's kernels."""
     if request.param == "kernels":

@@ -34,6 +34,7 @@ def compare(loss, logits, target, device, tolerance, floor=0.0, **options):
     assert not gradient[target == -100].any(), "an ignored row has one"
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("spec", RECORDED + MORE)
 def test_value_and_gradient(spec, device):
     compare(losses.get(spec).eval(), *batch(9, 5), device, 1e-5)

@@ -35,6 +35,7 @@ def small_csv(path, seed, scale=1.0):
     return torch.tensor(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("epochs", [15, 100])
 def test_clean_digits_are_hardly_suspected(seed, epochs, tmp_path):

@@ -5,7 +5,7 @@ from torch.nn.functional import logsigmoid
 
 from noiseproof import losses
 from noiseproof.losses import MarginLoss
-from noiseproof.testing import LOSS_CHECKS
+from noiseproof.testing import LOSS_CHECKS, derivatives
 
 INNER = {"scale": "mae", "shift": "mae", "unit_max": "gce", "cr": "ce", "peer": "ce"}
 REGISTRY = [
@@ -36,10 +36,21 @@ COMPOSED = [
     "mse(alpha=0)",
     "tce(order=30)",
 ]
+KINDS = ["gce", "nce", "peer(ce)", "unit_max(scale(mae, tau=2.6))", "10*nce + 0.1*agce(a=1.8, q=3)"]
+"""One loss of each kind is compiled in every run of the tests, the others in ``make test-all``."""
+CASES = [
+    pytest.param(
+        spec,
+        check,
+        marks=[pytest.mark.slow] if check is derivatives.check_compile and spec not in KINDS else [],
+        id=f"{spec}-{check.__name__}",
+    )
+    for spec in REGISTRY + COMPOSED
+    for check in LOSS_CHECKS.values()
+]
 
 
-@pytest.mark.parametrize("check", LOSS_CHECKS.values(), ids=lambda c: c.__name__)
-@pytest.mark.parametrize("spec", REGISTRY + COMPOSED)
+@pytest.mark.parametrize(("spec", "check"), CASES)
 def test_keeps_its_promises(spec, check):
     check(losses.get(spec))
 

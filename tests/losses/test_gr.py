@@ -78,6 +78,7 @@ def _worker(rank, port, rows, out):
     dist.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_two_processes_normalise_together(tmp_path):
     import socket
 

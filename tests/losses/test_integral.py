@@ -34,6 +34,7 @@ def test_any_shape():
     assert table(torch.zeros(0)).shape == (0,)
 
 
+@pytest.mark.slow
 def test_compiled_by_inductor_with_numbers_that_change():
     """Offsets of a second table become symbols, with which some operators of torch lose a factor."""
     torch.compiler.reset()

@@ -52,6 +52,7 @@ def peak_bytes(call):
     return peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_no_tensor_is_larger_than_a_quarter_of_the_logits(name):
     hidden, weight, target = problem()
@@ -73,6 +74,7 @@ def scratch_bytes():
     return peak_bytes(lambda: linear(hidden, weight)) - 4 * 256 * CLASSES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_peak_memory_beyond_the_gradients(name, stored_bytes, scratch_bytes):
     hidden, weight, target = problem()

@@ -32,6 +32,7 @@ def errors(found, exact, scale=1.0):
     return [float((one.double() / s - other).norm() / other.norm()) for one, other, s in pairs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 @pytest.mark.parametrize(
     "spec", ["ce", "mae", "gce", "nce", "gls", "10*nce + 0.1*agce(a=1.8, q=3)", "cr(ce)"]
@@ -49,6 +50,7 @@ def test_bfloat16_loses_no_more_than_stored_logits(spec, reduction, chunk):
         assert fused <= 1.5 * unfused + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["ce", "nce"])
 def test_float16_with_a_loss_scale_does_not_underflow(spec):
     *tensors, target = problem(rows=2048)

@@ -11,6 +11,8 @@ from torch.nn.functional import linear
 
 from noiseproof import losses
 
+pytestmark = pytest.mark.slow
+
 WORLDS = (2, 3)
 EXACT = 1e-10
 

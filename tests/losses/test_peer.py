@@ -51,6 +51,7 @@ def test_evaluation_does_not_advance():
     assert int(loss.step) == 0
 
 
+@pytest.mark.slow
 def test_permutations_are_fair():
     """Every row meets every other about equally often."""
     loss = get("peer(ce)").train()

@@ -61,6 +61,7 @@ def test_only_margin_losses_can_be_transformed(inner):
             get(f"{wrapper}({inner})")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapper", ["scale", "shift"])
 def test_compiled_for_any_number_of_classes(wrapper):
     torch.compiler.reset()

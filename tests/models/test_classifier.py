@@ -49,6 +49,7 @@ def test_one_image_in_evaluation_equals_its_row_of_a_batch(spec):
         torch.testing.assert_close(model(x[:1]), model(x)[:1], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_parameter_learns(spec):
     model = network(spec).train()
@@ -58,6 +59,7 @@ def test_every_parameter_learns(spec):
     assert model.head.weight.grad.abs().sum() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
 def test_channels_last_changes_nothing_but_the_layout(spec):
     model, x = network(spec).eval(), images(spec)
@@ -67,6 +69,7 @@ def test_channels_last_changes_nothing_but_the_layout(spec):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
 def test_bfloat16_autocast_stays_near(spec):
     model, x = network(spec).eval(), images(spec)
@@ -78,12 +81,8 @@ def test_bfloat16_autocast_stays_near(spec):
     assert (found.float() - expected).norm() < 0.1 * expected.norm()
 
 
-SLOW_TO_COMPILE = {"resnet32", "resnet44", "resnet56", "resnet34", "resnet50", "vgg19_bn", "googlenet"}
-
-
-@pytest.mark.parametrize(
-    "spec", [pytest.param(s, marks=pytest.mark.slow) if s in SLOW_TO_COMPILE else s for s in SPECS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", SPECS)
 def test_compiles_to_one_graph(spec):
     torch._dynamo.reset()
     model, x = network(spec).eval(), images(spec)

@@ -15,6 +15,7 @@ def convolutions(model):
     return [module for module in model.modules() if isinstance(module, nn.Conv2d)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", list(models.MODELS))
 def test_bit_identical_across_calls_and_global_state_untouched(spec):
     states = []

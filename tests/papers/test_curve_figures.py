@@ -55,6 +55,7 @@ def test_the_figures_are_those_known_here():
     assert set(CURVE_FIGURES) == set(LINES_PER_PANEL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CURVE_FIGURES)
 def test_every_figure_draws_with_its_panels_lines_and_legends(name):
     wanted = CURVE_FIGURES[name]
@@ -72,6 +73,7 @@ def test_every_figure_draws_with_its_panels_lines_and_legends(name):
         assert ax.get_ylabel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CURVE_FIGURES)
 def test_lines_are_finite_and_not_negative(name):
     for ax in drawn(name).axes:
@@ -161,6 +163,7 @@ def test_initial_margins_are_densities_around_their_expectation():
         assert (margin * density).sum() * width == pytest.approx(expected_margin(classes), abs=0.05)
 
 
+@pytest.mark.slow
 def test_the_network_of_figure_6_is_untrained_and_its_histograms_are_densities():
     for filled, classes in zip(drawn("curriculum.figure6").axes[0].collections, (10, 100, 1000), strict=True):
         margins, _ = untrained_margins(classes)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 from evidence_runs import EVIDENCE
 from run import finished
 from run import read_csv as read
@@ -31,6 +32,7 @@ def test_runs_are_collected_in_every_state(tmp_path):
     assert [line["run"] for line in read(tmp_path / "csv/epochs.csv")] == ["ended", "ended", "stopped"]
 
 
+@pytest.mark.slow
 def test_the_queue_holds_every_run_of_the_list_once_the_most_telling_first(tmp_path):
     command = [sys.executable, str(EVIDENCE / "run.py"), str(tmp_path / "out"), "--dry"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()  # noqa: S603

@@ -44,6 +44,7 @@ def pictures(figure):
     return [ax for ax in figure.axes if ax.lines or ax.patches or ax.collections or ax.images]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_FIGURES)
 def test_every_figure_is_drawn_from_runs_that_are_named(name, two_runs, tmp_path):
     wanted = RUN_FIGURES[name]
@@ -118,6 +119,7 @@ def trained(tmp_path, two_runs):
     return train
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*RUN_FIGURES, *WHOLE_FIGURES])
 def test_the_command_a_figure_suggests_makes_all_runs_it_asks_for(name, trained, tmp_path):
     with pytest.raises(ValueError, match=r"to train them: ") as caught:

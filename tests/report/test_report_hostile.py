@@ -115,6 +115,7 @@ def _comparison(folder, words):
     return report.write_comparison(runs, folder / "comparison.html")
 
 
+@pytest.mark.slow
 def test_only_our_own_tags_and_nothing_that_runs_or_fetches(hostile_pages):
     for page in hostile_pages:
         found = Reader(page.read_text(encoding="utf-8"))
@@ -192,6 +193,7 @@ def test_nothing_runs_and_nobody_is_called(browser, server, hostile_pages, polic
     assert server.calls == []
 
 
+@pytest.mark.slow
 def test_run_names_are_escaped_too(tmp_path, monkeypatch):
     monkeypatch.setattr("noiseproof.report.page.RUN_PICTURES", {})
     run = write_run(tmp_path / "run", report.example_record(20, 2), outputs={}, metrics=[])

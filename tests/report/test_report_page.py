@@ -118,6 +118,7 @@ def test_the_page_can_be_used_without_eyes_and_without_a_mouse(kind, request):
     assert not [found for _, found in outline.found if int(found.get("tabindex", 0)) > 0]
 
 
+@pytest.mark.slow
 def test_fifty_thousand_samples_make_less_than_two_megabytes(tmp_path):
     record = report.example_record(50_000, 20, classes=100, wrong=0.4)
     noise = torch.randint(
@@ -179,6 +180,7 @@ def test_the_page_is_light_or_dark_as_the_reader_likes(browser, page, tmp_path):
     assert brightness(dark) < 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_hangs_over_the_edge(browser, page, comparison, width, tmp_path):
     """A copy that may run one script of ours tells how wide it became."""

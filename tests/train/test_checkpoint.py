@@ -278,6 +278,7 @@ def test_a_full_disk_at_every_page(tmp_path):
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes; Windows has no fork")
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(tmp_path, count):
@@ -286,6 +287,7 @@ def test_killed_at_random_moments(tmp_path, count):
     assert found["steps"] > 0
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize(("again", "removed"), [(0, 2), (1, 1)])
 def test_killed_before_and_after_every_system_call(tmp_path, again, removed):

@@ -47,6 +47,7 @@ def weights(folder):
     return {name: value.numpy().tobytes() for name, value in Run(folder).load_model().state_dict().items()}
 
 
+@pytest.mark.slow
 def test_two_workers_train_what_one_process_does(base, tmp_path):
     """The same bits, in other processes, with news of every run."""
     here = grid(base, losses=["ce", "mae"], seeds=2, out=tmp_path / "here")
@@ -142,6 +143,7 @@ def test_senseless_calls_are_refused(base, tmp_path):
         compare([same], jobs=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_failures_are_told_and_the_rest_goes_on(base, tmp_path, jobs):
     runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
@@ -154,6 +156,7 @@ def test_failures_are_told_and_the_rest_goes_on(base, tmp_path, jobs):
     assert sum(len(row.seeds) for row in found.rows) == 2
 
 
+@pytest.mark.slow
 def test_the_traceback_of_a_failure_stays_until_the_run_is_finished(base, tmp_path):
     run = base.replace(lr=1e38, out=str(tmp_path / "run"))
     assert "NonFiniteError" in compare([run]).failed[0].problem

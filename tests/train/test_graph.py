@@ -74,6 +74,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 600, 1 << 20])
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_the_same_training_as_step_by_step(config, blobs, tmp_path, graphs, settings, size):

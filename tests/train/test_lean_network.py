@@ -75,6 +75,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_the_same_bits_as_layer_by_layer(session, settings):
     sessions = session(**settings), session(**settings)
@@ -196,6 +197,7 @@ def operators(session, lean):
     return counted.seen
 
 
+@pytest.mark.slow
 def test_a_deeper_network_needs_no_more_casts(session):
     shallow, deep = (session(model=name, images=True) for name in ("resnet20", "resnet32"))
     one_by_one = [operators(each, lean=False) for each in (shallow, deep)]
@@ -235,6 +237,7 @@ def test_nothing_is_left_behind(session, fails):
     assert all(after[name] is before[name] for name in before)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
 def test_compiled_once_for_networks_of_one_kind(session):
     count = CompileCounterWithBackend("aot_eager")

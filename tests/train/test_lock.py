@@ -24,17 +24,20 @@ def script(*arguments):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("count", [10, pytest.param(50, marks=pytest.mark.slow)])
 def test_every_race_has_one_winner(tmp_path, count):
     assert script("races", tmp_path / "run", count) == ["LLLLLLLW"] * count
 
 
+@pytest.mark.slow
 @needs_fork
 def test_nothing_happens_twice_at_a_time(tmp_path):
     assert script("counting", tmp_path, 50) == {"statuses": [0] * 4, "number": 200}
 
 
+@pytest.mark.slow
 @needs_fork
 def test_a_worker_that_outlives_its_parent_does_not_keep_the_lock(tmp_path):
     assert script("orphans", tmp_path, 1) == {"held": True, "held after the kill": False}

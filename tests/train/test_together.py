@@ -50,6 +50,7 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
     assert [outcome.problem for outcome in found[1:]] == [None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sharing")
 def test_asked_to_stop_all_save_and_the_same_call_goes_on(tmp_path):
     class Stop(ComparisonWatcher):
