@@ -2,8 +2,7 @@
 
 import pytest
 
-from noiseproof.papers.filling import Runs
-from noiseproof.papers.table import Cell, Table
+from noiseproof.papers.cells import Cell, Runs, Table
 
 TINY = {"data": "digits", "model": "mlp(hidden=8)", "batch_size": 512, "epochs": 1}
 

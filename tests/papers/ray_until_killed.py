@@ -13,9 +13,8 @@ import time
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from noiseproof.papers.filling import Runs
+from noiseproof.papers.cells import Cell, Runs, Table
 from noiseproof.papers.running import run
-from noiseproof.papers.table import Cell, Table
 from noiseproof.train import Interrupted
 
 SETTINGS = {"data": "digits", "noise": "symmetric(0.4)", "model": "mlp(hidden=32)", "epochs": 30}

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 
 from noiseproof.data import LabelledData
 from noiseproof.losses import curve, expected_margin, get
-from noiseproof.papers import CURVE_FIGURES, draw, untrained
-from noiseproof.papers.untrained import untrained_margins
+from noiseproof.papers import CURVE_FIGURES, draw
+from noiseproof.papers.figures import analytic
+from noiseproof.papers.figures.analytic import untrained_margins
 
 LINES_PER_PANEL = {
     "gr.figure1": [6, 4, 4, 5],
@@ -181,7 +182,7 @@ def test_real_images_are_shown_to_the_network_where_they_are_at_hand(monkeypatch
         256, (200, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
     )
     monkeypatch.setattr(
-        untrained, "load", {"cifar10": LabelledData(images, torch.arange(200) % 10)}.__getitem__
+        analytic, "load", {"cifar10": LabelledData(images, torch.arange(200) % 10)}.__getitem__
     )
     margins, words = untrained_margins(10)
     assert words == "untrained cnn8 on cifar10"

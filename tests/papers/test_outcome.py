@@ -5,12 +5,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from noiseproof.papers.comparing import compare
-from noiseproof.papers.entry import Comparison, Done, Entry
-from noiseproof.papers.filling import BEST, Quoted, Runs
-from noiseproof.papers.outcome import HEADINGS, counted, lines, narrow_lines, to_dict, to_markdown
-from noiseproof.papers.outcome_page import page
-from noiseproof.papers.table import Cell, Table
+from noiseproof.papers.cells import BEST, Cell, Quoted, Runs, Table
+from noiseproof.papers.comparing import Comparison, Done, Entry, compare
+from noiseproof.papers.page import page
+from noiseproof.papers.render import HEADINGS, counted, lines, narrow_lines, to_dict, to_markdown
 from noiseproof.papers.tables import TABLES
 
 HOSTILE = '<script>alert(1)</script> | `x` *y* & "z"\n# no heading'

@@ -8,11 +8,11 @@ import pytest
 from noiseproof.losses import MarginLoss
 from noiseproof.losses import get as get_loss
 from noiseproof.methods.registry import METHODS
-from noiseproof.papers import description
-from noiseproof.papers.filling import BEST, Computed, Quoted, Runs, Stated
+from noiseproof.papers import describe
+from noiseproof.papers.cells import BEST, Computed, Quoted, Runs, Stated
 from noiseproof.papers.metrics import METRICS
-from noiseproof.papers.readings import READINGS
-from noiseproof.papers.record import PAPERS
+from noiseproof.papers.results import NUMBERS
+from noiseproof.papers.table_builder import PAPERS
 from noiseproof.papers.tables import PRINTED, TABLES
 from noiseproof.train import Config
 
@@ -43,7 +43,7 @@ def test_there_are_1100_printed_numbers_in_as_many_cells():
 @pytest.mark.parametrize("name", PRINTED)
 def test_each_number_is_shown_where_it_belongs(name):
     records = dict(raw_records())[name]
-    shown = description.to_dict(PRINTED[name])["cells"]
+    shown = describe.table_to_dict(PRINTED[name])["cells"]
     assert [(cell["printed"], cell["std"], cell["metric"]) for cell in shown] == [
         (record["value"], record.get("std"), record["metric"]) for record in records
     ]
@@ -59,7 +59,7 @@ def test_blocks_hold_every_cell_once_at_any_width(width):
     for table in TABLES.values():
         found = [
             (line[0], column)
-            for block in description.blocks(table, width)
+            for block in describe.blocks(table, width)
             for line in block.rows
             for column, text in zip(block.columns, line[1:], strict=True)
             if text
@@ -74,9 +74,7 @@ def test_numbers_a_paper_took_from_elsewhere_are_marked_and_never_run():
         assert isinstance(cell.filling, (Quoted, Stated)), cell
         if isinstance(cell.filling, Quoted):
             assert cell.filling.source == record["quoted_from"]
-    marked = [
-        text for block in description.blocks(PRINTED["gr.table5"]) for row in block.rows for text in row
-    ]
+    marked = [text for block in describe.blocks(PRINTED["gr.table5"]) for row in block.rows for text in row]
     assert sum("‡" in text for text in marked) == PRINTED["gr.table5"].counts["quoted"] == 21
 
 
@@ -112,7 +110,7 @@ def test_hyper_parameters_of_a_row_reach_its_loss():
     cell = PRINTED["curriculum.table3"].cell("MAE scale", "symmetric 0.4")
     assert cell.filling.settings["loss"] == "unit_max(scale(mae, tau=2.6, initial_margin=5.097))"
     cell = PRINTED["gr.table5"].cell("GR · β=6, λ=0.4, tuned", "symmetric 0.4")
-    assert cell.filling.settings["loss"] == "gr(beta=6.0, lam=0.4)"
+    assert cell.filling.settings["loss"] == 'gr(beta=6.0, lam=0.4, normalize="batch")'
     cell = PRINTED["sl.table1"].cell("CIFAR-10 · 8-layer CNN · SL", "asymmetric 0.4")
     assert cell.filling.settings["loss"] == "sl(alpha=0.1, beta=5.0, A=-4.0)"
 
@@ -129,7 +127,7 @@ def test_every_run_is_a_config_that_the_library_accepts():
 
 def test_every_runnable_metric_can_be_read_from_a_run():
     for name, cell in runnable():
-        assert METRICS[cell.metric].reading in READINGS, (name, cell)
+        assert METRICS[cell.metric].number in NUMBERS, (name, cell)
 
 
 def test_what_needs_no_training_is_computed():

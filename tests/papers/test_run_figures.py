@@ -16,10 +16,10 @@ from noiseproof.losses import get as get_loss
 from noiseproof.losses import margin
 from noiseproof.papers import FIGURES, RUN_FIGURES, draw, get, run
 from noiseproof.papers.figures import WHOLE_FIGURES
+from noiseproof.papers.figures.analytic import bound_of_weight
+from noiseproof.papers.figures.run_curves import plot_relative_update_scales, plot_train_accuracy
 from noiseproof.papers.manifest import updated
-from noiseproof.papers.nce_bound import bound_of_weight
 from noiseproof.papers.plan import Changes, plan
-from noiseproof.papers.run_curves import plot_relative_update_scales, plot_train_accuracy
 from noiseproof.report import NothingToShow, example_record
 from noiseproof.report.evidence import Evidence
 
@@ -57,7 +57,7 @@ def test_every_figure_is_drawn_from_runs_that_are_named(name, two_runs, tmp_path
 
 
 def test_titles_name_the_network_where_runs_differ_in_it():
-    from noiseproof.papers.run_names import names_of
+    from noiseproof.papers.figures.run_figure import names_of
 
     def of(**changes):
         run = Evidence(example_record())
@@ -192,7 +192,7 @@ def test_relative_update_scales_have_maximum_one(two_runs):
 
 def test_the_three_stages_are_those_of_the_metrics(two_runs):
     from noiseproof.dynamics import RunFolder
-    from noiseproof.papers.run_curves import plot_class_accuracy_at_stages
+    from noiseproof.papers.figures.run_curves import plot_class_accuracy_at_stages
 
     lines = plot_class_accuracy_at_stages(two_runs[0]).lines
     metrics = RunFolder(two_runs[0]).metrics

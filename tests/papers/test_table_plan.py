@@ -9,11 +9,11 @@ import torch
 
 from noiseproof import losses
 from noiseproof.papers import get
-from noiseproof.papers.filling import Runs
+from noiseproof.papers.cells import Runs
 from noiseproof.papers.manifest import Manifest, updated
 from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan
-from noiseproof.papers.plan_words import to_markdown
 from noiseproof.papers.questions import READINGS
+from noiseproof.papers.render import plan_to_markdown as to_markdown
 from noiseproof.train import Config
 
 
@@ -33,7 +33,10 @@ def test_cells_share_runs():
 def test_tables_share_runs():
     first, second = plan(get("imae.table6")), plan(get("questions.saturation"))
     shared = set(first) & set(second)
-    assert {first[key].config.loss for key in shared} == {"imae(T=0.5)", "imae(T=8.0)"}
+    assert {first[key].config.loss for key in shared} == {
+        'imae(T=0.5, normalize="none")',
+        'imae(T=8.0, normalize="none")',
+    }
     assert len(shared) == 9
     assert len(second) == 27
 
@@ -225,3 +228,37 @@ def test_a_part_of_the_seeds_begins_with_those_of_the_paper():
 def test_a_figure_is_not_a_table():
     with pytest.raises(ValueError, match=r"'noiseproof papers figure gr.figure4' draws it"):
         get("gr.figure4")
+
+
+def test_e32_the_printed_reading_of_gr_is_the_text():
+    text, ours = get("gr.table3:printed"), get("gr.table3")
+    assert [cell.printed for cell in text.cells] == [cell.printed for cell in ours.cells]
+    for cell in text.cells:
+        settings = cell.filling.settings
+        assert settings["schedule"] == 'every(period=5000, by="iteration")'
+        assert settings["iterations"] == 20_000
+        assert "normalize" not in settings["loss"]
+    assert {cell.filling.settings["iterations"] for cell in ours.cells} == {100_000}
+
+
+def test_the_raw_reading_of_curriculum_has_no_unit_maximum():
+    raw, unit = get("curriculum.table5:raw"), get("curriculum.table5")
+    margins = torch.linspace(-8, 8, 65, dtype=torch.float64)
+    for mine, theirs in zip(raw.cells, unit.cells, strict=True):
+        assert mine.filling.settings["clip"] == 5.0
+        loss, reference = (losses.get(cell.filling.settings["loss"]) for cell in (mine, theirs))
+        factor = losses.curve(loss).peak
+        torch.testing.assert_close(loss.emphasis(margins), factor * reference.emphasis(margins))
+        if mine.filling.baseline:
+            assert mine.filling.baseline["loss"] == mine.filling.settings["loss"]
+
+
+def test_mae_without_the_unit_maximum_is_one_minus_p():
+    table = get("curriculum.table3:raw")
+    specs = {cell.filling.settings["loss"] for cell in table.cells if isinstance(cell.filling, Runs)}
+    assert {spec for spec in specs if "mae" in spec and not spec.startswith("0.5*")} == set()
+
+
+def test_an_unknown_reading_is_named():
+    with pytest.raises(ValueError, match=r"gr\.table3:printed"):
+        get("gr.table3:print")

@@ -9,7 +9,7 @@ from stopping import StopAt, contents
 
 from noiseproof.dynamics import RunFolder
 from noiseproof.papers import compare, run
-from noiseproof.papers.filling import BEST, Missing, Quoted, Runs
+from noiseproof.papers.cells import BEST, Missing, Quoted, Runs
 from noiseproof.papers.plan import Changes, plan, with_folder
 from noiseproof.train import ComparisonWatcher, Interrupted, RunExistsError, fit
 
@@ -85,7 +85,7 @@ def test_a_result_that_says_nothing_is_told(tmp_path, table_of, content):
     [result] = tmp_path.glob("runs/*/result.json")
     result.write_text(content)
     [problem] = compare(table, out=tmp_path).problems
-    assert f"cannot read 'final' of {result.parent}" in problem
+    assert f"cannot read the numbers of {result.parent}" in problem
 
 
 def test_a_run_that_was_stopped_goes_on_from_where_it_was(tmp_path, table_of):

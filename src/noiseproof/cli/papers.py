@@ -9,7 +9,8 @@ import typer
 
 from .papers_figure import figure
 from .papers_printing import print_blocks, print_grid, print_notes, print_runs, screen_width, told
-from .papers_run import AsJson, Columns, Name, Rows, compare, plan, run
+from .papers_queue import queue, tally
+from .papers_run import AsJson, Columns, Name, ReadingName, Rows, compare, plan, read_as, run
 
 app = typer.Typer(
     name="papers",
@@ -45,12 +46,18 @@ def list_tables(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(name: Name, rows: Rows = None, columns: Columns = None, as_json: AsJson = False) -> None:
+def show(
+    name: Name,
+    rows: Rows = None,
+    columns: Columns = None,
+    reading: ReadingName = None,
+    as_json: AsJson = False,
+) -> None:
     """Print the numbers of a table, the runs behind them, and notes."""
-    from ..papers.description import to_dict
+    from ..papers.describe import table_to_dict as to_dict
     from ..papers.tables import get
 
-    table = get(name).select(rows or (), columns or ())
+    table = get(read_as(name, reading)).select(rows or (), columns or ())
     if as_json:
         typer.echo(json.dumps(to_dict(table), indent=2, ensure_ascii=False))
         return
@@ -73,3 +80,5 @@ app.command()(plan)
 app.command()(run)
 app.command()(compare)
 app.command()(figure)
+app.command()(queue)
+app.command()(tally)

@@ -11,15 +11,15 @@ import typer
 from .papers_printing import print_grid
 
 if TYPE_CHECKING:
-    from ..papers.entry import Comparison
+    from ..papers.comparing import Comparison
 
 
 def print_found(found: Comparison, as_json: bool) -> None:
     """Ours beside printed; what went wrong on stderr."""
-    from ..papers import outcome
+    from ..papers import render
 
     if as_json:
-        typer.echo(json.dumps(outcome.to_dict(found), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(render.to_dict(found), indent=2, ensure_ascii=False))
     else:
         _print_table(found)
     for problem in found.problems:
@@ -28,22 +28,22 @@ def print_found(found: Comparison, as_json: bool) -> None:
 
 def write_files(found: Comparison, md: Path | None, html: Path | None) -> None:
     from ..atomic import write_text
-    from ..papers import outcome
-    from ..papers.outcome_page import page
+    from ..papers import render
+    from ..papers.page import page
 
     if md is not None:
-        write_text(md, outcome.to_markdown(found))
+        write_text(md, render.to_markdown(found))
     if html is not None:
         write_text(html, page(found))
 
 
 def _print_table(found: Comparison) -> None:
-    from ..papers import outcome
-    from ..papers.wording import cell_notes
+    from ..papers import render
+    from ..papers.describe import cell_notes
 
-    typer.echo(outcome.heading(found))
+    typer.echo(render.heading(found))
     busy, idle = found.parts()
-    print_grid(outcome.NARROW, outcome.narrow_lines(busy if busy.entries else found), range(1, 6))
+    print_grid(render.NARROW, render.narrow_lines(busy if busy.entries else found), range(1, 6))
     if busy.entries and idle.entries:
-        typer.echo(f"and {outcome.counted(idle)} ('noiseproof papers show {found.table.name}' prints all)")
-    typer.echo("\n".join([outcome.EXPLAINED, *cell_notes(found.table)]))
+        typer.echo(f"and {render.counted(idle)} ('noiseproof papers show {found.table.name}' prints all)")
+    typer.echo("\n".join([render.EXPLAINED, *cell_notes(found.table)]))

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
 
-    from ..papers.table import Table
+    from ..papers.cells import Table
 
 
 def screen_width() -> int:
@@ -42,17 +42,17 @@ def told(counts: Mapping[str, int]) -> list[str]:
 
 def print_blocks(table: Table) -> None:
     """The printed numbers."""
-    from ..papers import description
-    from ..papers.table import JOINT
+    from ..papers import describe
+    from ..papers.cells import JOINT
 
-    for block in description.blocks(table, screen_width()):
+    for block in describe.blocks(table, screen_width()):
         headings = ["", *(column.replace(JOINT, "\n") for column in block.columns)]
         print_grid(headings, block.rows, range(1, len(headings)))
 
 
 def print_runs(table: Table) -> None:
     """Settings all runs have in common, then what sets them apart."""
-    from ..papers.description import runs_of
+    from ..papers.describe import runs_of
 
     common, variants = runs_of(table)
     if not variants:
@@ -68,8 +68,7 @@ def print_runs(table: Table) -> None:
 
 
 def print_notes(table: Table) -> None:
-    from ..papers.description import LEGEND, reasons
-    from ..papers.wording import cell_notes
+    from ..papers.describe import LEGEND, cell_notes, reasons
 
     states = {cell.state for cell in table.cells}
     notes = [words for state, words in LEGEND.items() if state in states]

@@ -27,6 +27,13 @@ Columns = Annotated[
         help="Only these columns, chosen like rows: 'symmetric 0.4' is a part of 'symmetric 0.4 · snr'."
     ),
 ]
+ReadingName = Annotated[
+    str | None,
+    typer.Option(
+        "--reading",
+        help="Another reading of the recipe, such as printed (gr), batch (imae), raw (curriculum).",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 Seeds = Annotated[int | None, typer.Option(min=1, max=10_000, help="Runs per cell.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Shorten the recipe to so many epochs.")]
@@ -44,6 +51,11 @@ Md = Annotated[Path | None, typer.Option(help="Also write the comparison as Mark
 Html = Annotated[Path | None, typer.Option(help="Also write the comparison as one HTML file.")]
 
 
+def read_as(name: str, reading: str | None) -> str:
+    """The name of a table in a reading of its recipe."""
+    return name if reading is None else f"{name}:{reading}"
+
+
 def plan(
     name: Name,
     rows: Rows = None,
@@ -51,13 +63,14 @@ def plan(
     seeds: Seeds = None,
     epochs: Epochs = None,
     precision: Precision = None,
+    reading: ReadingName = None,
 ) -> None:
     """Print, as Markdown, the cells that would be filled and the runs that fill them; nothing is run."""
     from ..papers.plan import Changes
-    from ..papers.plan_words import to_markdown
+    from ..papers.render import plan_to_markdown as to_markdown
     from ..papers.tables import get
 
-    table = get(name).select(rows or (), columns or (), seeds)
+    table = get(read_as(name, reading)).select(rows or (), columns or (), seeds)
     typer.echo(to_markdown(table, Changes(epochs, precision)))
 
 
@@ -68,6 +81,7 @@ def run(
     seeds: Seeds = None,
     epochs: Epochs = None,
     precision: Precision = None,
+    reading: ReadingName = None,
     out: Out = HOME,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")] = "auto",
     jobs: Jobs = None,
@@ -87,7 +101,7 @@ def run(
     from ..papers.tables import get
     from .progress_of_many import watch_many
 
-    table = get(name).select(rows or (), columns or (), seeds)
+    table = get(read_as(name, reading)).select(rows or (), columns or (), seeds)
     check_targets(md, html)
     changes, watcher = Changes(epochs, precision), watch_many(quiet)
     if engine == "local":  # a cluster may have the data where this machine has not
@@ -108,6 +122,7 @@ def compare(
     name: Name,
     rows: Rows = None,
     columns: Columns = None,
+    reading: ReadingName = None,
     out: Out = HOME,
     md: Md = None,
     html: Html = None,
@@ -118,7 +133,7 @@ def compare(
     from ..papers.manifest import NAME
     from ..papers.tables import get
 
-    table = get(name).select(rows or (), columns or ())
+    table = get(read_as(name, reading)).select(rows or (), columns or ())
     if table.counts["runs"] and not (out.expanduser() / NAME).is_file():
         raise FileNotFoundError(
             f"there is no {NAME} in {out}: name the folder of your runs with --out, or make some with"

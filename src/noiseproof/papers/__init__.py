@@ -6,24 +6,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .cells import Table
     from .comparing import compare
-    from .curve_figures import CURVE_FIGURES
     from .figures import FIGURES, draw
-    from .run_figures import RUN_FIGURES
+    from .figures.curve_figures import CURVE_FIGURES
+    from .figures.run_figures import RUN_FIGURES
     from .running import run
-    from .table import Table
     from .tables import TABLES, get
 
 __all__ = ["CURVE_FIGURES", "FIGURES", "RUN_FIGURES", "TABLES", "Table", "compare", "draw", "get", "run"]
 
 _HOME = {
-    "CURVE_FIGURES": "curve_figures",
-    "RUN_FIGURES": "run_figures",
+    "CURVE_FIGURES": "figures.curve_figures",
+    "RUN_FIGURES": "figures.run_figures",
     "FIGURES": "figures",
     "draw": "figures",
     "TABLES": "tables",
     "get": "tables",
-    "Table": "table",
+    "Table": "cells",
     "run": "running",
     "compare": "comparing",
 }

@@ -4,41 +4,129 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
-from .entry import Comparison, Done, Entry
-from .filling import BEST, Computed, Runs
+from .cells import BEST, STATES, Cell, Computed, Runs, Table
 from .manifest import Manifest
 from .metrics import METRICS
 from .plan import BASELINE, FIRST, OWN, RELABELLED
-from .readings import READINGS
-from .table import Cell, Table
+from .results import Result, in_folder
 from .tables import get
+
+
+class Done(NamedTuple):
+    """A finished run."""
+
+    folder: str
+    """Its name."""
+    seed: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell with our number: mean and deviation over seeds, or the best of them."""
+
+    cell: Cell
+    ours: float | None = None
+    std: float | None = None
+    runs: tuple[Done, ...] = ()
+    baseline: tuple[Done, ...] = ()
+    """Runs whose number is subtracted."""
+    wanted: int = 0
+    """Runs of its own: as many as the paper has, or more if more were asked for."""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def finished(self) -> int:
+        """Runs of its own that are finished."""
+        return len(self.runs)
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less printed, in the unit of the paper; None where that says nothing."""
+        comparable = METRICS[self.cell.metric].comparable
+        if self.ours is None or isinstance(self.cell.printed, str) or not comparable:
+            return None
+        return self.ours - self.cell.printed
+
+    @property
+    def deviations(self) -> float | None:
+        """The difference over the root of the sum of both variances; one that is not known counts as 0."""
+        scale = math.hypot(self.std or 0.0, self.cell.std or 0.0)
+        return self.difference / scale if self.difference is not None and scale else None
+
+    @property
+    def state(self) -> str:
+        """What is there: "finished", "2 of 3", "1 failed", "not run", or why there is no run."""
+        filling = self.cell.filling
+        if not isinstance(filling, Runs):
+            return STATES[self.cell.state]
+        if self.problems:
+            return f"{len(self.problems)} failed" + (f", {self.finished} finished" if self.finished else "")
+        if not self.runs and not self.baseline:
+            return "not run"
+        if self.finished < self.wanted:
+            return f"{self.finished} of {self.wanted}"
+        if filling.baseline is not None and len(self.baseline) < self.wanted:
+            return f"baseline {len(self.baseline)} of {self.wanted}"
+        return "finished"
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing has been run for it, or could be."""
+        return self.ours is None and not self.runs and not self.baseline and not self.problems
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table with our numbers."""
+
+    table: Table
+    entries: tuple[Entry, ...]
+    changes: str
+    """What was not as in the paper."""
+
+    @property
+    def problems(self) -> list[str]:
+        return sorted({problem for entry in self.entries for problem in entry.problems})
+
+    def parts(self) -> tuple[Comparison, Comparison]:
+        """Cells for which something was run or computed, and the others."""
+        busy = tuple(entry for entry in self.entries if not entry.is_idle)
+        idle = tuple(entry for entry in self.entries if entry.is_idle)
+        return replace(self, entries=busy), replace(self, entries=idle)
 
 
 def compare(table: str | Table, *, out: str | Path) -> Comparison:
     """The printed numbers of a table beside those of the runs in a folder."""
     whole, manifest = get(table), Manifest(out)
-    entries = tuple(_entry(whole.name, cell, manifest) for cell in whole.cells)
     changes = manifest.tables.get(whole.name)
-    return Comparison(whole, entries, changes.words() if changes else "")
+    return compare_with(
+        whole, lambda cell: in_folder(whole.name, cell, manifest), changes.words() if changes else ""
+    )
 
 
-def _entry(table: str, cell: Cell, manifest: Manifest) -> Entry:
+def compare_with(
+    table: Table, runs_of: Callable[[Cell], Mapping[str, Sequence[Result]]], changes: str = ""
+) -> Comparison:
+    """The printed numbers of a table beside those of runs, which ``runs_of`` finds for a cell by role."""
+    return Comparison(table, tuple(_entry(cell, runs_of) for cell in table.cells), changes)
+
+
+def _entry(cell: Cell, runs_of: Callable[[Cell], Mapping[str, Sequence[Result]]]) -> Entry:
     if isinstance(cell.filling, Computed):
         return Entry(cell, computed(cell.filling))
     if not isinstance(cell.filling, Runs):
         return Entry(cell)
-    runs = _runs_by_role(table, cell, manifest)
+    runs = runs_of(cell)
     mine = RELABELLED if cell.filling.relabel else OWN
     needed = [run for role in (mine, FIRST, BASELINE) for run in runs.get(role, [])]
     problems = {run.name: run.problem for run in needed if run.problem is not None}
-    groups = {role: [run for run in found if run.done is not None] for role, found in runs.items()}
-    own, baseline = groups.get(mine, []), groups.get(BASELINE, [])
-    ours, std = summary(cell, _folders(own), _folders(baseline))
+    own, baseline = ([run for run in runs.get(role, []) if run.numbers] for role in (mine, BASELINE))
+    ours, std = summary(cell, own, baseline)
     return Entry(
         cell,
         ours,
@@ -50,66 +138,27 @@ def _entry(table: str, cell: Cell, manifest: Manifest) -> Entry:
     )
 
 
-class _Found(NamedTuple):
-    """A run of the manifest: finished, failed, or neither."""
-
-    name: str
-    seed: int
-    done: RunFolder | None
-    problem: str | None
-
-
-def _runs_by_role(table: str, cell: Cell, manifest: Manifest) -> dict[str, list[_Found]]:
-    found: dict[str, list[_Found]] = {}
-    for role, run in manifest.of_cell(table, cell.row, cell.column):
-        folder = manifest.folder / run["folder"]
-        done, problem = None, run.get("problem")
-        if (folder / CONFIG).is_file() and (folder / RESULT).is_file():
-            problem = _damage(RunFolder(folder), METRICS[cell.metric].reading)
-            done = RunFolder(folder) if problem is None else None
-        found.setdefault(role, []).append(_Found(folder.name, int(run["config"]["seed"]), done, problem))
-    return found
-
-
-def _folders(runs: Sequence[_Found]) -> list[RunFolder]:
-    return [run.done for run in runs if run.done is not None]
-
-
-def _damage(run: RunFolder, reading: str | None) -> str | None:
-    """Why the number of a finished run cannot be read, and what to do."""
-    if run.damage or reading is None:
-        return run.damage
-    try:
-        float(READINGS[reading](run) or 0.0)
-    except (ValueError, TypeError, KeyError, AttributeError) as problem:
-        return f"cannot read {reading!r} of {run.folder}: {problem!r}; remove the folder to train it again"
-    return None
-
-
 def summary(
-    cell: Cell, runs: Sequence[RunFolder], baseline: Sequence[RunFolder] = ()
+    cell: Cell, runs: Sequence[Result], baseline: Sequence[Result] = ()
 ) -> tuple[float | None, float | None]:
     """Our number of a cell and the deviation over seeds, in the unit of the paper.
 
     The best run is the one with the highest final test accuracy, whatever number is read from it.
     """
     filling, metric = cell.filling, METRICS[cell.metric]
-    if not isinstance(filling, Runs) or metric.reading is None or (filling.baseline and not baseline):
+    if not isinstance(filling, Runs) or metric.number is None or (filling.baseline and not baseline):
         return None, None
-    mine = _number(runs, metric.reading, filling.pick)
-    theirs = _number(baseline, metric.reading, filling.pick) if filling.baseline else (0.0, None)
+    mine = _number(runs, metric.number, filling.pick)
+    theirs = _number(baseline, metric.number, filling.pick) if filling.baseline else (0.0, None)
     if mine[0] is None or theirs[0] is None:
         return None, None
     known = [std for std in (mine[1], theirs[1]) if std is not None]
     return metric.factor * (mine[0] - theirs[0]), metric.factor * math.hypot(*known) if known else None
 
 
-def _number(runs: Sequence[RunFolder], reading: str, pick: str) -> tuple[float | None, float | None]:
-    found = [
-        (READINGS["final"](run) or 0.0, value)
-        for run in runs
-        if (value := READINGS[reading](run)) is not None
-    ]
+def _number(runs: Sequence[Result], name: str, pick: str) -> tuple[float | None, float | None]:
+    numbers = [run.numbers for run in runs if run.numbers is not None]
+    found = [(one["final"] or 0.0, value) for one in numbers if (value := one[name]) is not None]
     if not found:
         return None, None
     values = [value for _, value in found]

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import curriculum, gr, imae, sl
-from .filling import Runs
-from .library_names import cropped, shifted
-from .record import Record
-from .table import Cell, Table
+from .cells import Cell, Runs, Table
+from .table_builder import Record, cropped, shifted
 
 Drawn = tuple[str, str, Mapping[str, Any]]
 """Row, column and settings of a run."""
@@ -42,12 +40,12 @@ def _gr() -> Iterable[Drawn]:
             yield (
                 f"{words} · β={beta:g}",
                 "clean",
-                {**shared, "model": model, "loss": f"gr(beta={beta}, lam=0.0)"},
+                {**shared, "model": model, "loss": gr.gr({"beta": beta, "lambda": 0.0})},
             )
     for rate in (0.2, 0.4, 0.6, 0.8):
         for lam, betas in GRID.items():
             for beta in betas:
-                loss = f"gr(beta={beta}, lam={lam})"
+                loss = gr.gr({"beta": beta, "lambda": lam})
                 settings = {**shared, "model": "resnet56", "loss": loss, "noise": f"symmetric({rate})"}
                 yield f"ResNet-56 · λ={lam:g} · β={beta:g}", f"symmetric {rate}", settings
 
@@ -56,7 +54,7 @@ def _imae() -> Iterable[Drawn]:
     shared = {**imae.CIFAR10, "data": "cifar10", "model": "resnet20", "augment": cropped(CIFAR10)}
     for column, noise in {"clean": None, "symmetric 0.4": "symmetric(0.4)"}.items():
         for T in TEMPERATURES:
-            yield f"T={T:g}", column, {**shared, "noise": noise, "loss": f"imae(T={T})"}
+            yield f"T={T:g}", column, {**shared, "noise": noise, "loss": f'imae(T={T}, normalize="none")'}
 
 
 def _sl() -> Iterable[Drawn]:

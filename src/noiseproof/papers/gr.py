@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from .filling import Filling, Quoted, Runs
-from .library_names import cropped, subject
-from .making import Plan, Rule, make_tables, unavailable
-from .record import Record
+from .cells import Filling, Quoted, Runs, Settings
+from .table_builder import Plan, Reading, Record, Rule, cropped, make_tables, subject, unavailable
 
 RECIPE: dict[str, Any] = {
     "batch_size": 128,
     "lr": 0.1,
     "momentum": 0.9,
     "weight_decay": 1e-4,
-    "schedule": 'every(period=5000, by="iteration")',
-    "iterations": 20_000,
+    "schedule": 'step(milestones="32000,48000", by="iteration")',
+    "iterations": 100_000,
 }
+PRINTED_SCHEDULE = {"schedule": 'every(period=5000, by="iteration")', "iterations": 20_000}
 NOISE = {"clean": None, "symmetric": "symmetric({rate})", "asymmetric": "sibling({rate})"}
 LOSSES = {"CCE": "ce", "GCE": "gce(q=0.7)", "Baseline": "ce", "L2": "ce", "Dropout": "ce", "Dropout+L2": "ce"}
 """Methods but GR itself."""
@@ -56,16 +55,21 @@ QUOTED = {
 }
 """Methods whose numbers were reported by others, by table."""
 
-ITERATIONS = (
-    "The paper does not say when training ends. Chosen: 20,000 iterations; after four drops the rate is 1e-5"
-    " and nothing moves any more."
+SCHEDULE = (
+    "A tenth of the rate every 5,000 iterations, as printed, leaves CCE far from memorising (50% of the"
+    " labels at 40% noise, printed are 83%), so the printed numbers need a longer schedule. Chosen: that of"
+    " IMAE, by the same authors with the same network: drops after 32,000 and 48,000 of 100,000 iterations."
+)
+NORMALIZED = (
+    "Weights up to e^4.6 at a rate of 0.1 end at 10% accuracy. Chosen: weights are divided by their mean over"
+    " the batch, as in the authors' public code."
 )
 SATURATION = (
     "GR as printed keeps weight 1 on samples that are fitted for certain, and its logits then grow without"
     " bound; here the emphasis is 0 beyond a margin of 17.33, where a float32 probability rounds to 1."
 )
 NOT_TUNED = "q of GCE is not stated; chosen: 0.7."
-COMMON = (ITERATIONS, SATURATION)
+COMMON = (SCHEDULE, NORMALIZED, SATURATION)
 
 
 def gr(options: Any) -> str:
@@ -73,7 +77,22 @@ def gr(options: Any) -> str:
     beta, lam = options.get("beta", FIXED["beta"]), options.get("lambda", FIXED["lambda"])
     if options.get("beta") == 0:
         lam = 0.0  # any lambda is the same: all samples have weight 1
-    return f"gr(beta={float(beta)}, lam={float(lam)})"
+    return f'gr(beta={float(beta)}, lam={float(lam)}, normalize="batch")'
+
+
+def as_printed(settings: Settings) -> Settings:
+    """The schedule of the text, and weights as they are."""
+    loss = str(settings["loss"]).replace(', normalize="batch"', "")
+    return {**settings, **PRINTED_SCHEDULE, "loss": loss}
+
+
+READINGS = {
+    "printed": Reading(
+        "A tenth of the rate every 5,000 of 20,000 iterations (the text does not say when training ends), and"
+        " weights that are not normalised.",
+        as_printed,
+    )
+}
 
 
 def settings(record: Record) -> dict[str, Any]:
@@ -181,4 +200,4 @@ PLANS = {
     ),
     "table12": Plan("CIFAR-100 with symmetric noise: GR by lambda, each with its best beta", fill, COMMON),
 }
-TABLES = make_tables("gr", PLANS)
+TABLES = make_tables("gr", PLANS, READINGS)

@@ -1,4 +1,4 @@
-"""What the papers measure, and the name of the number of a run that it is."""
+"""What the papers measure, and the name of the number of a run that it is (see ``results.NUMBERS``)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class Metric(NamedTuple):
-    """A metric of a table: its words, the reading of a run that fills it, the unit it is printed in."""
+    """A metric of a table: its words, the number of a run that fills it, the unit it is printed in."""
 
     words: str
-    reading: str | None = None
+    number: str | None = None
     factor: float = 100.0
     """Ours times this is in the unit of the paper."""
     comparable: bool = True

@@ -5,9 +5,8 @@ The tables are those of its appendix.
 
 from __future__ import annotations
 
-from .filling import Filling, Quoted
-from .making import Plan, make_tables, unavailable
-from .record import Record
+from .cells import Filling, Quoted
+from .table_builder import Plan, Record, make_tables, unavailable
 
 PRETRAINED = "ResNet-50 (ImageNet pretrained)"
 SOURCES = {

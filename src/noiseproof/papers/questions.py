@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from . import curriculum, imae
-from .filling import Runs
-from .record import printed
-from .table import Cell, Table
+from .cells import Cell, Runs, Table
+from .table_builder import printed
 
 SATURATIONS = {"never": "None", "at 17.33": "", "at 6.24": "6.24"}
 """Where the emphasis ends: as printed, where float32 rounds p to 1 (the default), where bfloat16 does."""

@@ -1,21 +1,25 @@
-"""Run a table, or a part of it."""
+"""Run a table, or a part of it: finished runs are kept, interrupted ones go on, failed ones are named."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib.util
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
-from ..train import Config
+from ..dynamics.run_folder import RESULT
+from ..recipes.stage import save_array
+from ..train import Config, Run
 from ..train.compare_runs import ComparisonWatcher
-from .comparing import compare
-from .description import nothing_to_run
-from .entry import Comparison
+from ..train.compare_runs import compare as compare_runs
+from ..train.device import pick_device
+from .cells import Table
+from .comparing import Comparison, compare
+from .describe import nothing_to_run
 from .manifest import HOME, updated
 from .plan import Changes, Planned, plan, with_folder
-from .relabel import second_config
-from .table import Table
+from .ray_engine import NEEDS_RAY, compare_with_ray
 from .tables import get
-from .training import check_options, is_finished, train
 
 
 def run(
@@ -41,8 +45,7 @@ def run(
 
     Example:
         >>> import tempfile
-        >>> from noiseproof.papers.filling import Runs
-        >>> from noiseproof.papers.table import Cell
+        >>> from noiseproof.papers.cells import Cell, Runs
         >>> quick = Runs({"data": "digits", "loss": "mae", "epochs": 1}, seeds=(0,))
         >>> mine = Table("mine.table1", "Mine", (Cell("mae", "clean", "test_accuracy_%", 90.0, quick),))
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -58,7 +61,7 @@ def run(
         manifest.add(whole.name, changes, planned)
     first = {key: _config(one, place, device) for key, one in planned.items() if one.relabel_of is None}
     problems = train(first, jobs=jobs, watcher=watcher, engine=engine)
-    again, unreadable = _second(planned, {key: first[key] for key in first if key not in problems}, place)
+    again, unreadable = second_runs(planned, {key: first[key] for key in first if key not in problems}, place)
     problems |= unreadable | train(again, jobs=jobs, watcher=watcher, engine=engine)
     with updated(place) as manifest:
         manifest.add(whole.name, changes, planned)
@@ -70,7 +73,7 @@ def _config(planned: Planned, out: Path, device: str) -> Config:
     return with_folder(planned, out).replace(device=device)
 
 
-def _second(
+def second_runs(
     planned: Mapping[str, Planned], first: Mapping[str, Config], out: Path
 ) -> tuple[dict[str, Config], dict[str, str]]:
     """Runs on corrected labels, of the first runs that came to their end, and whose labels cannot be read."""
@@ -84,3 +87,66 @@ def _second(
         except (ValueError, KeyError) as problem:
             unreadable[key] = f"no labels in {before.out}: {problem}; remove the folder to train it again"
     return again, unreadable
+
+
+Engine: TypeAlias = Callable[..., "Mapping[int, str]"]
+
+
+def _here(configs: list[Config], *, jobs: int | None, watcher: ComparisonWatcher | None) -> dict[int, str]:
+    outcomes = compare_runs(configs, jobs=jobs, watcher=watcher).outcomes
+    return {number: one.problem for number, one in enumerate(outcomes) if one.problem is not None}
+
+
+ENGINES: dict[str, Engine] = {"local": _here, "ray": compare_with_ray}
+"""Name to what trains configs and says what went wrong, by their number."""
+
+
+def check_options(engine: str, device: str, jobs: int | None) -> None:
+    """Refuse, before anything is written, what no run could be trained with."""
+    if engine not in ENGINES:
+        raise ValueError(f"unknown engine {engine!r}: choose {' or '.join(map(repr, ENGINES))}")
+    if engine == "ray" and importlib.util.find_spec("ray") is None:
+        raise ValueError(NEEDS_RAY)
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs={jobs} must be at least 1")
+    pick_device(device)
+
+
+def train(
+    runs: Mapping[str, Config],
+    *,
+    jobs: int | None = None,
+    watcher: ComparisonWatcher | None = None,
+    engine: str = "local",
+) -> dict[str, str]:
+    """Train what is not finished, ``jobs`` at a time; what went wrong, by key."""
+    keys = list(runs)
+    problems = ENGINES[engine](list(runs.values()), jobs=jobs, watcher=watcher) if runs else {}
+    return {keys[number]: words for number, words in problems.items()}
+
+
+def is_finished(config: Config) -> bool:
+    """Whether its folder holds its result."""
+    return (Path(str(config.out)) / RESULT).is_file()
+
+
+LABELS = "labels.npy"
+
+
+def second_config(first: Config, folder: Path) -> Config:
+    """Write the labels beside the folder of the second run, and say how to train on them.
+
+    Reference:
+        Gradient Rescaling, appendix E
+    """
+    run = Run(str(first.out))
+    labels = folder.with_name(f"{folder.name}-{LABELS}").resolve()
+    if not labels.is_file():
+        predicted = run.outputs["train_probability"].argmax(1)
+        index = run.record.index
+        ordered = predicted.new_zeros(int(index.max()) + 1)
+        ordered[index] = predicted
+        save_array(labels, ordered)
+    return first.replace(
+        noise=f'human("{labels.as_posix()}")', exact_noise=False, out=folder.as_posix(), noise_seed=None
+    )

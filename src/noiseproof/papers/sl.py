@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .filling import Filling, Missing, Runs
-from .library_names import shifted, subject
-from .making import Plan, make_tables, unavailable
-from .record import Record
+from .cells import Filling, Missing, Runs
+from .table_builder import Plan, Record, make_tables, shifted, subject, unavailable
 
 COMMON: dict[str, Any] = {"batch_size": 128, "momentum": 0.9, "exact_noise": True}
 RECIPES: dict[str, dict[str, Any]] = {

@@ -6,18 +6,15 @@ import re
 
 from ..grammar import unknown
 from . import curriculum, figure_runs, gr, imae, nal, questions, sl
-from .table import Table
+from .cells import Table
 
-PRINTED: dict[str, Table] = {
-    **gr.TABLES,
-    **imae.TABLES,
-    **sl.TABLES,
-    **nal.TABLES,
-    **curriculum.TABLES,
-}
+_OF_PAPERS = {**gr.TABLES, **imae.TABLES, **sl.TABLES, **nal.TABLES, **curriculum.TABLES}
+PRINTED: dict[str, Table] = {name: table for name, table in _OF_PAPERS.items() if ":" not in name}
 """Tables of the papers."""
+OTHER_READINGS: dict[str, Table] = {name: table for name, table in _OF_PAPERS.items() if ":" in name}
+"""``gr.table3:printed`` is ``gr.table3`` in another reading of its recipe."""
 TABLES: dict[str, Table] = {**PRINTED, **figure_runs.TABLES, **questions.TABLES}
-"""And the runs behind figures, and our own questions."""
+"""Tables of the papers, the runs behind their figures, and our own questions."""
 
 
 def get(name: str | Table) -> Table:
@@ -34,6 +31,7 @@ def get(name: str | Table) -> Table:
         return name
     if re.fullmatch(r"\w+\.figure\d+[a-z]?", name):
         raise ValueError(f"{name} is a figure, not a table: 'noiseproof papers figure {name}' draws it")
-    if name not in TABLES:
-        raise ValueError(unknown("table", name, TABLES))
-    return TABLES[name]
+    known = TABLES | OTHER_READINGS
+    if name not in known:
+        raise ValueError(unknown("table", name, known if ":" in name else TABLES))
+    return known[name]

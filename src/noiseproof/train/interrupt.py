@@ -13,7 +13,8 @@ from typing import Any
 
 from typing_extensions import Self
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGALRM") if hasattr(signal, name))
+"""SIGALRM comes when the time that a queue of runs may take is up."""
 
 
 class Interruption:

@@ -1,0 +1,199 @@
+"""Cells of a table and how each gets a number of ours: by runs, by a formula, or not at all and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar, TypeAlias
+
+from ..grammar import nearest
+
+Settings: TypeAlias = Mapping[str, Any]
+"""Settings of ``train.Config`` by name."""
+MEAN, BEST = "mean", "best"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs with the same settings and several seeds."""
+
+    state: ClassVar[str] = "runs"
+    settings: Settings
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """As many as the paper has; three where it does not say."""
+    pick: str = MEAN
+    """"mean" over seeds, or "best": the run with the highest final test accuracy, all its numbers."""
+    baseline: Settings | None = None
+    """Runs whose number is subtracted."""
+    relabel: bool = False
+    """The number of a second run, on the labels the first one predicts."""
+    of_paper: int | None = None
+    """How many seeds the paper has, where somebody chose others."""
+
+    def __post_init__(self) -> None:
+        if self.pick not in (MEAN, BEST):
+            raise ValueError(f"pick={self.pick!r} is unknown, choose {MEAN!r} or {BEST!r}")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds={self.seeds} must be one or more different numbers")
+
+    @property
+    def paper_seeds(self) -> int:
+        return self.of_paper or len(self.seeds)
+
+    def with_seeds(self, number: int) -> Runs:
+        """So many runs: the seeds it has, then the numbers after them.
+
+        Example:
+            >>> Runs({}, (123,)).with_seeds(3).seeds, Runs({}, (0, 1, 2)).with_seeds(2).seeds
+            ((123, 124, 125), (0, 1))
+        """
+        more = range(max(self.seeds) + 1, max(self.seeds) + 1 + number)
+        return replace(self, seeds=(*self.seeds, *more)[:number], of_paper=self.paper_seeds)
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """The paper took the number from elsewhere: there is nothing of its own to run."""
+
+    state: ClassVar[str] = "quoted"
+    source: str
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A property of a loss or of a number of classes; needs no training."""
+
+    state: ClassVar[str] = "computed"
+    what: str
+    """"spread" of a loss, or "initial_margin" of so many classes."""
+    of: str
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A formula, a hyper-parameter or a fact: nothing can be measured."""
+
+    state: ClassVar[str] = "stated"
+    what: str
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Could be run in principle; what is missing."""
+
+    state: ClassVar[str] = "missing"
+    reason: str
+
+
+Filling: TypeAlias = "Runs | Quoted | Computed | Stated | Missing"
+STATES = {
+    "runs": "runnable",
+    "quoted": "quoted",
+    "computed": "computed",
+    "stated": "stated",
+    "missing": "not runnable",
+}
+"""State to its words, in the order of lists."""
+
+
+JOINT = " · "
+"""Between the parts of the name of a row or column."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a table."""
+
+    row: str
+    column: str
+    metric: str
+    """A key of ``METRICS``."""
+    printed: float | str
+    filling: Filling
+    std: float | None = None
+    note: str = ""
+
+    @property
+    def state(self) -> str:
+        return self.filling.state
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells in order of their rows and columns, and what must be said of them.
+
+    Example:
+        >>> from noiseproof.papers.cells import Runs
+        >>> ours = [Cell("mae", "clean", "test_accuracy_%", 90.0, Runs({"loss": "mae", "epochs": 1}))]
+        >>> Table("mine.table1", "Mean absolute error", tuple(ours)).cell("mae", "clean").printed
+        90.0
+    """
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        repeated = [place for place, count in Counter(map(place_of, self.cells)).items() if count > 1]
+        if repeated:
+            raise ValueError(
+                f"{self.name} has two cells in row {repeated[0][0]!r}, column {repeated[0][1]!r}"
+            )
+
+    @property
+    def rows(self) -> list[str]:
+        return list(dict.fromkeys(cell.row for cell in self.cells))
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys(cell.column for cell in self.cells))
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Cells by state."""
+        found = Counter(cell.state for cell in self.cells)
+        return {state: found[state] for state in STATES}
+
+    def cell(self, row: str, column: str) -> Cell:
+        """The cell at a place; KeyError if the paper has none there."""
+        for cell in self.cells:
+            if place_of(cell) == (row, column):
+                return cell
+        raise KeyError((row, column))
+
+    def select(
+        self, rows: Sequence[str] = (), columns: Sequence[str] = (), seeds: int | None = None
+    ) -> Table:
+        """The part with these rows and columns, each run with that many seeds.
+
+        A pattern such as ``MAE*`` is held against the whole name and against each of its parts; upper and
+        lower case are the same.
+        """
+        cells = [c for c in self.cells if _wanted(c.row, rows) and _wanted(c.column, columns)]
+        for what, patterns, known in (("row", rows, self.rows), ("column", columns, self.columns)):
+            for pattern in patterns:
+                if not any(_wanted(name, [pattern]) for name in known):
+                    parts = [part for name in known for part in name.split(JOINT)]
+                    raise ValueError(f"{self.name} has no {what} {pattern!r}{nearest(pattern, known, parts)}")
+        if not cells:
+            raise ValueError(f"{self.name} has no cell in rows {list(rows)} and columns {list(columns)}")
+        return replace(self, cells=tuple(_with_seeds(cells, seeds)))
+
+
+def place_of(cell: Cell) -> tuple[str, str]:
+    return cell.row, cell.column
+
+
+def _wanted(name: str, patterns: Sequence[str]) -> bool:
+    parts = [part.lower() for part in (name, *name.split(JOINT))]
+    return not patterns or any(fnmatchcase(part, pattern.lower()) for pattern in patterns for part in parts)
+
+
+def _with_seeds(cells: Iterable[Cell], seeds: int | None) -> Iterable[Cell]:
+    for cell in cells:
+        if seeds is not None and isinstance(cell.filling, Runs):
+            cell = replace(cell, filling=cell.filling.with_seeds(seeds))
+        yield cell

@@ -1,0 +1,186 @@
+"""What a table is: its printed numbers in words, the runs behind them, blocks to print, plain values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .cells import JOINT, Cell, Computed, Filling, Quoted, Runs, Table
+
+NOTHING, MARK = "-", " *"
+
+
+def decimals(table: Table) -> Mapping[str, int]:
+    """The most decimals of a metric in a table, of numbers and deviations."""
+    found: dict[str, int] = {}
+    for cell in table.cells:
+        for value in (cell.printed, cell.std):
+            if isinstance(value, (int, float)):
+                digits = len(f"{value:.6f}".rstrip("0").partition(".")[2])
+                found[cell.metric] = max(digits, found.get(cell.metric, 0))
+    return found
+
+
+def plus_minus(value: float | str | None, std: float | None, digits: int) -> str:
+    """
+    >>> plus_minus(81.1, 0.07, 2), plus_minus(50000.0, None, 0), plus_minus(None, None, 1)
+    ('81.10 ± 0.07', '50000', '-')
+    """
+    if value is None or isinstance(value, str):
+        return value or NOTHING
+    return f"{value:.{digits}f}" + ("" if std is None else f" ± {std:.{digits}f}")
+
+
+def printed(cell: Cell, digits: Mapping[str, int]) -> str:
+    """The number as the paper has it, with a mark if something must be said of it."""
+    return plus_minus(cell.printed, cell.std, digits.get(cell.metric, 0)) + (MARK if cell.note else "")
+
+
+def cell_notes(table: Table) -> list[str]:
+    """What must be said of numbers, once, with the rows it is said of."""
+    rows: dict[str, dict[str, None]] = {}
+    for cell in table.cells:
+        if cell.note:
+            rows.setdefault(cell.note, {})[cell.row] = None
+    return [f"{MARK.strip()} {', '.join(names)}: {note}" for note, names in rows.items()]
+
+
+def signed(value: float | None, digits: int) -> str:
+    return NOTHING if value is None else f"{value:+.{digits}f}"
+
+
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """The first row is the heading.
+
+    Example:
+        >>> print(as_markdown([["a", "b"], ["1", "x|y"]]))
+        | a | b |
+        |---|---|
+        | 1 | x\\|y |
+    """
+    text = ["| " + " | ".join(escaped(part).replace("|", "\\|") for part in row) + " |" for row in rows]
+    return "\n".join([text[0], "|" + "---|" * len(rows[0]), *text[1:]])
+
+
+def escaped(text: str) -> str:
+    """No markup and no line end of ours can come from a name or a message."""
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for sign in "\\`*_":
+        plain = plain.replace(sign, "\\" + sign)
+    return plain
+
+
+MARKS = {"quoted": " ‡", "missing": " x"}
+LEGEND = {"quoted": "‡ quoted by the paper, no run", "missing": "x cannot be run here"}
+GAP = 3
+"""Signs between two columns."""
+
+
+class Block(NamedTuple):
+    """A part of a table that fits on a screen."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def blocks(table: Table, width: int = 100) -> list[Block]:
+    """The printed numbers; a wide table is cut, if possible where the first part of columns changes."""
+    digits = decimals(table)
+    texts = {(c.row, c.column): printed(c, digits) + MARKS.get(c.state, "") for c in table.cells}
+    room = width - 2 - min(max(map(len, table.rows)) + GAP, width // 2)
+    groups: dict[str, dict[str, int]] = {}
+    for column in table.columns:
+        words = [*column.split(JOINT), *(text for (_, place), text in texts.items() if place == column)]
+        groups.setdefault(column.partition(JOINT)[0], {})[column] = GAP + max(map(len, words))
+    parts, used = list[list[str]]([[]]), 0
+    for group in groups.values():
+        together = sum(group.values())
+        for number, (column, size) in enumerate(group.items()):
+            if parts[-1] and used + (together if number == 0 else size) > room:
+                parts, used = [*parts, []], 0
+            parts[-1].append(column)
+            used += size
+    return [_block(table.rows, columns, texts) for columns in parts]
+
+
+def _block(rows: list[str], columns: list[str], texts: Mapping[tuple[str, str], str]) -> Block:
+    lines = [[row, *(texts.get((row, column), "") for column in columns)] for row in rows]
+    return Block(columns, [line for line in lines if any(line[1:])])
+
+
+class Variant(NamedTuple):
+    """Runs that differ in their seeds alone."""
+
+    settings: dict[str, Any]
+    seeds: int
+    cells: int
+
+
+def runs_of(table: Table) -> tuple[dict[str, Any], list[Variant]]:
+    """The settings all runs of a table have in common, and what sets them apart."""
+    groups: dict[str, Variant] = {}
+    for settings, seeds in _all_runs(table.cells):
+        key = json.dumps(settings, sort_keys=True)
+        before = groups.get(key, Variant(settings, seeds, 0))
+        groups[key] = Variant(settings, max(seeds, before.seeds), before.cells + 1)
+    every = [variant.settings for variant in groups.values()]
+    names = {name for settings in every for name in settings}
+    varying = {name for name in names if any(one.get(name) != every[0].get(name) for one in every)}
+    common = {name: value for name, value in (every[0] if every else {}).items() if name not in varying}
+    apart = [
+        Variant({n: v for n, v in one.settings.items() if n in varying}, one.seeds, one.cells)
+        for one in groups.values()
+    ]
+    return common, apart
+
+
+def _all_runs(cells: Iterable[Cell]) -> Iterable[tuple[dict[str, Any], int]]:
+    for cell in cells:
+        if isinstance(cell.filling, Runs):
+            yield dict(cell.filling.settings), len(cell.filling.seeds)
+
+
+def reasons(table: Table) -> dict[str, list[str]]:
+    """Why cells have no run, and the rows it is said of."""
+    found: dict[str, list[str]] = {}
+    for cell in table.cells:
+        if cell.state in MARKS:
+            rows = found.setdefault(_reason(cell.filling), [])
+            rows += [] if cell.row in rows else [cell.row]
+    return found
+
+
+def nothing_to_run(table: Table) -> str:
+    """What is to be said of a table none of whose cells can be run."""
+    told = sorted({_reason(cell.filling) for cell in table.cells})
+    return f"{table.name} has no cell that can be run: {'; '.join(told)}"
+
+
+def _reason(filling: Filling) -> str:
+    if isinstance(filling, Quoted):
+        return f"quoted from {filling.source}"
+    if isinstance(filling, Computed):
+        return "computed without a run, 'noiseproof papers compare' prints it"
+    return str(next(iter(vars(filling).values())))
+
+
+def table_to_dict(table: Table) -> dict[str, Any]:
+    """All of it, as plain values."""
+    return {
+        "table": table.name,
+        "title": table.title,
+        "notes": list(table.notes),
+        "cells": [_cell_values(cell) for cell in table.cells],
+    }
+
+
+def _cell_values(cell: Cell) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "row": cell.row,
+        "column": cell.column,
+        "metric": cell.metric,
+        "printed": cell.printed,
+    }
+    told |= {"std": cell.std, "state": cell.state, "note": cell.note}
+    return told | {name: value for name, value in vars(cell.filling).items() if value not in (None, False)}

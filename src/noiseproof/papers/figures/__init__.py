@@ -1,0 +1,89 @@
+"""Every figure by name, drawn from formulas or from runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...grammar import unknown
+from ...report.evidence import Source
+from ...report.wording import NONE
+from ..manifest import HOME
+from .curve_figures import CURVE_FIGURES
+from .curve_figures import draw as draw_curves
+from .run_figure import WholeFigure
+from .run_figures import RUN_FIGURES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def _order(name: str) -> tuple[str, int, str]:
+    """
+    >>> sorted(["gr.figure10", "gr.figure2", "gr.figure1b"], key=_order)
+    ['gr.figure1b', 'gr.figure2', 'gr.figure10']
+    """
+    paper, _, number = name.partition(".figure")
+    digits = number.rstrip("abc")
+    return paper, int(digits), number[len(digits) :]
+
+
+WHOLE_FIGURES = {
+    name: WholeFigure(title, {f"{name}{part}": RUN_FIGURES[f"{name}{part}"] for part in parts})
+    for name, (parts, title) in {
+        "sl.figure8": ("abc", "SL by alpha and by A, 60% symmetric (8a to 8c)"),
+        "sl.figure9": ("ab", "Ablation of SL, and SL and others, 60% (9a and 9b)"),
+        "curriculum.figure1": ("ab", "Update scales, CIFAR-100 (1a and 1b)"),
+        "curriculum.figure4": ("ab", "Constant rates on MNIST (4a and 4b)"),
+    }.items()
+}
+"""Figures of runs that also have a name for each of their parts."""
+NOT_DRAWN = {"imae.figure2": "A diagram of the pipeline: it shows no numbers, so there is nothing to draw"}
+_TITLES = {
+    name: found.title
+    for group in (CURVE_FIGURES, RUN_FIGURES, WHOLE_FIGURES)
+    for name, found in group.items()
+} | NOT_DRAWN
+FIGURES: dict[str, str] = {name: _TITLES[name] for name in sorted(_TITLES, key=_order)}
+"""Name to title."""
+
+
+def drawn_from(name: str) -> str:
+    """ "formula", "runs", or a dash where there is nothing to draw."""
+    if name in NOT_DRAWN:
+        return NONE
+    return "formula" if name in CURVE_FIGURES else "runs"
+
+
+def draw(name: str, runs: Sequence[Source] = (), *, out: str | Path | None = None) -> Figure:
+    """Draw one figure by name.
+
+    Args:
+        runs: folders of runs, for a figure that plots runs.
+        out: without ``runs``, the folder in which ``papers.run`` trained those the paper draws.
+
+    Example:
+        >>> draw("gr.figure1a").axes[0].get_xlabel()
+        'probability of the label, p'
+        >>> draw("sl.figure1", out="nowhere")
+        Traceback (most recent call last):
+        ValueError: runs of this figure are not in nowhere; to train them: noiseproof papers run ...
+    """
+    if name not in FIGURES:
+        raise ValueError(unknown("figure", name, FIGURES))
+    if name in NOT_DRAWN:
+        raise ValueError(f"{name} is not drawn. {NOT_DRAWN[name]}")
+    if name in CURVE_FIGURES:
+        if runs:
+            raise ValueError(f"{name} is drawn from a formula and takes no runs")
+        return draw_curves(name)
+    home = HOME if out is None else Path(out).expanduser()
+    if name in RUN_FIGURES:
+        wanted = RUN_FIGURES[name]
+        return wanted.draw(runs or wanted.runs(home))
+    whole = WHOLE_FIGURES[name]
+    if runs:
+        parts = " or ".join(whole.parts)
+        raise ValueError(f"the parts of {name} show different runs: to draw runs you name, ask for {parts}")
+    return whole.draw(whole.runs(home))

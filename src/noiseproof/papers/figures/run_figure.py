@@ -1,0 +1,221 @@
+"""A figure that plots runs: the cells of tables whose runs it shows, their names, and its pictures."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...dynamics.run_folder import RESULT
+from ...losses import get as get_loss
+from ...report import NothingToShow
+from ...report.evidence import Evidence, Source
+from ...report.groups import ASIDE, spec_of
+from ...report.wording import drawn, percent
+from ..cells import Runs
+from ..manifest import HOME, Manifest
+from ..plan import OWN
+from ..tables import get
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+HIDDEN = ASIDE - {"seed"}
+LONGEST = 40
+"""Signs of a part of a name."""
+
+
+def names_of(runs: Sequence[Evidence]) -> list[str]:
+    """One name for each run, all different: loss or method, data and network where they differ, noise.
+
+    Example:
+        >>> from noiseproof.report import example_record
+        >>> names_of([Evidence(example_record()), Evidence(example_record(seed=1))])
+        ['record', 'record (run 2)']
+    """
+    settings = [run.settings for run in runs]
+    varying = [key for key in ("data", "model") if len({str(found.get(key)) for found in settings}) > 1]
+    names = [_name(run, varying) for run in runs]
+    longer = [_with_rest(number, names, runs) for number, _ in enumerate(runs)]
+    return [
+        name if name not in longer[:number] else f"{name} (run {number + 1})"
+        for number, name in enumerate(longer)
+    ]
+
+
+def _name(run: Evidence, varying: Sequence[str]) -> str:
+    settings = run.settings
+    told = [
+        key for key in ("data", "model") if key in varying or (key == "data" and not settings.get("noise"))
+    ]
+    parts = [spec_of(run), *(settings.get(key) for key in (*told, "noise"))]
+    return ", ".join(drawn(part, LONGEST) for part in parts if part)
+
+
+def _with_rest(number: int, names: Sequence[str], runs: Sequence[Evidence]) -> str:
+    """The name, with the other settings that differ among runs of that name."""
+    alike = [run.settings for name, run in zip(names, runs, strict=True) if name == names[number]]
+    told = [
+        drawn(f"{key}={value}", LONGEST)
+        for key, value in runs[number].settings.items()
+        if key not in HIDDEN and any(other.get(key) != value for other in alike)
+    ]
+    return ", ".join([names[number], *told])
+
+
+class Selection(NamedTuple):
+    """Cells of a table whose runs are drawn."""
+
+    table: str
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    def command(self, out: Path = HOME) -> str:
+        """What trains them in a folder, one seed each."""
+        rows = [f" --rows '{row}'" for row in self.rows]
+        columns = [f" --columns '{column}'" for column in self.columns]
+        place = "" if out == HOME else f" --out {shlex.quote(str(out))}"
+        return f"noiseproof papers run {self.table}{''.join(rows + columns)} --seeds 1{place}"
+
+    def runs(self, out: Path) -> list[Path | None]:
+        """The finished run of each cell with the lowest seed, or None; one that cells share, once.
+
+        Cells that no run can fill are left out.
+        """
+        manifest = Manifest(out)
+        found: dict[Path | None, None] = {}
+        for cell in get(self.table).select(self.rows, self.columns).cells:
+            if not isinstance(cell.filling, Runs):
+                continue
+            mine = [run for role, run in manifest.of_cell(self.table, cell.row, cell.column) if role == OWN]
+            mine.sort(key=lambda run: int(run["config"]["seed"]))
+            done = [out / run["folder"] for run in mine if (out / run["folder"] / RESULT).is_file()]
+            found[done[0] if done else None] = None
+        return list(found)
+
+
+def check_found(of: Sequence[Selection], out: Path) -> list[Path]:
+    """The runs of all selections; an error that says how to train those that are not there."""
+    found = [(selection, selection.runs(out)) for selection in of]
+    if missing := dict.fromkeys(selection.command(out) for selection, runs in found if None in runs):
+        raise ValueError(f"runs of this figure are not in {out}; to train them: {'; '.join(missing)}")
+    return [run for _, runs in found for run in runs if run is not None]
+
+
+Plot = Callable[..., "Axes"]
+COLUMNS = 3
+"""Pictures side by side, where there is one of each run."""
+
+
+@dataclass(frozen=True)
+class RunFigure:
+    """What one figure shows."""
+
+    title: str
+    plots: tuple[Plot, ...]
+    of: tuple[Selection, ...]
+    each: bool = False
+    """Every run in a picture of its own; else all in one."""
+    by: str = ""
+    """All in one, but apart where this differs: "noise", or "lam" of the loss."""
+    final: bool = False
+    """Whether the test accuracy at the end stands over the picture of a run."""
+    size: tuple[float, float] = (5.6, 4.0)
+    """Of a picture, in inches."""
+
+    def runs(self, out: Path) -> list[Path]:
+        """Those a paper draws, of a folder of runs; an error that says how to train what is not there."""
+        return check_found(self.of, out)
+
+    def draw(self, runs: Sequence[Source]) -> Figure:
+        """The figure of these runs."""
+        from matplotlib.figure import Figure
+
+        groups = self.groups(runs)
+        figure = Figure(figsize=self.inches(len(groups)), layout="constrained")
+        self.draw_on(figure, groups)
+        return figure
+
+    def inches(self, groups: int) -> tuple[float, float]:
+        """Width and height of a figure of so many groups of runs."""
+        lines, columns = self._shape(groups)
+        return self.size[0] * columns, self.size[1] * lines + 0.4
+
+    def draw_on(self, canvas: Figure | SubFigure, groups: Mapping[str, list[Evidence]]) -> None:
+        """All pictures on a figure, or on a part of one."""
+        axes = canvas.subplots(*self._shape(len(groups)), squeeze=False)
+        pictures = [(plot, name, group) for plot in self.plots for name, group in groups.items()]
+        for ax, (plot, name, group) in zip(axes.flat, pictures, strict=False):
+            plot(group[0] if self.each else group, ax=ax)
+            words = f"{name}\n{_final(group[0])}" if self.final else name
+            ax.set_title(words, loc="left", fontsize="medium", pad=24 if self.each else 6)
+        for ax in list(axes.flat)[len(pictures) :]:
+            ax.set_axis_off()
+        canvas.suptitle(self.title, fontsize="medium")
+
+    def _shape(self, groups: int) -> tuple[int, int]:
+        wrapped = len(self.plots) == 1 and self.each
+        columns = min(COLUMNS, groups) if wrapped else groups
+        return -(-groups // columns) * len(self.plots), columns
+
+    def groups(self, runs: Sequence[Source]) -> dict[str, list[Evidence]]:
+        """The runs of each picture, by the words over it."""
+        if not runs:
+            raise ValueError("a figure of runs needs the folder of at least one run")
+        found = [Evidence.of(run) for run in runs]
+        if self.each:
+            return {name: [run] for name, run in zip(names_of(found), found, strict=True)}
+        groups: dict[str, list[Evidence]] = {}
+        for run in found:
+            groups.setdefault(_apart(run, self.by), []).append(run)
+        return groups
+
+
+def _final(run: Evidence) -> str:
+    try:
+        return f"test accuracy {percent(run.series('test_accuracy')[1][-1])}"
+    except NothingToShow:
+        return "test accuracy not measured"
+
+
+def _apart(run: Evidence, by: str) -> str:
+    if by == "noise":
+        return drawn(run.settings.get("noise") or "labels as given", 40)
+    if by == "lam":
+        lam = getattr(get_loss(run.settings.get("loss", "ce")), "lam", None)
+        if lam is None:
+            raise NothingToShow(f"{run.name} was not trained with gr, so it has no lambda")
+        return f"λ = {lam:g}"
+    return ""
+
+
+@dataclass(frozen=True)
+class WholeFigure:
+    """Parts by their full names, such as sl.figure8a."""
+
+    title: str
+    parts: dict[str, RunFigure]
+
+    def runs(self, out: Path) -> list[list[Path]]:
+        """Those of each part; an error that says how to train all that are not there."""
+        check_found([selection for part in self.parts.values() for selection in part.of], out)
+        return [part.runs(out) for part in self.parts.values()]
+
+    def draw(self, runs: Sequence[Sequence[Source]]) -> Figure:
+        """The runs of each part in a picture of its own."""
+        from matplotlib.figure import Figure
+
+        groups = [part.groups(found) for part, found in zip(self.parts.values(), runs, strict=True)]
+        sizes = [part.inches(len(names)) for part, names in zip(self.parts.values(), groups, strict=True)]
+        widths = [width for width, _ in sizes]
+        figure = Figure(figsize=(sum(widths), max(height for _, height in sizes)), layout="constrained")
+        places = figure.subfigures(1, len(sizes), width_ratios=widths, squeeze=False).flat
+        for place, part, names in zip(places, self.parts.values(), groups, strict=True):
+            part.draw_on(place, names)
+        return figure

@@ -1,0 +1,123 @@
+"""What the errata and the pages under tables/ say of our runs is what the committed results say."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from noiseproof.papers import get
+from noiseproof.papers.results import read_results
+from noiseproof.papers.tally import compared, read_tried, to_markdown
+
+HOME = Path(__file__).parents[2]
+TABLES = HOME / "tables"
+FILES = sorted((TABLES / "results").rglob("runs.csv"))
+RUNS = [line for path in FILES for line in csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
+ERRATA = (HOME / "docs" / "errata.md").read_text(encoding="utf-8")
+
+
+def erratum(number):
+    """Its words, in one line."""
+    return " ".join(ERRATA.split(f"### {number}. ")[1].split("\n##")[0].split())
+
+
+def runs(loss, *, model="cnn8", noise="symmetric(0.4)", data="cifar10"):
+    """Finished runs of a setting, by seed."""
+    found = [
+        run
+        for run in RUNS
+        if (run["loss"], run["model"], run["noise"], run["data"]) == (loss, model, noise, data)
+    ]
+    return sorted(found, key=lambda run: int(run["seed"]))
+
+
+def final(run):
+    return 100 * float(run["final"])
+
+
+def lost_classes(run):
+    return [float(value) for value in run["test_class_accuracy"].split()].count(0)
+
+
+def printed(row, column):
+    """Accuracy under noise (clean + diff) and snr of Curriculum Table 5."""
+    table = get("curriculum.table5")
+    clean, diff = table.cell(row, "clean · test %").printed, table.cell(row, f"{column} · diff").printed
+    return clean + diff, table.cell(row, f"{column} · snr").printed
+
+
+def test_every_run_is_there_once_and_belongs_to_a_cell():
+    keys = [run["run"] for run in RUNS]
+    assert len(keys) == len(set(keys))
+    assert {len(runs("unit_max(ce)")), len(runs("unit_max(sce(q=0.95))"))} == {5}
+
+
+def test_the_page_of_all_cells_is_that_of_the_results():
+    found = compared(*read_results([TABLES / "results"]))
+    page = to_markdown(found, read_tried(TABLES / "tried.csv"))
+    assert (TABLES / "cells.md").read_text(encoding="utf-8") == page
+
+
+def test_every_miss_says_what_was_tried():
+    lines = (TABLES / "cells.md").read_text(encoding="utf-8").splitlines()
+    misses = [line for line in lines if "| misses" in line]
+    assert misses
+    assert [line for line in misses if line.split(" | ")[-1].strip(" |") == ""] == []
+
+
+def test_e28_imae_needs_a_saturation():
+    words = erratum("E28")
+    for noise, T, printed_final in (("symmetric(0.4)", 8.0, 84.0), ("", 0.5, 91.4)):
+        never, late, early = (
+            [final(run) for run in runs(f'imae(T={T}, normalize="none"{end})', model="resnet20", noise=noise)]
+            for end in (", saturation=None", "", ", saturation=6.24")
+        )
+        assert len(never) == len(late) == len(early) == 3
+        assert max(never) < printed_final - 30
+        assert max(abs(number - printed_final) for number in late + early) < 3
+        assert f"at {never[1]:.1f}, at {late[1]:.1f} and at {early[1]:.1f}" in words
+
+
+def test_e32_gr_trains_when_it_is_normalised():
+    (run,) = runs('gr(beta=12.0, lam=0.5, normalize="batch")', model="resnet56")
+    assert run["epochs"] == "100"
+    assert final(run) > 80
+    assert f"(12, 0.5) ends at {final(run):.1f}" in erratum("E32")
+
+
+@pytest.mark.parametrize(("row", "loss"), [("SCE", "sce(q=0.95)"), ("GCE", "gce(q=0.4)")])
+def test_e29_sce_and_gce_meet_the_print_without_the_unit_maximum(row, loss):
+    accuracy, snr = printed(row, "symmetric 0.4")
+    raw, unit = runs(loss)[0], runs(f"unit_max({loss})")[0]
+    assert final(raw) == pytest.approx(accuracy, abs=1)
+    assert float(raw["snr"]) == pytest.approx(snr, abs=0.02)
+    assert accuracy - final(unit) > 4
+    assert snr - float(unit["snr"]) > 0.06
+    words = erratum("E29").replace("an snr of ", "")
+    assert f"at {final(unit):.1f} with {float(unit['snr']):.3f}" in words
+    assert f"at {final(raw):.1f} with {float(raw['snr']):.3f}" in words
+
+
+@pytest.mark.parametrize(("row", "raw", "unit"), [("AUL", "aul(a=2.0, q=2.0)", 0), ("MAE", "0.5*mae", 1)])
+def test_e29_aul_and_mae_agree_either_way(row, raw, unit):
+    """The first of five runs of MAE with the unit maximum left a class unlearned."""
+    accuracy, _ = printed(row, "symmetric 0.4")
+    named = raw.removeprefix("0.5*")
+    assert final(runs(raw)[0]) == pytest.approx(accuracy, abs=1)
+    assert final(runs(f"unit_max({named})")[unit]) == pytest.approx(accuracy, abs=1.3)
+
+
+def test_e29_agce_loses_classes_either_way():
+    loss = "agce(a=3.0, q=4.0)"
+    assert [lost_classes(run) for run in runs(f"unit_max({loss})")] == [4, 2, 2, 3, 4]
+    assert lost_classes(runs(loss)[0]) == 7
+
+
+def test_numbers_of_the_pages():
+    """Final accuracies that the pages of GR and SL print."""
+    for page, folder in (("gr.md", "gr_table3_100_epochs"), ("sl.md", "sl_table1")):
+        text = (TABLES / page).read_text(encoding="utf-8")
+        lines = (TABLES / "results" / folder / "runs.csv").read_text(encoding="utf-8").splitlines()
+        for run in csv.DictReader(lines):
+            digits = 1 if page == "gr.md" else 2
+            assert f"{final(run):.{digits}f}" in text, run["loss"]

@@ -1,0 +1,171 @@
+"""One queue of all runs that cells still need."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from noiseproof.papers import queue as room
+from noiseproof.papers import tables
+from noiseproof.papers.cells import Runs
+from noiseproof.papers.plan import Changes, plan
+from noiseproof.papers.results import pack, read_results
+from noiseproof.papers.tables import PRINTED, get
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return room.queue()
+
+
+def test_every_runnable_cell_is_served(whole):
+    served = {(table, row, column) for one in whole for table, row, column, _ in one.planned.cells}
+    runnable = {
+        (name, cell.row, cell.column)
+        for name, table in PRINTED.items()
+        for cell in table.cells
+        if isinstance(cell.filling, Runs)
+    }
+    assert len(runnable) == 698
+    assert runnable <= served
+
+
+def test_a_run_is_there_once_and_named_parts_come_first(whole):
+    keys = [one.key for one in whole]
+    assert len(keys) == len(set(keys))
+    first = set(plan(get("gr.table3").select((), ("symmetric 0.4",), 1), Changes(precision="bf16")))
+    assert set(keys[: len(first)]) == first
+
+
+def test_first_seeds_come_before_second_ones(whole):
+    rest = [one for one in whole if one.rank >= len(room.FIRST)]
+    assert [one.rank for one in rest] == sorted(one.rank for one in rest)
+    assert len({one.rank for one in rest}) > 2
+
+
+def test_within_a_part_the_most_telling_per_second_come_first(whole):
+    last = [one for one in whole if one.rank == len(room.FIRST)]
+    worth = [one.telling / one.seconds for one in last]
+    assert worth == sorted(worth, reverse=True)
+
+
+def test_what_is_done_is_left_out_but_for_the_first_of_a_pair(whole):
+    done = {one.key for one in whole[:5]}
+    left = {one.key for one in room.queue(done=done)}
+    seconds = {one.planned.relabel_of for one in whole if one.planned.relabel_of}
+    assert done & left == done & seconds
+
+
+def test_a_print_far_from_cross_entropy_tells_more():
+    table = get("gr.table3")
+    near = room.distance_from_ce(table, table.cell("CCE", "symmetric 0.4 · final %"))
+    far = room.distance_from_ce(table, next(c for c in table.cells if c.printed == 83.3))
+    assert near is None
+    assert far == pytest.approx(22.4)
+
+
+def test_quoted_cross_entropy_counts_too():
+    table = get("curriculum.table3")
+    assert room.distance_from_ce(table, table.cell("MAE", "symmetric 0.4")) == pytest.approx(1.29 - 39.92)
+
+
+def test_runs_that_do_not_fit_into_the_time_are_not_begun(whole):
+    chosen = room.choose(whole, 10)
+    assert sum(one.seconds for one in chosen) <= 600
+    assert [one.seconds for one in chosen] == sorted((one.seconds for one in chosen), reverse=True)
+    assert room.choose(whole, None) == whole
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from noiseproof.papers import queue as room, tables
+from noiseproof.papers.cells import Cell, Runs, Table
+from noiseproof.papers.plan import Changes
+from noiseproof.train import ComparisonWatcher
+
+out, minutes, epochs = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+settings = {"data": "digits", "model": "mlp(hidden=8)", "epochs": epochs, "checkpoint_seconds": 0.2}
+cells = tuple(
+    Cell(loss, "clean", "test_accuracy_%", 90.0, Runs({**settings, "loss": loss}, (0,)))
+    for loss in ("ce", "mae")
+)
+tables.TABLES.clear()
+tables.TABLES["mine.table1"] = Table("mine.table1", "Mine", cells)
+room.FIRST = ()
+waiting = room.queue(Changes())
+packer = room.Packer(ComparisonWatcher(), out, out / "pack", "abc")
+how = {"changes": Changes(), "minutes": minutes, "jobs": 1, "device": "cpu", "watcher": packer}
+problems = room.work(waiting, out=out, **how)
+print(room.finished(waiting, out), problems)
+"""
+
+
+def run_queue(out, minutes, epochs):
+    command = [sys.executable, "-c", SCRIPT, str(out), str(minutes), str(epochs)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)  # noqa: S603
+
+
+def test_results_are_packed(tmp_path):
+    ended = run_queue(tmp_path, 5, 1)
+    assert ended.stdout == "2 {}\n", ended.stderr
+    found, epochs = read_results([tmp_path])
+    assert {result.seed for result in found.values()} == {0}
+    assert epochs == {1}
+    lines = list(csv.DictReader((tmp_path / "pack" / "runs.csv").read_text().splitlines()))
+    assert [line["commit"] for line in lines] == ["abc", "abc"]
+    assert all(0 < float(line["final"]) <= 1 for line in lines)
+
+
+def test_when_the_time_is_up_runs_are_saved_and_the_same_call_goes_on(tmp_path):
+    ended = run_queue(tmp_path, 0.2, 100_000)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("0 ")
+    (place,) = tmp_path.glob("runs/*ce*")
+    before = len((place / "metrics.jsonl").read_text().splitlines())
+    assert before > 1
+    ended = run_queue(tmp_path, 0.2, 100_000)
+    assert len((place / "metrics.jsonl").read_text().splitlines()) > before
+
+
+def test_a_killed_queue_has_packed_what_was_finished(tmp_path, monkeypatch):
+    script = SCRIPT.replace("room.FIRST = ()", "room.FIRST = (); room.PACK_SECONDS = 0.0").replace(
+        '"loss": loss}', '"loss": loss, "epochs": 1 if loss == "ce" else 100_000}'
+    )
+    command = [sys.executable, "-c", script, str(tmp_path), "5", "1"]
+    running = subprocess.Popen(command)  # noqa: S603
+    file = tmp_path / "pack" / "runs.csv"
+    for _ in range(600):
+        if file.is_file() and len(file.read_text().splitlines()) == 2:
+            break
+        time.sleep(0.1)
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    assert len(read_results([tmp_path])[0]) == 1
+
+
+def test_a_file_that_is_not_of_results_is_named(tmp_path):
+    (tmp_path / "runs.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"runs\.csv is not a file of results"):
+        read_results([tmp_path])
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        read_results([tmp_path / "nowhere"])
+
+
+def test_an_empty_folder_packs_to_nothing(tmp_path):
+    assert pack(tmp_path, tmp_path / "pack", "") == 0
+    assert read_results([tmp_path]) == ({}, set())
+
+
+def test_the_verb_says_what_it_would_run():
+    command = [sys.executable, "-m", "noiseproof", "papers", "queue", "--dry", "--minutes", "20", "--json"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+    found = json.loads(told)
+    assert sum(one["seconds"] for one in found) <= 1200
+    assert found[0]["model"] == "resnet56"
+    assert tables.TABLES
