@@ -47,7 +47,7 @@ def test_cuda_devices_are_named(monkeypatch):
 
 def test_the_reference_kernels_are_ready():
     kernels = examine()["kernels"]
-    assert set(kernels) == {"reference", "triton", "cpu-operator", "launcher", "training"}
+    assert set(kernels) == {"reference", "triton", "cpu-operator", "training"}
     assert kernels["reference"].startswith("ready")
 
 

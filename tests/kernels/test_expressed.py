@@ -108,15 +108,3 @@ def test_margins_and_statistics(where):
             for quick in (True, False)
         )
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("spec", ["gce", "nfl", "cr(ce)"])
-def test_of_launched_losses(spec, driver):
-    logits, target = (one[:3] for one in batch("cpu"))
-    logits, loss = logits.detach().clone().requires_grad_(), losses.get(spec)
-    (wanted,) = torch.autograd.grad(loss(logits, target), logits)
-    value = loss(logits, target)
-    assert "LaunchedLoss" in value.grad_fn.name()
-    upstreams = torch.tensor([1.0, -2.0])
-    (found,) = torch.autograd.grad(value, logits, upstreams, is_grads_batched=True)
-    torch.testing.assert_close(found, upstreams.reshape(2, 1, 1) * wanted)

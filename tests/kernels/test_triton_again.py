@@ -5,7 +5,6 @@ import torch
 from row_batches import row_error, step
 
 from noiseproof import losses
-from noiseproof.kernels.launcher import library
 from noiseproof.kernels.triton import launch_again, start
 from noiseproof.kernels.triton.tile import tile_of
 
@@ -21,7 +20,6 @@ slow = pytest.mark.slow
 def heard(monkeypatch):
     """Launches from Python in which three programs look at two rows each: one row more than there are."""
     found = []
-    monkeypatch.setattr(library, "takes", lambda logits: False)
     monkeypatch.setattr(launch_again, "PROGRAMS", 2)
     monkeypatch.setattr(start, "_hear", lambda *launch: found.append(start.Heard(*launch)))
     return found

@@ -64,14 +64,12 @@ def _kernels() -> dict[str, str]:
 
     from ..kernels import path
     from ..kernels.cpu import operator as cpu_operator
-    from ..kernels.launcher import library as launcher
 
     captured = torch.cuda.is_available()
     return {
         "reference": "ready (pure torch, every device)",
         "triton": path.state(),
         "cpu-operator": cpu_operator.state(),
-        "launcher": launcher.state(),
         "training": "steps captured as CUDA graphs" if captured else "steps one by one: no CUDA device",
     }
 

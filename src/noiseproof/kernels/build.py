@@ -38,7 +38,6 @@ class Part(NamedTuple):
 
 
 CPU = Part("cpu", "cpu/source/operator.cpp", "cpu-operator")
-LAUNCHER = Part("launcher", "launcher/source/launcher.cpp", "launcher")
 
 
 class BuildError(OSError):

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from . import inplace, tracing
 from .expressed import expressed_gradient, wants_expressions
-from .launcher.lesson import Lesson, shown
 from .programs import tables
 from .programs.limit import is_worth_a_kernel
 from .programs.recorder import Program, Recorded, Tape
@@ -43,8 +42,6 @@ class Call(NamedTuple):
     mean: bool = False
     by_weight: bool = False
     """Divide by the mean weight of the batch, see ``launch_mean``: without ``keep`` and with a recording."""
-    number: int | None = None
-    """By which the launcher is to know this loss of such logits from now on."""
 
 
 def record(function: RowFunction) -> Recording | None:
@@ -87,16 +84,10 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, call: Call, in_place: bool) -> Tensor:  # type: ignore[override]
         from .triton import launch_mean
-        from .triton.start import listening
 
         mean = launch_mean.mean_of(logits, call.by_weight) if call.mean or call.by_weight else None
-        with listening(call.number is not None) as heard:
-            first, ctx.slots = first_pass(logits, call, mean)
+        first, ctx.slots = first_pass(logits, call, mean)
         value, count = mean[:2] if mean is not None and call.mean else (first.values, None)
-        ctx.lesson = None
-        if call.number is not None:
-            lesson = Lesson(call.number, logits, call.target).reads(_table(logits, call))
-            ctx.lesson = lesson.forward(heard, value, mean and mean.ticket)
         ctx.call, ctx.in_place = call, in_place
         ctx.save_for_backward(logits, call.target, call.keep, first.state, first.partials, count)
         return value
@@ -111,9 +102,7 @@ class _Fused(torch.autograd.Function):
                 grad = expressed_gradient(lambda: ctx.call.again(logits), logits, upstream)
             return grad, None, None
         batch = launch.Batch(logits, target, keep, ctx.call.ignore_index)
-        given = batch, state, partials, ctx.slots, upstream, count, ctx.in_place
-        grad = shown(ctx.lesson, upstream, lambda: launch.gradient(*given))
-        ctx.lesson = None
+        grad = launch.gradient(batch, state, partials, ctx.slots, upstream, count, ctx.in_place)
         if ctx.in_place:
             torch.autograd.graph.increment_version(logits)
         return grad, None, None

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from . import tracing
 from .expressed import expressed_gradient, wants_expressions
-from .launcher.lesson import Lesson, shown
 
 if TYPE_CHECKING:
     from .triton.launch import Batch
@@ -40,12 +39,6 @@ class Planned(NamedTuple):
     mean: bool
     again: Callable[[Tensor, Saved], Tensor]
     """The same loss as a plain differentiable expression, for double backward."""
-    number: int | None = None
-    """By which the launcher is to know this loss of such logits from now on."""
-    given: Tensor | None = None
-    """What the loss holds and its kernels read."""
-    draws: bool = False
-    """Whether the first pass draws labels from ``given`` and counts it on; they are the first it saves."""
 
 
 def planned_loss(logits: Tensor, planned: Planned) -> Tensor:
@@ -58,19 +51,11 @@ class _Planned(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, planned: Planned) -> Tensor:  # type: ignore[override]
         from .triton import launch, launch_mean
-        from .triton.start import listening
 
         batch = launch.Batch(logits, planned.target, None, planned.ignore_index)
         mean = launch_mean.mean_of(logits) if planned.mean else None
-        with listening(planned.number is not None) as heard:
-            values, saved = planned.plan.first(batch, mean)
+        values, saved = planned.plan.first(batch, mean)
         value, count = (values, None) if mean is None else mean[:2]
-        ctx.lesson = None
-        if planned.number is not None:
-            lesson = Lesson(planned.number, logits, planned.target, planned.given).forward(
-                heard, value, mean and mean.ticket
-            )
-            ctx.lesson = lesson.draws(saved[0]) if planned.draws else lesson
         ctx.planned = planned
         ctx.save_for_backward(logits, planned.target, count, *saved)
         return value
@@ -85,7 +70,4 @@ class _Planned(torch.autograd.Function):
                 grad = expressed_gradient(lambda: ctx.planned.again(logits, tuple(saved)), logits, upstream)
             return grad, None
         batch = launch.Batch(logits, target, None, ctx.planned.ignore_index)
-        second = ctx.planned.plan.second
-        grad = shown(ctx.lesson, upstream, lambda: second(batch, tuple(saved), upstream, count))
-        ctx.lesson = None
-        return grad, None
+        return ctx.planned.plan.second(batch, tuple(saved), upstream, count), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -12,13 +12,9 @@ from typing_extensions import TypedDict, Unpack
 from ..kernels import RowFunction
 from .fingerprint import Watched
 from .fused import fused
-from .launched import launched
 from .limits import choice, class_weights, no_stray
 from .printing import give_name, hyperparameters, spec_of
 from .rows import Rows, as_rows, not_zero, row_weights
-
-if TYPE_CHECKING:
-    from torch.distributed import ProcessGroup
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -78,9 +74,7 @@ class Loss(Watched):
         """The reduced loss; ``index`` (permanent sample numbers) is for losses with a memory."""
         is_plain = sample_weight is None and self._buffers.get("weight", self) is None
         if is_plain and isinstance(logits, Tensor) and isinstance(target, Tensor):
-            found = launched(self, logits, target)
-            if found is None:
-                found = self.short_way(logits, target)
+            found = self.short_way(logits, target)
             if found is not None:
                 return found
         rows = as_rows(logits, target, self.ignore_index)
@@ -99,13 +93,11 @@ class Loss(Watched):
         bias: Tensor | None = None,
         sample_weight: Tensor | None = None,
         chunk: int | None = None,
-        group: ProcessGroup | None = None,
     ) -> Tensor:
         """``self(F.linear(hidden, weight, bias), target)`` without ever storing the logits.
 
         ``hidden`` (..., H), ``weight`` (V, H), ``target`` (...). Gradients are formed in the forward pass,
-        ``chunk`` rows at a time; with ``reduction="none"`` in the backward pass. With a process ``group``
-        its ranks hold consecutive slices of ``weight`` and ``bias``, and all else alike.
+        ``chunk`` rows at a time; with ``reduction="none"`` in the backward pass.
 
         Example:
             >>> Loss.of("mae").linear(torch.eye(2), torch.zeros(4, 2), torch.tensor([0, 1]))
@@ -113,7 +105,7 @@ class Loss(Watched):
         """
         from .linear import linear_loss
 
-        return linear_loss(self, hidden, weight, target, bias, sample_weight, chunk, group)
+        return linear_loss(self, hidden, weight, target, bias, sample_weight, chunk)
 
     def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction | None:
         """The loss as a function of row statistics alone, if it is one; ``mass`` as in ``evaluate``."""

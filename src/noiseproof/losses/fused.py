@@ -19,7 +19,6 @@ from ..kernels import (
 )
 from .compiled import compiled, function_of, has_company, is_divided_by_mean
 from .fingerprint import fingerprint
-from .launched import lesson_for
 
 if TYPE_CHECKING:
     from .base import Loss
@@ -62,8 +61,7 @@ def fused(loss: Loss, logits: Tensor, target: Tensor) -> Tensor | None:
     def again(other: Tensor) -> Tensor:
         return plain(loss, other, target, one_program)
 
-    number = lesson_for(loss, logits) if one_program else None
-    call = Call(target, function, again, recording, None, ignored, one_program, by_weight, number)
+    call = Call(target, function, again, recording, None, ignored, one_program, by_weight)
     return reduced(loss, fused_loss(logits, call), target, one_program)
 
 

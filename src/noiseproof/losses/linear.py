@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ..kernels import accumulation_dtype
-from ..kernels.linear.sharded import sharded_total
 from ..kernels.linear.total import linear_total, outside_graphs
 from ..kernels.tracing import in_transform
 from .base import Loss
-from .linear_batch import Given, LinearBatch, linear_batch
+from .linear_batch import LinearBatch, linear_batch
 from .linear_mean import takes_one_walk, total_over_mean
 from .linear_rows import block_function, is_row_wise, learns_prior, unreduced
-from .linear_shards import alike_of, is_shared_out, question_of, refuse_what_needs_all_logits, sharded
 from .rows import Rows, row_weights
-
-if TYPE_CHECKING:
-    from torch.distributed import ProcessGroup
 
 
 def linear_loss(
@@ -30,7 +23,6 @@ def linear_loss(
     bias: Tensor | None,
     sample_weight: Tensor | None,
     chunk: int | None,
-    group: ProcessGroup | None = None,
 ) -> Tensor:
     """What :meth:`noiseproof.losses.Loss.linear` does.
 
@@ -39,24 +31,11 @@ def linear_loss(
     """
     if not loss.takes_class_targets:
         raise TypeError(f"{loss} takes targets of the logits' shape: use loss(F.linear(...), target)")
-    given = (hidden, weight, target, bias, chunk)
-    if group is not None and is_shared_out(group):
-        return outside_graphs(_sharded)(loss, group, given, sample_weight)
-    batch = linear_batch(*given)
+    batch = linear_batch(hidden, weight, target, bias, chunk)
     if in_transform():
         found: Tensor = loss(*batch.stored(), sample_weight=sample_weight)
         return found
     return outside_graphs(_chunked)(loss, batch, sample_weight)
-
-
-def _sharded(loss: Loss, group: ProcessGroup, given: Given, sample_weight: Tensor | None) -> Tensor:
-    def check() -> None:
-        refuse_what_needs_all_logits(loss)
-        if sample_weight is not None:
-            row_weights(sample_weight, given[0].shape[:-1])
-
-    weights = loss.weight, sample_weight
-    return _chunked(loss, sharded(group, given, check, weights, **alike_of(loss)), sample_weight)
 
 
 def _chunked(loss: Loss, batch: LinearBatch, sample_weight: Tensor | None) -> Tensor:
@@ -74,8 +53,6 @@ def _chunked(loss: Loss, batch: LinearBatch, sample_weight: Tensor | None) -> Te
     share = _shares(loss, rows, hard, sample_weight, accumulation_dtype(projection.dtype))
     if one_walk:
         return total_over_mean(loss, projection, rows, share)
-    if projection.shards is not None:
-        return sharded_total(projection, question_of(loss, projection, rows), share)
     return linear_total(projection, block_function(loss, rows, soft), share)
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from ..kernels.linear.shards import Shards
 from ..kernels.linear.sweep import Projection
 from ..kernels.linear.total import project
 from .rows import Rows, as_rows
-
-Given: TypeAlias = tuple[Tensor, Tensor, Tensor, "Tensor | None", "int | None"]
-"""Arguments of :func:`linear_batch`."""
 
 
 class LinearBatch(NamedTuple):
@@ -25,8 +21,6 @@ class LinearBatch(NamedTuple):
     target: Tensor
     bias: Tensor | None
     chunk: int | None
-    shards: Shards | None = None
-    """Where the classes are shared out: ``weight`` and ``bias`` are those held here."""
 
     @property
     def shape(self) -> torch.Size:
@@ -35,13 +29,12 @@ class LinearBatch(NamedTuple):
 
     def rows(self, ignore_index: int) -> Rows:
         """Targets checked as always, beside logits on no device."""
-        classes = self.weight.shape[0] if self.shards is None else self.shards.classes
-        size = class_second(self.shape, classes)
+        size = class_second(self.shape, self.weight.shape[0])
         logits = torch.empty(size, dtype=self.hidden.dtype, device="meta")
         return as_rows(logits, self._class_second(self.target), ignore_index)
 
     def projection(self) -> Projection:
-        return project(self._flat(), self.weight, self.bias, self.chunk)._replace(shards=self.shards)
+        return project(self._flat(), self.weight, self.bias, self.chunk)
 
     def stored(self) -> tuple[Tensor, Tensor]:
         """Logits and targets as other losses take them, for ``torch.func``, which needs plain expressions."""

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torch import Tensor
 
 from ..kernels.linear.total import outside_graphs
 from ..kernels.tracing import in_transform
-from .linear_batch import Given, LinearBatch, linear_batch
+from .linear_batch import LinearBatch, linear_batch
 from .linear_rows import margins_of
-from .linear_shards import is_shared_out, sharded
 from .margin import margin
-
-if TYPE_CHECKING:
-    from torch.distributed import ProcessGroup
 
 
 def linear_margin(
@@ -25,7 +19,6 @@ def linear_margin(
     bias: Tensor | None = None,
     ignore_index: int = -100,
     chunk: int | None = None,
-    group: ProcessGroup | None = None,
 ) -> Tensor:
     r"""Margin :math:`\Delta` of ``hidden @ weight.T + bias``, the N x V logits never stored at once.
 
@@ -39,8 +32,6 @@ def linear_margin(
         bias: (V,)
         ignore_index: targets with this value get margin 0 with zero gradient.
         chunk: rows of logits held at a time; by default about a quarter of them.
-        group: the process group over which the classes are shared out: ``weight`` and ``bias`` are then this
-            process's slice, see :meth:`noiseproof.losses.Loss.linear`.
 
     Returns:
         :math:`\Delta` of the target's shape, float32 for half precision. Differentiable once.
@@ -51,12 +42,9 @@ def linear_margin(
         >>> linear_margin(hidden, weight, torch.tensor([0]))
         tensor([1.3069])
     """
-    given = (hidden, weight, target, bias, chunk)
-    if group is not None and is_shared_out(group):
-        return outside_graphs(_sharded)(given, group, ignore_index)
     if target.is_floating_point():
         raise TypeError(f"target must hold class indices (integers), got {target.dtype}")
-    batch = linear_batch(*given)
+    batch = linear_batch(hidden, weight, target, bias, chunk)
     if in_transform():
         return margin(*batch.stored(), ignore_index=ignore_index)
     return outside_graphs(_chunked)(batch, ignore_index)
@@ -65,7 +53,3 @@ def linear_margin(
 def _chunked(batch: LinearBatch, ignore_index: int) -> Tensor:
     rows = batch.rows(ignore_index)
     return margins_of(batch.projection(), rows).reshape(batch.shape)
-
-
-def _sharded(given: Given, group: ProcessGroup, ignore_index: int) -> Tensor:
-    return _chunked(sharded(group, given, sums=3, loss=ignore_index), ignore_index)

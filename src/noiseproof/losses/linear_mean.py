@@ -21,12 +21,11 @@ from .rows import Rows
 
 
 def takes_one_walk(loss: Loss, projection: Projection, rows: Rows) -> bool:
-    """Float16 has no room for gradients that still lack the factor, and a group asks for margins first."""
+    """Float16 has no room for gradients that still lack the factor."""
     return (
         is_divided_by_mean(loss)
         and loss.reduction != "none"
         and not rows.is_soft
-        and projection.shards is None
         and torch.float16 not in (projection.dtype, projection.hidden.dtype, projection.weight.dtype)
     )
 

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from ..kernels import attach
-from ..kernels.linear.margin import linear_margin_rows, sharded_margin_rows
-from ..kernels.linear.sharded import sharded_rows
+from ..kernels.linear.margin import linear_margin_rows
 from ..kernels.linear.sweep import BlockFunction, Projection
 from ..kernels.linear.total import linear_rows
 from .algebra import Sum
@@ -17,7 +16,6 @@ from .base import Loss
 from .cr import CR
 from .custom import CustomLoss
 from .finite import check_margins
-from .linear_shards import question_of
 from .margin_loss import MarginLoss
 from .peer import Peer
 from .printing import is_of_library
@@ -71,8 +69,6 @@ def unreduced(loss: Loss, projection: Projection, rows: Rows, weight: Tensor | N
     """
     if isinstance(loss, MarginLoss) and not rows.is_soft:
         return _of_all_margins(loss, projection, rows)
-    if is_row_wise(loss) and projection.shards is not None:
-        return sharded_rows(projection, question_of(loss, projection, rows))
     if is_row_wise(loss):
         return linear_rows(projection, block_function(loss, rows, weight))
     return _of_batch(loss, projection, rows)
@@ -103,8 +99,6 @@ def _of_all_margins(loss: MarginLoss, projection: Projection, rows: Rows) -> Ten
 
 def margins_of(projection: Projection, rows: Rows) -> Tensor:
     """(N,), 0 where ignored."""
-    if projection.shards is not None:
-        return sharded_margin_rows(projection, question_of(None, projection, rows))
     return linear_margin_rows(projection, rows.target, rows.keep, check_margins)
 
 

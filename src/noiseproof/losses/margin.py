@@ -42,7 +42,7 @@ def row_margins(rows: Rows) -> Tensor:
 
 
 class _Itself(MarginLoss):
-    """What every curve is a function of; being a loss, it is compiled and launched as all others are."""
+    """What every curve is a function of; being a loss, it is compiled as all others are."""
 
     name = "margin"
 

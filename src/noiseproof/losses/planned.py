@@ -7,7 +7,6 @@ from torch import Tensor
 from ..kernels import Plan, Planned, planned_loss
 from .base import Loss
 from .fused import MOST_ROWS_OF_ONE_MEAN, plain, reduced
-from .launched import lesson_for
 
 
 def planned(loss: Loss, logits: Tensor, target: Tensor, plan: Plan, given: Tensor | None = None) -> Tensor:
@@ -21,6 +20,5 @@ def planned(loss: Loss, logits: Tensor, target: Tensor, plan: Plan, given: Tenso
     def again(other: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
         return plain(loss, other, target, one_program, saved[0] if draws else given)
 
-    number = lesson_for(loss, logits, given) if one_program else None
-    call = Planned(plan, target, loss.ignore_index, one_program, again, number, given, draws)
+    call = Planned(plan, target, loss.ignore_index, one_program, again)
     return reduced(loss, planned_loss(logits, call), target, one_program)

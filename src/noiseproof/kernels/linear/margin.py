@@ -7,9 +7,7 @@ import torch
 from torch import Tensor
 
 from .finish import finished, lifted, refuse_more_than_a_gradient
-from .shard_rows import Question
-from .sharded import sharded_margin_state
-from .slabs import Check, KeptLogits, MarginState, Walk, margin_gradients, margin_state
+from .slabs import Check, MarginState, Walk, margin_gradients, margin_state
 from .sweep import Projection
 
 
@@ -20,17 +18,6 @@ def linear_margin_rows(projection: Projection, target: Tensor, keep: Tensor | No
         return margin_state(again, target, keep, check)
 
     margins: Tensor = _LinearMargin.apply(*projection[:3], target, keep, state, projection[3:])  # type: ignore[no-untyped-call]
-    return margins
-
-
-def sharded_margin_rows(projection: Projection, question: Question) -> Tensor:
-    """The same where the classes are shared out; the function in question does not matter."""
-
-    def state(again: Projection) -> MarginState:
-        return MarginState(sharded_margin_state(again, question), KeptLogits())
-
-    label = question.label(slice(None))
-    margins: Tensor = _LinearMargin.apply(*projection[:3], label, question.keep, state, projection[3:])  # type: ignore[no-untyped-call]
     return margins
 
 
@@ -59,7 +46,4 @@ class _LinearMargin(torch.autograd.Function):
         step, factor = lifted(upstream, projection.dtype)
         walk = Walk(projection, target, keep, state, step)
         gradients = margin_gradients(walk, ctx.needs_input_grad[:3], ctx.kept)
-        if projection.shards is not None:
-            whole = projection.shards.add_up(gradients.hidden, hidden.dtype)
-            gradients = gradients._replace(hidden=whole)
         return *finished(gradients, projection, factor), None, None, None, None

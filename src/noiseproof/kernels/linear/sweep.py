@@ -12,7 +12,6 @@ from ..differentiable import accumulation_dtype
 from ..inplace import inplace_even_of_leaves
 from ..path import uses_kernels
 from .chunks import block_rows, slices
-from .shards import Shards
 from .sums import Gradients, GradientSums
 
 
@@ -26,17 +25,13 @@ class BlockFunction(NamedTuple):
 
 
 class Projection(NamedTuple):
-    """Logits ``hidden @ weight.T + bias`` in a given precision, so many rows at a time.
-
-    With ``shards`` the weight and bias are those of the classes held here.
-    """
+    """Logits ``hidden @ weight.T + bias`` in a given precision, so many rows at a time."""
 
     hidden: Tensor
     weight: Tensor
     bias: Tensor | None
     dtype: torch.dtype
     chunk: int
-    shards: Shards | None = None
 
     def chunks(self) -> list[slice]:
         return list(slices(self.hidden.shape[0], self.chunk))

@@ -40,7 +40,7 @@ def project(hidden: Tensor, weight: Tensor, bias: Tensor | None, chunk: int | No
 
 def linear_total(projection: Projection, function: BlockFunction, share: Tensor) -> Tensor:
     """Sum of row values weighted by ``share`` (N,); its gradients are formed in the forward pass."""
-    *tensors, dtype, chunk, _ = projection
+    *tensors, dtype, chunk = projection
     wanted = torch.is_grad_enabled()
     total: Tensor = _LinearTotal.apply(*tensors, share, function, dtype, chunk, wanted)  # type: ignore[no-untyped-call]
     return total
@@ -48,7 +48,7 @@ def linear_total(projection: Projection, function: BlockFunction, share: Tensor)
 
 def linear_rows(projection: Projection, function: BlockFunction) -> Tensor:
     """(N,) row values; the logits are made once more in the backward pass."""
-    *tensors, dtype, chunk, _ = projection
+    *tensors, dtype, chunk = projection
     rows: Tensor = _LinearRows.apply(*tensors, function, dtype, chunk)  # type: ignore[no-untyped-call]
     return rows
 
