@@ -16,9 +16,10 @@ from triton.compiler import compile as compiled_for
 from noiseproof import losses
 from noiseproof.kernels import path
 from noiseproof.kernels import triton as room
-from noiseproof.kernels.convolution import narrow_convolution
 from noiseproof.kernels.cpu import operator
 from noiseproof.kernels.triton import launch_mean, launch_peer, launch_prior
+from noiseproof.train.gpu import convolution_kernels
+from noiseproof.train.gpu.convolution import narrow_convolution
 
 HOPPER = GPUTarget("cuda", 90, 32)
 POINTERS = {
@@ -71,6 +72,7 @@ def main(specs):
         found = import_module(f"noiseproof.kernels.triton.{module.name}")
         if hasattr(found, "start"):
             found.start = compile_instead
+    convolution_kernels.start = compile_instead
     for spec in specs:
         for dtype, shape in ((torch.float32, SHAPES[0]), (torch.bfloat16, SHAPES[1])):
             logits = torch.randn(shape).to(dtype).requires_grad_()

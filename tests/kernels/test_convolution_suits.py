@@ -3,7 +3,7 @@
 import torch
 
 from noiseproof.kernels import path
-from noiseproof.kernels.convolution import suits
+from noiseproof.train.gpu.convolution import suits
 
 
 def test_what_does_not_suit(device, monkeypatch):

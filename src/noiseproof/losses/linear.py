@@ -12,7 +12,7 @@ from .base import Loss
 from .linear_batch import LinearBatch, linear_batch
 from .linear_mean import takes_one_walk, total_over_mean
 from .linear_rows import block_function, is_row_wise, learns_prior, unreduced
-from .rows import Rows, row_weights
+from .rows import Rows
 
 
 def linear_loss(

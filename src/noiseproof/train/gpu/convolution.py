@@ -1,8 +1,8 @@
-"""3 x 3 convolutions of few channels as an operator of torch.library, by Triton kernels of their own.
+"""3 x 3 convolutions of few channels as a torch.library operator on Triton kernels.
 
-cuDNN has kernels for many channels. With 16 it leaves most of a tensor core idle: on an H200 the gradient by
-the weights of such a layer takes it four times as long as the kernels here (benchmarks/convolutions_h200.md).
-What suits them is small networks in 16 bits, channels last.
+cuDNN is tuned for many channels. With 16 it leaves most of a tensor core idle: on an H200 its weight gradient of
+such a layer takes four times as long as the kernels here (benchmarks/convolutions_h200.md). They are meant for
+small networks in 16-bit precision and channels-last format.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import path
+from ...kernels import path
 
 DTYPES = (torch.float16, torch.bfloat16)
 WIDTHS = (16, 32, 64)
-"""Channels of inputs and outputs."""
+"""Supported numbers of input and output channels."""
 FEWEST_INPUTS = (1, 2, 3, 4, 5)
-"""Inputs of the first layer: three taps of so many channels are at most 16 products."""
+"""Input channels of a first layer: three taps of so many channels are at most 16 products."""
 STRIDES = ((1, 1), (2, 2))
 OLDEST_CAPABILITY = (8, 0)
-"""Of a card whose tensor cores Triton uses."""
+"""Lowest compute capability whose tensor cores Triton uses."""
 MOST_PIXELS_OF_64 = 1 << 14
-"""From 64 to 64 channels cuDNN is quicker where there are more."""
+"""From 64 to 64 channels cuDNN is faster beyond this number of pixels."""
 MOST_ENTRIES = 1 << 30
-"""Of a tensor: places in it are 32-bit numbers."""
+"""Entries of a tensor: offsets are 32-bit integers."""
 
 
 def suits(image: Tensor, weight: Tensor, stride: tuple[int, ...], padding: object) -> bool:
-    """Whether ``narrow_convolution`` can and should take a convolution that has neither groups nor dilation.
+    """Whether ``narrow_convolution`` supports this convolution (without groups or dilation) and is faster.
 
-    Looks at no value. The image may still be in fp32: it is cast, as autocast does.
+    Reads no values. The image may still be in fp32: it is cast, as autocast does.
     """
     return (
         is_quick(image, weight)
@@ -52,7 +52,7 @@ def _is_of_size(image: Tensor, weight: Tensor) -> bool:
 
 
 def is_quick(image: Tensor, weight: Tensor) -> bool:
-    """Whether tensor cores take it as it lies in memory, and kernels are on."""
+    """Whether the kernels are enabled and the dtypes and memory format are supported."""
     return (
         path.enabled
         and path.INSTALLED
@@ -65,16 +65,16 @@ def is_quick(image: Tensor, weight: Tensor) -> bool:
 
 
 def narrow_convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
-    r"""``conv2d(image, weight, stride=stride, padding=1)`` where ``suits`` says so.
+    r"""``conv2d(image, weight, stride=stride, padding=1)`` where ``suits`` is true.
 
     Formula:
-        :math:`y_{n,o,i,j} = \sum_{c,a,b} w_{o,c,a,b}\, x_{n,c,\,si+a-1,\,sj+b-1}`, added up in fp32
+        :math:`y_{n,o,i,j} = \sum_{c,a,b} w_{o,c,a,b}\, x_{n,c,\,si+a-1,\,sj+b-1}`, accumulated in fp32
     Shape:
         image (N, C, H, W) channels last, weight (O, C, 3, 3); (N, O, ceil(H / s), ceil(W / s)) channels last
     Gradient:
-        by the image, the same sum with the weights turned round (torch's at a stride of 2, and where nobody
-        asks: by colours); by the weights, a sum over pixels in a fixed order: the same bits every time.
-        In reverse mode only, and once
+        with respect to the image, the same sum with reversed weights (torch's own at a stride of 2 or for few
+        input channels); with respect to the weights, a sum over pixels in a fixed order, hence bitwise
+        reproducible. Reverse mode only, once differentiable.
     """
     found: Tensor = _convolution(image.to(weight.dtype), weight, stride)
     return found
@@ -82,10 +82,10 @@ def narrow_convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
 
 @torch.library.custom_op("noiseproof::convolution", mutates_args=())
 def _convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
-    from .triton.convolution import convolve
+    from .convolution_kernels import convolve
 
     if image.shape[1] != weight.shape[1]:
-        raise ValueError(f"an image of {image.shape[1]} channels, but weights for {weight.shape[1]}")
+        raise ValueError(f"image has {image.shape[1]} channels, but weight expects {weight.shape[1]}")
     found = _empty_outputs(image, weight, stride)
     convolve(_channels_last(image), _channels_last(weight), found, stride, back=False)
     return found
@@ -98,7 +98,7 @@ def _(image: Tensor, weight: Tensor, stride: int) -> Tensor:
 
 @torch.library.custom_op("noiseproof::convolution_image_gradient", mutates_args=())
 def _image_gradient(upstream: Tensor, weight: Tensor) -> Tensor:
-    from .triton.convolution import convolve
+    from .convolution_kernels import convolve
 
     found = _empty_inputs(upstream, weight)
     convolve(_channels_last(upstream), _channels_last(weight), found, 1, back=True)
@@ -112,14 +112,14 @@ def _(upstream: Tensor, weight: Tensor) -> Tensor:
 
 @torch.library.custom_op("noiseproof::convolution_weight_parts", mutates_args=())
 def _weight_parts(image: Tensor, upstream: Tensor, stride: int) -> Tensor:
-    from .triton.convolution_weight import weight_parts
+    from .convolution_kernels import weight_parts
 
     return weight_parts(_channels_last(image), _channels_last(upstream), stride)
 
 
 @_weight_parts.register_fake
 def _(image: Tensor, upstream: Tensor, stride: int) -> Tensor:
-    from .triton.convolution_weight import shape_of_parts
+    from .convolution_kernels import shape_of_parts
 
     return image.new_empty(shape_of_parts(image.shape, upstream.shape), dtype=torch.float32)
 
@@ -131,7 +131,7 @@ def _remember(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Tensor) -> N
 
 def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
     image, weight = ctx.saved_tensors
-    upstream = _channels_last(upstream)  # once, and here, where torch.compile joins it to what comes before
+    upstream = _channels_last(upstream)  # here, so that torch.compile fuses the copy with earlier operations
     by_image = by_weight = None
     if ctx.needs_input_grad[0]:
         by_image = _by_image(upstream, image, weight, ctx.stride)
