@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from noiseproof import losses
-from noiseproof.kernels import path
+from noiseproof.kernels import apply
 
 SHAPES = (
     "8192x32000:bfloat16,8192x32000:float32,8192x128256:bfloat16,8192x128256:float32,"
@@ -72,11 +72,11 @@ def compiled(spec: str) -> Callable[..., Tensor]:
     loss = torch.compile(losses.get(spec).cuda(), fullgraph=True)
 
     def call(logits: Tensor, target: Tensor) -> Tensor:
-        path.enabled = False
+        apply.enabled = False
         try:
             return loss(logits, target)  # type: ignore[no-any-return]
         finally:
-            path.enabled = True
+            apply.enabled = True
 
     return call
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
+from noiseproof.kernels import apply
 from noiseproof.kernels import build as cpu_build
-from noiseproof.kernels import path
 from noiseproof.kernels import triton as room
 from noiseproof.kernels.cpu import operator as cpu_operator
 
@@ -30,7 +30,9 @@ if HAS_TRITON and not torch.cuda.is_available():
 
     if before is None:
         del os.environ["TRITON_INTERPRET"]
-    room.tile.FEWEST_PROGRAMS = 1  # the interpreter runs one after the other: few large ones are over sooner
+    room.launch.FEWEST_PROGRAMS = (
+        1  # the interpreter runs one after the other: few large ones are over sooner
+    )
 
 SLOW_FIXTURES = {"device"}
 """Triton's interpreter takes seconds for what a GPU does in microseconds."""
@@ -40,7 +42,7 @@ SLOW_FIXTURES = {"device"}
 def pytest_collection_modifyitems(items):
     """Without a GPU these tests belong to ``make test-all``, those of the CPU operator unless it is built."""
     slow = set() if torch.cuda.is_available() else set(SLOW_FIXTURES)
-    if cpu_build.problem(cpu_build.CPU) is not None:
+    if cpu_build.problem() is not None:
         slow |= {"operator", "compiled_operator"}
     here = os.path.dirname(__file__)
     for item in items:
@@ -57,12 +59,12 @@ def device(monkeypatch):
     if torch.cuda.is_available():
         return "cuda"
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.setattr(path, "interpreted", True)
+    monkeypatch.setattr(apply, "interpreted", True)
     return "cpu"
 
 
 @contextmanager
-def built(part, tmp_path_factory):
+def built(tmp_path_factory):
     """It is in the cache meanwhile: of the processes of a session one compiles it, the others wait."""
     import fcntl
 
@@ -72,8 +74,8 @@ def built(part, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         patch.setenv("XDG_CACHE_HOME", str(cache))
-        if cpu_build.problem(part) is not None:
-            cpu_build.build(part)
+        if cpu_build.problem() is not None:
+            cpu_build.build()
         yield
 
 
@@ -85,7 +87,7 @@ def compiled_operator(tmp_path_factory):
         return there
     if sys.platform == "win32" or cpu_build.compiler() is None:
         return "NO C++ COMPILER: the CPU operator cannot be built, so nothing of it is tested"
-    with built(cpu_build.CPU, tmp_path_factory):
+    with built(tmp_path_factory):
         found = cpu_operator.load()
     cpu_operator._loss = None  # other tests go their usual way
     return found

@@ -17,10 +17,10 @@ def _root() -> None:
 @app.command()
 def build() -> None:
     """Compile the CPU operator into your cache folder. Needs a C++ compiler and about half a minute."""
-    from ..kernels import build as compile_operator
-    from ..kernels.cpu import operator as cpu_operator
+    from ..kernels import apply
+    from ..kernels import build as compiler
 
     started = time.perf_counter()
-    place = compile_operator.build()
+    place = compiler.build()
     typer.echo(f"{place} ({time.perf_counter() - started:.0f} s)")
-    typer.echo(f"cpu-operator: {cpu_operator.state()}")
+    typer.echo(f"cpu-operator: {apply.operator_state()}")

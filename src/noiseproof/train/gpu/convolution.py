@@ -1,8 +1,8 @@
 """3 x 3 convolutions of few channels as a torch.library operator on Triton kernels.
 
-cuDNN is tuned for many channels. With 16 it leaves most of a tensor core idle: on an H200 its weight gradient of
-such a layer takes four times as long as the kernels here (benchmarks/convolutions_h200.md). They are meant for
-small networks in 16-bit precision and channels-last format.
+cuDNN is tuned for many channels. With 16 it leaves most of a tensor core idle: on an H200 its weight gradient
+of such a layer takes four times as long as the kernels here (benchmarks/convolutions_h200.md). They are meant
+for small networks in 16-bit precision and channels-last format.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...kernels import path
+from ...kernels import apply
 
 DTYPES = (torch.float16, torch.bfloat16)
 WIDTHS = (16, 32, 64)
@@ -54,9 +54,9 @@ def _is_of_size(image: Tensor, weight: Tensor) -> bool:
 def is_quick(image: Tensor, weight: Tensor) -> bool:
     """Whether the kernels are enabled and the dtypes and memory format are supported."""
     return (
-        path.enabled
-        and path.INSTALLED
-        and (image.is_cuda or path.interpreted)
+        apply.enabled
+        and apply.INSTALLED
+        and (image.is_cuda or apply.interpreted)
         and weight.dtype in DTYPES
         and image.dtype in (weight.dtype, torch.float32)
         and image.dim() == 4

@@ -4,8 +4,8 @@
 Pixels are rows of a matrix, as the channels-last format stores them. The convolution is one pass over the
 pixels: a program accumulates the products of ``PIXELS`` rows with the weights of one tap, or of ``RUN``
 adjacent taps where there are fewer channels than a tensor core multiplies at once; pixels beyond the border
-are read as 0. ``BACK`` reverses the weights, so that the same kernel computes the gradient with respect to the
-inputs at a stride of 1. For the gradient with respect to the weights the pixels are split into parts; a
+are read as 0. ``BACK`` reverses the weights, so that the same kernel computes the gradient with respect to
+the inputs at a stride of 1. For the gradient with respect to the weights the pixels are split into parts; a
 program accumulates one part for one row of taps, and the parts are summed afterwards in a fixed order, so
 that results are bitwise reproducible.
 """
@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ...kernels.triton.start import start
+from ...kernels.triton.launch import Sizes, start
 
 TAPS = 3
 FEWEST_PRODUCTS = 16
@@ -72,8 +72,8 @@ def convolution_kernel(
 
 
 def convolve(image: Tensor, weight: Tensor, found: Tensor, stride: int, back: bool) -> None:
-    """All tensors are channels last. With ``back``, ``image`` is the gradient of the outputs and ``found`` that
-    of the inputs."""
+    """All tensors are channels last. With ``back``, ``image`` is the gradient of the outputs and ``found``
+    that of the inputs."""
     samples, inputs, height, width = image.shape
     outputs, rows, columns = found.shape[1:]
     pixels = samples * rows * columns
@@ -81,7 +81,7 @@ def convolve(image: Tensor, weight: Tensor, found: Tensor, stride: int, back: bo
     run = run_of(inputs)
     sizes = height, width, rows, columns, stride, inputs, outputs, back, run, depth_of(inputs, run), at_once
     grid = triton.cdiv(pixels, at_once), 1, 1
-    start(convolution_kernel, grid, WARPS, (image, weight, found, pixels, *sizes))
+    start(convolution_kernel, Sizes(grid, WARPS, (pixels, *sizes)), (image, weight, found))
 
 
 def run_of(inputs: int) -> int:
@@ -148,12 +148,8 @@ def weight_parts(image: Tensor, gradient: Tensor, stride: int) -> Tensor:
     shape = shape_of_parts(image.shape, gradient.shape)
     parts = torch.empty(shape, dtype=torch.float32, device=image.device)
     sizes = height, width, rows, columns, stride, inputs, outputs, depth_of(inputs, TAPS), PIXELS_PER_STEP
-    start(
-        convolution_weight_kernel,
-        (shape[0], TAPS, 1),
-        WARPS,
-        (image, gradient, parts, pixels, pixels_of_part(pixels), *sizes),
-    )
+    arguments = (pixels, pixels_of_part(pixels), *sizes)
+    start(convolution_weight_kernel, Sizes((shape[0], TAPS, 1), WARPS, arguments), (image, gradient, parts))
     return parts
 
 
