@@ -13,7 +13,7 @@ from noiseproof.kernels.recorder import WIDTH, Operation, Recorded, Tape, Unreco
 def play(program, *inputs):
     """Run a program with torch, one instruction after the other."""
     registers = replay(program.code, inputs)
-    return [registers[number] for number in program.outputs]
+    return [registers[number].expand_as(inputs[0]) for number in program.outputs]
 
 
 MARGINS = torch.linspace(-30, 30, 101, dtype=torch.float64)

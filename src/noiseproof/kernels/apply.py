@@ -158,7 +158,7 @@ def reduced(loss: AnyLoss, logits: Tensor, target: Tensor) -> Tensor | None:
     if uses_operator(logits):
         try:
             weights = loss.sum_weights(logits, target, None) if function.weighted else None
-        except ValueError:
+        except (ValueError, RuntimeError):
             return None
         return _by_operator(function, logits, target, weights, loss.ignore_index, loss.reduction)
     return _mean_by_torch(loss, function, logits, target)

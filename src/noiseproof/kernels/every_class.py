@@ -7,18 +7,30 @@ memory by three times the logits. For losses of the margin the gradient is writt
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from .checks import check_margins, located
-from .expressions import accumulation_dtype, attach, class_margins, expressed_gradient, wants_expressions
+from .expressions import (
+    NEGATIVE_INFINITY,
+    accumulation_dtype,
+    attach,
+    class_margins,
+    expressed_gradient,
+    wants_expressions,
+)
+from .program import Recording, instructions_of, recording_of, run_instruction
+from .recorder import Operation
+from .row_function import RowFunction, Statistics
 from .torch_rows import BLOCK_ELEMENTS
-from .tracing import is_plain_eager
+from .tracing import is_plain_eager, values_can_be_checked
 
-LARGEST_MARGIN = 1e30
+LARGEST = 1e30
 """Margins are clamped to this, so that sums over classes masked with finfo.min stay finite."""
 FEWEST_ELEMENTS = 1 << 20
 PARTS = 32
@@ -29,8 +41,6 @@ Expression: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(n, C) logits and (n,) targets to (n,) values; each row by itself, differentiable."""
 Gradient: TypeAlias = Callable[[Tensor, Tensor], "tuple[Tensor, Tensor]"]
 """The same to (n,) values and the (n, C) gradient of their sum."""
-Evaluate: TypeAlias = Callable[[Tensor], "tuple[Tensor, Tensor]"]
-"""Margins to values and emphases of a MarginLoss."""
 Combine: TypeAlias = Callable[[Tensor, Tensor], "tuple[Tensor, Tensor]"]
 """Values (n, C) of all classes and labels (n, 1) to the loss (n, 1) and its derivatives (n, C)."""
 
@@ -122,38 +132,125 @@ def _by_autograd(expression: Expression) -> Gradient:
     return gradient
 
 
-def class_values(evaluate: Evaluate, logits: Tensor) -> Tensor:
+def class_values(function: RowFunction, logits: Tensor) -> Tensor:
     """Values (n, C) of a loss of the margin for every class as if it were the label, 0 for masked classes."""
-    masked = logits == -torch.inf
+    masked = logits == NEGATIVE_INFINITY
     margins = class_margins(logits).masked_fill(masked, 0.0)
-    value, emphasis = evaluate(margins.clamp(-LARGEST_MARGIN, LARGEST_MARGIN))
-    return attach(value, [margins], [-emphasis]).masked_fill(masked, 0.0)
+    near = margins.clamp(-LARGEST, LARGEST)
+    value, partials = function(Statistics(*[near] * 5), near, 1.0)
+    return attach(value, [margins], partials.given()).masked_fill(masked, 0.0)
 
 
-def class_gradient(evaluate: Evaluate, combine: Combine) -> Gradient:
+def class_gradient(function: RowFunction, combine: Combine) -> Gradient:
     r"""The gradient of a function of the losses :math:`v_k=\ell(\Delta_k)` of all classes, by hand.
 
-    With E the emphasis of every class, :math:`R_k = E_k/(1-p_k)` and :math:`a_k = R_k\,\partial L/\partial
-    v_k` it is :math:`p_j\sum_k a_k - a_j`. That of the likeliest class, where this would cancel, is minus the
-    sum of the others.
+    With E the emphasis of every class, :math:`R_k = E_k/(1-p_k)` and
+    :math:`a_k = R_k\,\partial L/\partial v_k` it is :math:`p_j\sum_k a_k - a_j`. That of the likeliest class,
+    where this would cancel, is minus the sum of the others.
     """
 
     def gradient(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        column = target.unsqueeze(1)
-        margins = class_margins(logits)
-        check_margins(margins.gather(1, column).squeeze(1), logits, target)
-        masked = logits == -torch.inf
-        margins = margins.masked_fill_(masked, 0.0).clamp_(-LARGEST_MARGIN, LARGEST_MARGIN)
-        value, emphasis = evaluate(margins)
-        loss, slope = combine(value.masked_fill(masked, 0.0), column)
-        rest = torch.sigmoid(-margins).clamp_min_(torch.finfo(margins.dtype).tiny)
-        slope = slope.mul(emphasis).div_(rest).masked_fill_(masked, 0.0)
-        p = margins.sigmoid_().masked_fill_(masked, 0.0)
-        top = p.argmax(1, keepdim=True)
-        found = p.mul_(slope.sum(1, keepdim=True)).sub_(slope).scatter_(1, top, 0.0)
-        return loss.squeeze(1), found.scatter_(1, top, -found.sum(1, keepdim=True))
+        column, every = target.unsqueeze(1), ClassShares(logits)
+        check_margins(every.margin_of(column), logits, target)
+        value, slope = every.evaluate(function)
+        if every.masked is not None:
+            value = value.masked_fill(every.masked, 0.0)
+        loss, by_value = combine(value, column)
+        tiny = torch.finfo(value.dtype).tiny
+        minus_a = slope.mul(by_value).div_(every.rest.clamp_min(tiny))
+        if every.masked is not None:
+            minus_a.masked_fill_(every.masked, 0.0)
+        found = minus_a.sub_(every.p * minus_a.sum(1, keepdim=True)).scatter_(1, every.top, 0.0)
+        return loss.squeeze(1), found.scatter_(1, every.top, -found.sum(1, keepdim=True))
 
     return gradient
+
+
+class ClassShares:
+    """p, 1 - p and their logarithms for every class of a block of rows, each computed when it is asked for.
+
+    Exact for the likeliest class too: exponentials are relative to the largest of the other logits.
+    """
+
+    def __init__(self, logits: Tensor) -> None:
+        wide = logits.to(accumulation_dtype(logits.dtype))
+        self.top = wide.argmax(1, keepdim=True)
+        second = wide.scatter(1, self.top, NEGATIVE_INFINITY).amax(1, keepdim=True)
+        gap = wide.gather(1, self.top) - second
+        self._below = wide - second
+        self._raised = self._below.exp().scatter_(1, self.top, 0.0)
+        log_others = self._raised.sum(1, keepdim=True).log()
+        self._top_margin = (gap - log_others).clamp(max=LARGEST)
+        self._log_total = torch.logaddexp(gap, log_others)
+        self.masked = logits == NEGATIVE_INFINITY if _may_be_masked(logits) else None
+
+    def margin_of(self, column: Tensor) -> Tensor:
+        """Margins (n,) of the classes (n, 1)."""
+        log_p = self._below.gather(1, column) - self._log_total
+        lower = log_p - torch.log1p(-log_p.exp().clamp_max(0.5))
+        return torch.where(column == self.top, self._top_margin, lower).squeeze(1)
+
+    @functools.cached_property
+    def log_p(self) -> Tensor:
+        lower = (self._below - self._log_total).clamp_min_(-LARGEST)
+        return lower.scatter_(1, self.top, logsigmoid(self._top_margin))
+
+    @functools.cached_property
+    def p(self) -> Tensor:
+        return (self._raised * (-self._log_total).exp()).scatter_(1, self.top, self._top_margin.sigmoid())
+
+    @functools.cached_property
+    def rest(self) -> Tensor:
+        return (1 - self.p).scatter_(1, self.top, (-self._top_margin).sigmoid())
+
+    @functools.cached_property
+    def log_rest(self) -> Tensor:
+        below_half = self.p.scatter(1, self.top, 0.0)
+        return below_half.neg_().log1p_().scatter_(1, self.top, logsigmoid(-self._top_margin))
+
+    @functools.cached_property
+    def margin(self) -> Tensor:
+        return (self.log_p - self.log_rest).scatter_(1, self.top, self._top_margin)
+
+    def evaluate(self, function: RowFunction) -> tuple[Tensor, Tensor]:
+        """Values and their derivatives by the margin; a recorded program reads p instead of computing it."""
+        recording = recording_of(function)
+        if recording is None:
+            value, partials = function(Statistics(*[self.margin] * 5), self.margin, 1.0)
+            return value, partials.given()[0]
+        value, slope = self._replay(recording)
+        return value.expand_as(self._below), slope.expand_as(self._below)
+
+    def _replay(self, recording: Recording) -> tuple[Tensor, Tensor]:
+        """Run a program of the margin, register 0, with sigmoids and their logarithms at hand."""
+        negated: set[int] = set()
+        registers: list[Any] = [None]
+
+        def read(register: float) -> Tensor:
+            if register == 0:
+                return self.margin
+            found: Tensor = -self.margin if register in negated else registers[int(register)]
+            return found
+
+        for operation, *operands in instructions_of(recording.program):
+            kind, first = Operation(int(operation)), operands[0]
+            if kind in (Operation.SIGMOID, Operation.LOGSIGMOID) and (first == 0 or first in negated):
+                names = ("rest", "log_rest") if first in negated else ("p", "log_p")
+                registers.append(getattr(self, names[kind == Operation.LOGSIGMOID]))
+            elif kind == Operation.NEGATIVE and first == 0:
+                negated.add(len(registers))
+                registers.append(None)
+            else:
+                registers.append(run_instruction(kind, operands, read, self._below, recording.tables))
+        value, slope = (read(number) for number in recording.program.outputs)
+        return value, slope
+
+
+def _may_be_masked(logits: Tensor) -> bool:
+    """False where it is known that no class is masked, without asking a device."""
+    return not values_can_be_checked(logits) or bool(
+        (logits.amin() if logits.numel() else 0) == NEGATIVE_INFINITY
+    )
 
 
 def normalised(value: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:

@@ -116,11 +116,11 @@ def with_addresses(program: Program, tables: tuple[Tensor, ...]) -> Program:
     """The same program for joined tables: a look-up names its first and its last cell."""
     ends = list(itertools.accumulate(map(len, tables)))
     cells = [(end - len(table), end - 1) for end, table in zip(ends, tables, strict=True)]
-    code = tuple(number for words in _instructions(program) for number in _with_cells(words, cells))
+    code = tuple(number for words in instructions_of(program) for number in _with_cells(words, cells))
     return Program(code, program.outputs)
 
 
-def _instructions(program: Program) -> Iterator[tuple[float, ...]]:
+def instructions_of(program: Program) -> Iterator[tuple[float, ...]]:
     for start in range(0, len(program.code), WIDTH):
         yield program.code[start : start + WIDTH]
 
@@ -168,17 +168,25 @@ def replay(code: Sequence[float], inputs: Sequence[Tensor], tables: Sequence[Ten
     """All registers after running a program as differentiable torch calls; the first ones are its inputs."""
     registers = list(inputs)
     for start in range(0, len(code), WIDTH):
-        operation = Operation(int(code[start]))
-        operands = code[start + 1 : start + WIDTH]
-        if operation is Operation.CONSTANT:
-            found = torch.full_like(registers[0], operands[0])
-        elif operation is Operation.TABLE:
-            found = look_up(tables[int(operands[1])], registers[int(operands[0])])
-        else:
-            read = operands[: OPERANDS.get(operation, 1)]
-            found = FUNCTIONS[operation](*(registers[int(number)] for number in read))
-        registers.append(found)
+        operation, *operands = code[start : start + WIDTH]
+        kind = Operation(int(operation))
+        registers.append(run_instruction(kind, operands, lambda n: registers[int(n)], inputs[0], tables))
     return registers
+
+
+def run_instruction(
+    operation: Operation,
+    operands: Sequence[float],
+    read: Callable[[float], Tensor],
+    like: Tensor,
+    tables: Sequence[Tensor],
+) -> Tensor:
+    """The result of one instruction; ``read`` gives the tensor of a register."""
+    if operation is Operation.CONSTANT:
+        return like.new_full((), operands[0])
+    if operation is Operation.TABLE:
+        return look_up(tables[int(operands[1])], read(operands[0]))
+    return FUNCTIONS[operation](*(read(number) for number in operands[: OPERANDS.get(operation, 1)]))
 
 
 def look_up(table: Tensor, position: Tensor) -> Tensor:

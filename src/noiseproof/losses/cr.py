@@ -106,7 +106,7 @@ class CR(Loss):
 
     def _rows(self, rows: Rows, prior: Tensor) -> Tensor:
         """The unreduced loss where it is not a function of row statistics."""
-        classes, base = rows.logits.shape[1], self.base
+        base = self.base
 
         def own_less_blind(logits: Tensor, target: Tensor) -> Tensor:
             with kernels.withheld():
@@ -115,13 +115,9 @@ class CR(Loss):
 
         if base.compares_rows() or base.needs_labels_of_batch():  # blocks of rows would give other values
             return self._whole(rows, prior, lambda kept: base.hard_rows(rows._replace(logits=kept)))
-        by_hand = None
-        if isinstance(base, MarginLoss):
-
-            def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
-                return base.evaluate(margin, num_classes=classes, mass=1.0)
-
-            by_hand = kernels.class_gradient(evaluate, kernels.less_blind(self.beta, prior))
+        by_hand, function = None, base.row_function(rows.logits.shape[1])
+        if isinstance(base, MarginLoss) and function is not None:
+            by_hand = kernels.class_gradient(function, kernels.less_blind(self.beta, prior))
         return kernels.by_blocks(own_less_blind, rows.logits, rows.target, rows.keep, by_hand)
 
     def _whole(self, rows: Rows, prior: Tensor, own: Callable[[Tensor], Tensor]) -> Tensor:
@@ -138,8 +134,18 @@ class CR(Loss):
 
 
 def _frequencies(logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-    """Label frequencies (C,) of the rows that count; labels that are not class indices are left out."""
+    """Label frequencies (C,) of the rows that count; labels that are not class indices are left out.
+
+    On a CPU they raise RuntimeError or ValueError instead, if all rows are said to count.
+    """
     classes = logits.shape[1]
+    if keep is None and len(target) and kernels.values_can_be_checked(target):
+        counts = torch.bincount(target, minlength=classes)
+        if len(counts) > classes:
+            raise ValueError(
+                f"target {len(counts) - 1} is not a valid class index: there are {classes} classes"
+            )
+        return counts.to(accumulation_dtype(logits.dtype)).div_(len(target))
     valid = (target >= 0) & (target < classes)
     valid = valid if keep is None else valid & keep
     share = valid.to(accumulation_dtype(logits.dtype))

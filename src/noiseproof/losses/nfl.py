@@ -5,10 +5,11 @@ from __future__ import annotations
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import by_blocks, check_logits_finite, class_gradient, class_values, normalised
+from .. import kernels
+from ..kernels import RowFunction, check_logits_finite
 from .base import Loss, Outer
 from .checks import number
-from .focal import focal_emphasis, focal_value
+from .focal import Focal
 from .rows import Rows
 
 
@@ -38,18 +39,21 @@ class NFL(Loss):
     def __init__(self, *, gamma: float = 0.5, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
         self.gamma = number(self.name, "gamma", gamma, "gamma >= 0", lambda g: g >= 0)
+        self.focal = Focal(gamma=self.gamma)
 
     def hard_rows(self, rows: Rows) -> Tensor:
-        by_hand = class_gradient(self._focal, normalised)
-        return by_blocks(self._of_label, rows.logits, rows.target, rows.keep, by_hand)
+        by_hand = kernels.class_gradient(self._function(rows.logits), kernels.normalised)
+        return kernels.by_blocks(self._of_label, rows.logits, rows.target, rows.keep, by_hand)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)
-        focal = class_values(self._focal, logits)
+        focal = kernels.class_values(self._function(logits), logits)
         return focal / focal.sum(1, keepdim=True)
 
     def _of_label(self, logits: Tensor, target: Tensor) -> Tensor:
         return self.class_rows(logits, logits).gather(1, target.unsqueeze(1)).squeeze(1)
 
-    def _focal(self, margin: Tensor) -> tuple[Tensor, Tensor]:
-        return focal_value(margin, gamma=self.gamma), focal_emphasis(margin, gamma=self.gamma)
+    def _function(self, logits: Tensor) -> RowFunction:
+        function = self.focal.row_function(logits.shape[1])
+        assert function is not None
+        return function
