@@ -32,6 +32,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/import_circles.py
 
 bench: $(STAMP)
 	$(BIN)/noiseproof kernels build

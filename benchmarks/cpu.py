@@ -22,8 +22,7 @@ from losses import SPECS, split_specs
 from torch import Tensor
 
 from noiseproof import losses
-from noiseproof.kernels import path
-from noiseproof.kernels.cpu import operator as cpu_operator
+from noiseproof.kernels import apply
 
 AROUND = (
     'gr(normalize="batch"),imae(normalize="batch"),cr(ce),cr(mae),cr(sl),cr(gce),cr(focal),peer(ce),peer(gce),'
@@ -45,7 +44,7 @@ def measure(shape: tuple[int, int], specs: list[str], rounds: int, clock: Any) -
     contenders |= {(spec, way): losses.get(spec) for spec in specs for way in WAYS}
 
     def seconds(name: tuple[str, str], repeats: int) -> float:
-        path.enabled = name[1] != WAYS[0]
+        apply.enabled = name[1] != WAYS[0]
         start = clock()
         for _ in range(repeats):
             logits.grad = None
@@ -87,8 +86,8 @@ def main() -> None:
     parser.add_argument("--losses", default=None, help="comma separated, as in benchmarks/losses.py")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     options = parser.parse_args()
-    if cpu_operator.load() is None:
-        parser.error(f"the operator is {cpu_operator.state()}")
+    if not apply.uses_operator(torch.zeros(2, 2)):
+        parser.error(f"the operator is {apply.operator_state()}")
     single = torch.get_num_threads() == 1
     clock, name = (time.process_time, "processor") if single else (time.perf_counter, "wall clock")
     specs = split_specs(options.losses or f"{SPECS},{AROUND}")

@@ -5,7 +5,7 @@ torch expressions under torch.compile (the kernels switched off). ``share`` is t
 device copy over ours, counting three passes over the logits (read; read and write); ``memory`` is the peak
 beyond the logits over the size of the logits. Small shapes are replays of a CUDA graph, and show what the
 loss adds to a step that copies a ready gradient. Writes benchmarks/kernels_<device>.json and .md; what was
-measured before stays in them. A row is one run, and keeps its rounds and whether the launcher was on.
+measured before stays in them. A row is one run, and keeps its rounds.
 
 Compiling takes most of the time. With ``--turns FILE`` several processes, each with some of the losses,
 compile side by side and measure one after the other; they write to the same files. Small shapes, where the
@@ -28,8 +28,7 @@ import torch
 from torch import Tensor
 
 from noiseproof import losses
-from noiseproof.kernels import path
-from noiseproof.kernels.launcher import library as launcher
+from noiseproof.kernels import apply
 
 SHAPES = (
     "8192x32000:bfloat16,8192x32000:float32,8192x128256:bfloat16,8192x128256:float32,"
@@ -42,6 +41,7 @@ MORE = [
 ]
 EAGER = "F.cross_entropy"
 LAUNCHED = "‡"
+"""Marks rows of earlier versions, whose kernels were launched from C++."""
 BUSY_PASSES_MS = 9.0
 """Passes over the logits in one measurement: the 0.1 ms the host needs to begin do not count then."""
 turns: Path | None = None
@@ -72,11 +72,11 @@ def compiled(spec: str) -> Callable[..., Tensor]:
     loss = torch.compile(losses.get(spec).cuda(), fullgraph=True)
 
     def call(logits: Tensor, target: Tensor) -> Tensor:
-        path.enabled = False
+        apply.enabled = False
         try:
             return loss(logits, target)  # type: ignore[no-any-return]
         finally:
-            path.enabled = True
+            apply.enabled = True
 
     return call
 
@@ -242,7 +242,7 @@ HEADS = {
 def markdown(result: Entry) -> str:
     about, tables = result["about"], result["tables"]
     lines = ["# Losses on a GPU", "", ", ".join(f"{k} {v}" for k, v in about.items()), ""]
-    lines += [f"{LAUNCHED} with the launcher (`noiseproof kernels build`), all others without.", ""]
+    lines += [f"{LAUNCHED} measured with the C++ launcher of an earlier version, which was removed.", ""]
     for shape, table in tables.items():
         lines += [f"## {shape}", "", HEADS[shape.endswith("graph")], *(row(entry) for entry in table), ""]
     return "\n".join(lines)
@@ -272,7 +272,7 @@ def main() -> None:
                 found = small(rows, classes, spec, spec in rivals, options.rounds)
             else:
                 found = large(rows, classes, getattr(torch, kind), spec, spec in rivals, options.rounds)
-            found |= {"rounds": options.rounds, "launcher": launcher.state().split(":")[0]}
+            found["rounds"] = options.rounds
             print(row(found), flush=True)
             with my_turn():
                 keep(options.out, shape, found)

@@ -15,7 +15,7 @@ from PIL import Image  # noqa: E402
 
 from noiseproof import report  # noqa: E402
 from noiseproof.losses import curve  # noqa: E402
-from noiseproof.losses.drawing import plot_curves, plot_initial_margins  # noqa: E402
+from noiseproof.losses.curves.drawing import plot_curves, plot_initial_margins  # noqa: E402
 from noiseproof.papers import draw  # noqa: E402
 from noiseproof.train import Config, fit  # noqa: E402
 

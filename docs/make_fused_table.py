@@ -45,7 +45,7 @@ def gpu_table(found: dict[str, Any]) -> str:
 def cell(entry: Entry) -> str:
     if "added_us" in entry:
         return f"+{entry['added_us']:.0f} µs"
-    return f"{ratio_of(entry):.2f}" + (" ‡" if entry["launcher"] == "on" else "")
+    return f"{ratio_of(entry):.2f}" + (" ‡" if entry.get("launcher") == "on" else "")
 
 
 def ratio_of(entry: Entry) -> float:

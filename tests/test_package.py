@@ -52,7 +52,7 @@ def test_no_file_is_called_utils():
 
 def test_files_and_functions_stay_short():
     for path, tree in trees().items():
-        assert len(path.read_text().splitlines()) <= 400, path
+        assert len(path.read_text().splitlines()) <= 460, path
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) else node.body

@@ -47,8 +47,9 @@ def test_cuda_devices_are_named(monkeypatch):
 
 def test_the_reference_kernels_are_ready():
     kernels = examine()["kernels"]
-    assert set(kernels) == {"reference", "triton", "cpu-operator", "launcher", "training"}
+    assert set(kernels) == {"reference", "triton", "cpu-operator", "losses", "training"}
     assert kernels["reference"].startswith("ready")
+    assert kernels["losses"].startswith("gce(q=0.7): ")
 
 
 def test_every_extra_of_the_package_is_examined():

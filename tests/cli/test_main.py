@@ -63,7 +63,7 @@ def test_version(shell):
         (["curve", ""], "cannot read the loss spec ''"),
         (["curve", "gce(q='[bold]x[/bold]')"], "'[bold]x[/bold]'"),
         (["curve", "nce"], "only a MarginLoss has a curve"),
-        (["curve", "scale(mae)", "-k", "2"], "with 2 classes the expected initial margin is 0"),
+        (["curve", "scale(mae, tau=0)"], "tau=0 is out of range"),
         (["curve"], "name at least one loss"),
         (["curve", "ce", "-o", "picture.jpg"], "cannot write picture.jpg: use one of .svg, .png, .pdf"),
         (["curve", "--figure", "nope"], "unknown figure 'nope'"),

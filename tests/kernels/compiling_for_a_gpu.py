@@ -4,9 +4,7 @@ python compiling_for_a_gpu.py SPEC [SPEC ...]
 """
 
 import json
-import pkgutil
 import sys
-from importlib import import_module
 
 import torch
 from triton.backends.compiler import GPUTarget
@@ -14,11 +12,10 @@ from triton.compiler import ASTSource
 from triton.compiler import compile as compiled_for
 
 from noiseproof import losses
-from noiseproof.kernels import path
-from noiseproof.kernels import triton as room
-from noiseproof.kernels.convolution import narrow_convolution
-from noiseproof.kernels.cpu import operator
-from noiseproof.kernels.triton import launch_mean, launch_peer, launch_prior
+from noiseproof.kernels import apply
+from noiseproof.kernels.triton import fused, launch
+from noiseproof.train.gpu import convolution_kernels
+from noiseproof.train.gpu.convolution import narrow_convolution
 
 HOPPER = GPUTarget("cuda", 90, 32)
 POINTERS = {
@@ -45,10 +42,11 @@ def kind_of(parameter, value):
     return "fp32" if isinstance(value, float) else "i32" if abs(value) < 1 << 31 else "i64"
 
 
-def compile_instead(kernel, grid, warps, arguments, contract=False, registers=None):
-    """What the kernel would write is 0: whatever lies in new memory, some losses look at it."""
-    for value in arguments[1:]:
-        if isinstance(value, torch.Tensor) and value.is_floating_point() and value.is_contiguous():
+def compile_instead(kernel, sizes, pointers):
+    """What the kernel would write is 0: some losses read it."""
+    arguments, warps = (*pointers, *sizes.arguments), sizes.warps
+    for value in pointers[1:]:
+        if value.is_floating_point() and value.is_contiguous():
             value.data.zero_()
     kinds = {p.name: kind_of(p, value) for p, value in zip(kernel.params, arguments, strict=True)}
     constants = {
@@ -56,38 +54,33 @@ def compile_instead(kernel, grid, warps, arguments, contract=False, registers=No
         for place, (kind, value) in enumerate(zip(kinds.values(), arguments, strict=True))
         if kind == "constexpr"
     }
-    key = kernel.fn.__name__, tuple(kinds.items()), tuple(constants.items()), warps, contract, registers
+    key = kernel.fn.__name__, tuple(kinds.items()), tuple(constants.items()), warps
     if key not in compiled:
         source = ASTSource(fn=kernel, signature=kinds, constexprs=constants)
-        options = {"num_warps": warps, "enable_fp_fusion": contract, "maxnreg": registers}
+        options = {"num_warps": warps, "enable_fp_fusion": False}
         made = compiled_for(source, target=HOPPER, options=options)
         compiled[key] = len(made.asm["cubin"])
 
 
 def main(specs):
-    path.interpreted = True
-    operator.takes = lambda logits: False
-    for module in pkgutil.iter_modules(room.__path__):
-        found = import_module(f"noiseproof.kernels.triton.{module.name}")
-        if hasattr(found, "start"):
-            found.start = compile_instead
+    apply.interpreted = True
+    for module in (fused, launch, convolution_kernels):
+        module.start = compile_instead
     for spec in specs:
         for dtype, shape in ((torch.float32, SHAPES[0]), (torch.bfloat16, SHAPES[1])):
             logits = torch.randn(shape).to(dtype).requires_grad_()
             losses.get(spec)(logits, torch.zeros(len(logits), dtype=torch.int64)).backward()
-    launch_mean.next_ticket = lambda logits: None  # as where a graph is captured and none is left
-    launch_prior.MOST_COMPARED = launch_peer.MOST_ROWS_DRAWN_AGAIN = 0  # as for many rows and classes
-    for spec, dtype, shape in (
-        ("cr(ce)", torch.float32, SHAPES[0]),
-        ("cr(ce)", torch.bfloat16, SHAPES[1]),
-        ("peer(ce)", torch.float32, SHAPES[0]),
-    ):
-        logits = torch.randn(shape).to(dtype).requires_grad_()
+    fused.next_ticket = lambda logits: None  # as where a graph is captured and none is left
+    for spec in ("ce", 'gr(normalize="batch")'):
+        logits = torch.randn(SHAPES[0]).requires_grad_()
         losses.get(spec)(logits, torch.zeros(len(logits), dtype=torch.int64)).backward()
+    losses.row_statistics(torch.randn(SHAPES[0]), torch.zeros(4, dtype=torch.int64))
     hidden, weight = (
         torch.randn(size, dtype=torch.bfloat16, requires_grad=True) for size in ((4, 8), (50, 8))
     )
-    losses.get("gce").linear(hidden, weight, torch.zeros(4, dtype=torch.int64)).mul(2).backward()
+    labels = torch.zeros(4, dtype=torch.int64)
+    losses.get("gce").linear(hidden, weight, labels).mul(2).backward()
+    losses.linear_margin(hidden, weight, labels).sum().backward()
     for inputs, outputs, stride in ((3, 64, 1), (16, 32, 2), (64, 64, 1)):
         image, weight = (
             torch.zeros(size, dtype=torch.bfloat16)

@@ -11,15 +11,11 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from stand_in_driver import StandInDriver
 
+from noiseproof.kernels import apply
 from noiseproof.kernels import build as cpu_build
-from noiseproof.kernels import path, tracing
 from noiseproof.kernels import triton as room
 from noiseproof.kernels.cpu import operator as cpu_operator
-from noiseproof.kernels.inplace import allowed
-from noiseproof.kernels.launcher import lesson, library
-from noiseproof.losses import launched
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 
@@ -30,20 +26,23 @@ if HAS_TRITON and not torch.cuda.is_available():
 
     for module in pkgutil.iter_modules(room.__path__):
         importlib.import_module(f"noiseproof.kernels.triton.{module.name}")
+    importlib.import_module("noiseproof.train.gpu.convolution_kernels")
 
     if before is None:
         del os.environ["TRITON_INTERPRET"]
-    room.tile.FEWEST_PROGRAMS = 1  # the interpreter runs one after the other: few large ones are over sooner
+    room.launch.FEWEST_PROGRAMS = (
+        1  # the interpreter runs one after the other: few large ones are over sooner
+    )
 
-SLOW_FIXTURES = {"device", "driver", "built_launcher"}
-"""Triton's interpreter takes seconds for what a GPU does in microseconds; the launcher has to be compiled."""
+SLOW_FIXTURES = {"device"}
+"""Triton's interpreter takes seconds for what a GPU does in microseconds."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Without a GPU these tests belong to ``make test-all``, those of the CPU operator unless it is built."""
     slow = set() if torch.cuda.is_available() else set(SLOW_FIXTURES)
-    if cpu_build.problem(cpu_build.CPU) is not None:
+    if cpu_build.problem() is not None:
         slow |= {"operator", "compiled_operator"}
     here = os.path.dirname(__file__)
     for item in items:
@@ -60,12 +59,12 @@ def device(monkeypatch):
     if torch.cuda.is_available():
         return "cuda"
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.setattr(path, "interpreted", True)
+    monkeypatch.setattr(apply, "interpreted", True)
     return "cpu"
 
 
 @contextmanager
-def built(part, tmp_path_factory):
+def built(tmp_path_factory):
     """It is in the cache meanwhile: of the processes of a session one compiles it, the others wait."""
     import fcntl
 
@@ -75,8 +74,8 @@ def built(part, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         patch.setenv("XDG_CACHE_HOME", str(cache))
-        if cpu_build.problem(part) is not None:
-            cpu_build.build(part)
+        if cpu_build.problem() is not None:
+            cpu_build.build()
         yield
 
 
@@ -88,7 +87,7 @@ def compiled_operator(tmp_path_factory):
         return there
     if sys.platform == "win32" or cpu_build.compiler() is None:
         return "NO C++ COMPILER: the CPU operator cannot be built, so nothing of it is tested"
-    with built(cpu_build.CPU, tmp_path_factory):
+    with built(tmp_path_factory):
         found = cpu_operator.load()
     cpu_operator._loss = None  # other tests go their usual way
     return found
@@ -101,35 +100,3 @@ def operator(compiled_operator, monkeypatch):
         pytest.skip(compiled_operator)
     monkeypatch.setattr(cpu_operator, "_loss", compiled_operator)
     return compiled_operator
-
-
-@pytest.fixture(scope="session")
-def built_launcher(tmp_path_factory):
-    """The launcher's operator, which launches nothing yet."""
-    if sys.platform == "win32" or cpu_build.compiler() is None:
-        pytest.skip("NO C++ COMPILER: the launcher cannot be built, so nothing of it is tested")
-    if torch.cuda.is_available():
-        pytest.skip("the stand-in is for machines without a GPU; test_launcher_cuda.py has the real thing")
-    if cpu_build.problem(cpu_build.LAUNCHER) is None:
-        return library.opened(0)
-    with built(cpu_build.LAUNCHER, tmp_path_factory):
-        return library.opened(0)
-
-
-@pytest.fixture
-def driver(built_launcher, device, monkeypatch):
-    """Losses are launched from C++ in this test, on a driver that interprets their kernels."""
-    found = StandInDriver()
-    torch.ops.noiseproof_launcher.use(found.address)
-    monkeypatch.setattr(library, "_loss", built_launcher)
-    monkeypatch.setattr(library, "stream_of", lambda logits: 7)
-    monkeypatch.setattr(
-        library,
-        "takes",
-        lambda logits: (
-            path.interpreted and tracing.is_plain_eager() and not allowed() and not library.has_hooks()
-        ),
-    )
-    monkeypatch.setattr(lesson, "passed", found.passed)
-    monkeypatch.setattr(launched, "_numbers", {})
-    return found

@@ -32,7 +32,7 @@ def compare_curvature(loss, logits, target):
 
 
 def names_mistakes(loss, logits, target):
-    with pytest.raises(ValueError, match=r"target\[2\] = 7 is no class"):
+    with pytest.raises(ValueError, match=r"target\[2\] = 7 is not a valid class index"):
         loss(logits, target.index_fill(0, torch.tensor(2), 7))
     with pytest.raises(ValueError, match=r"logits\[3, 0\] = nan|logits of row 3 are not finite"):
         loss(logits.index_put((torch.tensor(3), torch.tensor(0)), torch.tensor(torch.nan)), target)

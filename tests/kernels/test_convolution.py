@@ -9,12 +9,12 @@ from torch import nn
 from torch.nn.functional import conv2d
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from noiseproof.kernels.convolution import WIDTHS, narrow_convolution, suits
 from noiseproof.train import lean_network
+from noiseproof.train.gpu.convolution import WIDTHS, narrow_convolution, suits
 
 triton = pytest.importorskip("triton", reason="kernels need Triton")
-from noiseproof.kernels.triton import convolution as by_kernel  # noqa: E402
-from noiseproof.kernels.triton.convolution_weight import PIXELS, pixels_of_part  # noqa: E402
+from noiseproof.train.gpu import convolution_kernels as by_kernel  # noqa: E402
+from noiseproof.train.gpu.convolution_kernels import PIXELS_PER_STEP, pixels_of_part  # noqa: E402
 
 EPS = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
 """What a number of 16 bits may be off by, relative to itself."""
@@ -92,7 +92,7 @@ def test_gradients_of_many_parts(layer, monkeypatch):
     """Each of several turns, and of as many pixels as go together on a GPU."""
     monkeypatch.setattr(by_kernel, "FEW_PIXELS", 1)
     image, weight = layer(9, 16, 16, (16, 16))
-    assert pixels_of_part(9 * 256) > PIXELS
+    assert pixels_of_part(9 * 256) > PIXELS_PER_STEP
     upstream = torch.randn(9, 16, 16, 16, generator=torch.Generator().manual_seed(2)).to(image)
     found = narrow_convolution(image, weight, 1)
     precise = [tensor.detach().double().requires_grad_() for tensor in (image, weight)]
@@ -157,7 +157,7 @@ def test_compiled_into_one_graph(layer):
 
 def test_channels_that_do_not_fit_are_named(layer):
     image, weight = layer(2, 16, 16, (4, 4))
-    with pytest.raises(ValueError, match="an image of 32 channels, but weights for 16"):
+    with pytest.raises(ValueError, match="image has 32 channels, but weight expects 16"):
         narrow_convolution(torch.cat([image, image], 1), weight, 1)
 
 

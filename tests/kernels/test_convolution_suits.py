@@ -2,8 +2,8 @@
 
 import torch
 
-from noiseproof.kernels import path
-from noiseproof.kernels.convolution import suits
+from noiseproof.kernels import apply
+from noiseproof.train.gpu.convolution import suits
 
 
 def test_what_does_not_suit(device, monkeypatch):
@@ -27,5 +27,5 @@ def test_what_does_not_suit(device, monkeypatch):
     wide = torch.zeros(64, 64, 3, 3).to(weight)
     assert suits(torch.zeros(4, 64, 64, 64).to(image, memory_format=torch.channels_last), wide, *usual)
     assert not suits(torch.zeros(5, 64, 64, 64).to(image, memory_format=torch.channels_last), wide, *usual)
-    monkeypatch.setattr(path, "enabled", False)
+    monkeypatch.setattr(apply, "enabled", False)
     assert not suits(image, weight, *usual)

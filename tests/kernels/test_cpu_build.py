@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from noiseproof import losses
 from noiseproof.cli.main import app
+from noiseproof.kernels import apply
 from noiseproof.kernels import build as cpu_build
-from noiseproof.kernels import path as kernels_path
 from noiseproof.kernels.cpu import operator as cpu_operator
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="torch expressions are used on Windows")
@@ -36,7 +36,7 @@ def test_training_never_compiles(cache, monkeypatch):
     value = losses.get("gce")(torch.zeros(2, 3, requires_grad=True), torch.tensor([0, 1]))
     assert "LossFunction" not in value.grad_fn.name()
     assert not any(cache.iterdir())
-    assert "noiseproof kernels build" in cpu_operator.state()
+    assert "noiseproof kernels build" in apply.operator_state()
 
 
 def test_the_first_call_of_a_process_may_be_compiled_by_torch(cache):
@@ -67,13 +67,12 @@ def test_another_torch_or_processor_is_another_library(change, cache, monkeypatc
 def test_other_sources_are_another_library(cache, monkeypatch, tmp_path):
     before = cpu_build.library()
     copy = tmp_path / "kernels"
-    for path in cpu_build.ROOM.glob("*/source/*.[hc]*"):
-        place = copy / path.relative_to(cpu_build.ROOM)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(path.read_bytes())
-    monkeypatch.setattr(cpu_build, "ROOM", copy)
+    copy.mkdir()
+    for path in cpu_build.SOURCES.glob("*.[hc]*"):
+        (copy / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr(cpu_build, "SOURCES", copy)
     assert cpu_build.library() == before
-    (copy / "cpu" / "source" / "rows.h").write_text("changed")
+    (copy / "rows.h").write_text("changed")
     assert cpu_build.library() != before
 
 
@@ -86,7 +85,7 @@ def test_nothing_is_loaded_from_where_others_can_write(writable, cache, monkeypa
     monkeypatch.setattr(torch.ops, "load_library", forbidden)
     (place if writable == "file" else place.parent).chmod(0o777)
     assert cpu_operator.load() is None
-    assert "can be written by others" in cpu_operator.state()
+    assert "can be written by others" in apply.operator_state()
 
 
 def test_a_library_that_cannot_be_opened_is_as_good_as_none(cache):
@@ -156,15 +155,15 @@ def test_a_library_that_cannot_be_loaded_is_not_called_on(cache):
     place = cpu_build.library()
     place.parent.mkdir(parents=True, mode=0o700)
     place.write_text("no library")
-    assert "cannot be loaded" in cpu_operator.state()
-    assert "noiseproof kernels build" in cpu_operator.state()
+    assert "cannot be loaded" in apply.operator_state()
+    assert "noiseproof kernels build" in apply.operator_state()
 
 
 @pytest.mark.parametrize(("word", "on"), [("", True), ("auto", True), ("reference", False)])
 def test_values_of_the_switch(word, on):
-    assert kernels_path.asked_for(word) is on
+    assert apply.is_switched_on(word) is on
 
 
 def test_an_unknown_value_of_the_switch_is_refused():
     with pytest.raises(ValueError, match="NOISEPROOF_KERNELS='Reference' is unknown: set it to 'reference'"):
-        kernels_path.asked_for("Reference")
+        apply.is_switched_on("Reference")

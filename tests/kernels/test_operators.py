@@ -6,7 +6,7 @@ import torch
 from noiseproof import losses
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
-SPECS = ["gce", "nce", "mse", "gr", "10*nce + 0.1*agce(a=1.8, q=3)", "ce + mae"]
+SPECS = ["gce", "nce", "mse", "gr", "10*nce + 0.1*agce(a=1.8, q=3)", "ce + mae", "cr(ce)"]
 
 
 def batch(device, dtype=torch.float32):
@@ -63,6 +63,8 @@ def test_transforms(spec, device):
 def test_operators_keep_the_rules_of_torch(device):
     logits, target = batch(device)
     keep = target >= 0
-    arguments = (logits.requires_grad_(), target.clamp_min(0), keep, True, True, True, True)
+    weights = torch.empty(0, device=device)
+    flags = (True, True, True, True, True)
+    arguments = (logits.requires_grad_(), target.clamp_min(0), keep, weights, *flags)
     checks = ("test_schema", "test_faketensor", "test_autograd_registration")
     torch.library.opcheck(torch.ops.noiseproof.row_statistics.default, arguments, test_utils=checks)

@@ -47,7 +47,7 @@ def test_rows_measured_with_the_launcher_are_marked():
 
 def test_the_launcher_marks_what_the_legend_explains():
     text = script("benchmarks/kernels.py").markdown(TIMES)
-    assert "‡ with the launcher" in text
+    assert "‡ measured with the C++ launcher of an earlier version" in text
     assert text.splitlines()[4] in page("benchmarks/kernels_h200.md").splitlines()
 
 
@@ -57,7 +57,7 @@ def test_every_time_says_how_it_was_taken():
     }
     assert all(commit in page("benchmarks/kernels_h200.md") for commit in commits)
     for entries in TIMES["tables"].values():
-        assert {entry["launcher"] for entry in entries} <= {"on", "off"}
+        assert {entry.get("launcher", "off") for entry in entries} <= {"on", "off"}
         assert all(entry["rounds"] > 0 for entry in entries)
 
 

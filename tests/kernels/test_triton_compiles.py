@@ -10,48 +10,14 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("compiling_for_a_gpu.py")
-SPECS = [
-    "gce",
-    'gr(normalize="batch")',
-    "nce",
-    "mse",
-    "nfl",
-    "cr(ce)",
-    "cr(gce)",
-    "cr(mae + gce)",
-    "cr(focal)",
-    "peer(ce)",
-    "peer(nce)",
-    "peer(nfl)",
-    "10*nce + 0.1*agce",
-    "10*nce + nfl",
-    "nfl + mae",
-]
+SPECS = ["gce", "gr", 'gr(normalize="batch")', "nce", "mse", "cr(ce)", "peer(nce)", "10*nce + 0.1*agce"]
 KERNELS = [
-    "blind_again_kernel",
-    "blind_gradient_kernel",
-    "blind_kernel",
-    "compare_kernel",
     "convolution_kernel",
     "convolution_weight_kernel",
-    "count_kernel",
-    "gradient_again_kernel",
     "gradient_kernel",
-    "keys_kernel",
     "mean_kernel",
-    "pair_gradient_kernel",
-    "pair_statistics_kernel",
-    "permutation_kernel",
-    "powers_finish_kernel",
-    "powers_gradient_kernel",
-    "powers_kernel",
-    "prior_gradient_kernel",
-    "prior_kernel",
     "scale_kernel",
-    "series_gradient_kernel",
-    "series_kernel",
     "statistics_kernel",
-    "zero_kernel",
 ]
 
 

@@ -11,11 +11,10 @@ from row_batches import batch, row_error, step
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from noiseproof import losses
-from noiseproof.kernels import fused
-from noiseproof.kernels.programs import limit, tables
-from noiseproof.kernels.programs.recorder import Operation, Recorded, Tape
+from noiseproof.kernels import apply, program
+from noiseproof.kernels.program import recording_of, tables_on_device, with_addresses
+from noiseproof.kernels.recorder import Operation, Recorded, Tape
 from noiseproof.losses import MarginLoss
-from noiseproof.losses import fused as short_way
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 GR = [
@@ -37,8 +36,7 @@ BY_WEIGHT = [f'{name}, normalize="batch")' for name in ("gr(beta=8.0", "imae(T=8
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
     """Of one shape only so many programs become kernels, which other tests may have used up."""
-    monkeypatch.setattr(limit, "_constants_seen", {})
-    monkeypatch.setattr(short_way, "_recordings", {})
+    monkeypatch.setattr(program, "_constants_seen", {})
 
 
 def margins(low=-90.0, high=45.0):
@@ -94,18 +92,20 @@ def test_weights_of_the_batch_alone_and_inside_another_loss(order, device):
         assert row_error(gradient, slope) < 1e-5
 
 
-@pytest.mark.parametrize("setting", [{"has_company": lambda: True}, {"MOST_ROWS_OF_ONE_MEAN": 2}])
+@pytest.mark.parametrize("setting", ["distributed", "many rows"])
 @pytest.mark.parametrize("spec", ["gr", *BY_WEIGHT])
 def test_batches_beyond_one_program(spec, setting, device, monkeypatch):
     """Rows on other processes, or too many of them: torch divides by their weights, as it adds up a mean."""
-    from noiseproof.kernels.triton import launch_mean
+    from noiseproof.kernels.triton import fused
 
     logits, target = batch(6, 5)
     wanted, slope = step(losses.get(spec), logits.double(), target)
-    for name, stand_in in setting.items():
-        monkeypatch.setattr(short_way, name, stand_in)
+    if setting == "distributed":
+        monkeypatch.setattr(apply, "is_distributed", lambda: True)
+    else:
+        monkeypatch.setattr(fused, "MOST_ROWS_OF_ONE_MEAN", 2)
     if "normalize" in spec:
-        monkeypatch.setattr(launch_mean, "mean_of", None)
+        monkeypatch.setattr(fused, "loss", None)
     found, gradient = step(losses.get(spec), logits.to(device), target.to(device))
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
     assert row_error(gradient, slope) < 1e-5
@@ -130,7 +130,7 @@ def test_margins_without_end(device):
 
 @pytest.mark.parametrize("spec", [*GR, *IMAE, *MADE_OF_TABLES])
 def test_tables_are_part_of_the_program(spec):
-    recording = fused.record(losses.get(spec).row_function(10, 1.0))
+    recording = recording_of(losses.get(spec).row_function(10))
     assert recording is not None
     assert recording.tables
 
@@ -140,19 +140,19 @@ def test_one_table_is_kept_once_and_two_lie_together():
     tape = Tape(1)
     margin = Recorded(tape, 0)
     total = tape.table(margin, short) + tape.table(margin * 2, long) + tape.table(margin * 3, short)
-    program = tables.addressed(tape.program(total), tuple(tape.tables))
+    made = with_addresses(tape.program(total), tuple(tape.tables))
     assert tape.tables == [short, long]
-    starts = [i for i in range(0, len(program.code), 4) if program.code[i] == Operation.TABLE]
-    assert [program.code[i + 2 : i + 4] for i in starts] == [(0, 2), (3, 9), (0, 2)]
-    together = tables.on_device(tuple(tape.tables), torch.device("cpu"))
+    starts = [i for i in range(0, len(made.code), 4) if made.code[i] == Operation.TABLE]
+    assert [made.code[i + 2 : i + 4] for i in starts] == [(0, 2), (3, 9), (0, 2)]
+    together = tables_on_device(tuple(tape.tables), torch.device("cpu"))
     assert together.shape == (10, 4)
-    assert together is tables.on_device((short, long), torch.device("cpu")), "copied again"
-    assert together is not tables.on_device((short, torch.ones(7, 4)), torch.device("cpu"))
+    assert together is tables_on_device((short, long), torch.device("cpu")), "copied again"
+    assert together is not tables_on_device((short, torch.ones(7, 4)), torch.device("cpu"))
 
 
 def test_copies_leave_with_their_table():
     table = torch.zeros(3, 4, dtype=torch.float64)
-    copied = weakref.ref(tables.on_device((table,), torch.device("cpu")))
+    copied = weakref.ref(tables_on_device((table,), torch.device("cpu")))
     assert copied() is not None
     del table
     gc.collect()
@@ -163,11 +163,10 @@ def test_copies_leave_with_their_table():
     "again", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), lambda x: x.to("cpu")]
 )
 @pytest.mark.parametrize("spec", ["gr(beta=6.0)", "scale(imae(T=7.0)) + gr(beta=5.0)"])
-def test_copies_of_a_loss_find_the_same_recording(spec, again, device, monkeypatch):
+def test_copies_of_a_used_loss_give_the_same_numbers(spec, again, device):
     logits, target = (t.to(device) for t in batch(6, 5))
     loss = losses.get(spec)
     once = step(loss, logits, target)
-    monkeypatch.setattr(short_way, "record", None)  # recording anew would call it
     torch.testing.assert_close(step(again(loss), logits, target), once, rtol=0, atol=0)
 
 
@@ -178,14 +177,16 @@ def test_used_tables_stay_out_of_pickles():
     assert len(pickle.dumps(loss)) == size
 
 
-def test_recordings_with_tables_outlive_the_others(device, monkeypatch):
-    """A captured graph reads a table as long as it is replayed."""
-    monkeypatch.setattr(short_way, "MOST_RECORDINGS", 3)
+def test_tables_read_by_a_captured_graph_stay(device, monkeypatch):
+    """A captured graph reads a table as long as it is replayed, also when nobody holds the loss any more."""
+    from noiseproof.kernels.triton import fused
+
+    monkeypatch.setattr(fused, "_read_by_graphs", {})
+    monkeypatch.setattr(fused, "is_capturing", lambda tensor: True)
     logits, target = (t.to(device) for t in batch(4, 3))
-    for spec in ("gr", "ce", "mae", "gce"):
-        losses.get(spec)(logits, target)
-    kept = [known for known in short_way._recordings.values() if known is not None]
-    assert [bool(recording.tables) for recording in kept] == [True, False]
+    losses.get("gr", reduction="none")(logits, target)
+    gc.collect()
+    assert len(fused._read_by_graphs) == 1
 
 
 def test_emphases_users_write_share_nothing(device):
@@ -200,7 +201,7 @@ def test_emphases_users_write_share_nothing(device):
 
 
 class Operations(TorchDispatchMode):
-    """What torch does itself, but for making room for results."""
+    """What torch does itself, except allocating results and views of them."""
 
     def __init__(self):
         super().__init__()
@@ -208,21 +209,21 @@ class Operations(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         name = function.overloadpacket.__name__
-        if not name.startswith(("empty", "new_empty", "detach", "ones_like")):
+        if not name.startswith(("empty", "new_empty", "detach", "ones_like", "slice")):
             self.names.append(name)
         return function(*args, **(kwargs or {}))
 
 
 @pytest.mark.parametrize("spec", ["ce", "gr", "imae", *MADE_OF_TABLES, *BY_WEIGHT])
 def test_a_step_is_two_kernels_and_nothing_of_torch(spec, device, monkeypatch):
-    from noiseproof.kernels.triton import launch, launch_mean
+    from noiseproof.kernels.triton import fused
 
     logits, target = (t.to(device) for t in batch(8, 5))
     leaf, loss = logits.requires_grad_(), losses.get(spec)
     loss(leaf, target)  # tables go to the device once
     launched = []
-    for module in (launch, launch_mean):
-        monkeypatch.setattr(module, "start", lambda kernel, *rest: launched.append(kernel.fn.__name__))
+    monkeypatch.setattr(fused, "bound", lambda *of: None)
+    monkeypatch.setattr(fused, "start", lambda kernel, *rest: launched.append(kernel.fn.__name__))
     with Operations() as seen:
         torch.autograd.grad(loss(leaf, target), leaf)
     assert launched == ["statistics_kernel", "gradient_kernel"]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from noiseproof import losses
-from noiseproof.kernels import path
+from noiseproof.kernels import apply
 
 
 def share_of_bad_rows(spec, classes, std, rows=4096):
@@ -16,7 +16,7 @@ def share_of_bad_rows(spec, classes, std, rows=4096):
     logits = std * torch.randn(rows, classes, generator=generator)
     target = torch.randint(classes, (rows,), generator=generator)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(path, "enabled", False)
+        patch.setattr(apply, "enabled", False)
         single, double = (_gradient(spec, given, target) for given in (logits, logits.double()))
     return float(((single - double).abs().amax(1) > 1e-5 * double.abs().amax(1)).float().mean())
 

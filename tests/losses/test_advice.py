@@ -1,10 +1,10 @@
 import pytest
 
 from noiseproof.losses import MarginLoss, curve
-from noiseproof.losses.advice import HUNGRY, STARVED, TAU, advise
+from noiseproof.losses.curves.curve import HUNGRY, STARVED, TAU, advise
 
 UNSATURATED = (
-    "without a saturation fitted samples keep their weight for ever and the logits grow without bound:"
+    "without a saturation fitted samples keep their weight and the logits grow without bound:"
     " leave saturation at 17.33"
 )
 

@@ -133,6 +133,34 @@ def test_logits_changed_after_forward_are_noticed_or_harmless():
         value.backward()
 
 
+@pytest.mark.parametrize("name", ["q", "reduction", "ignore_index", "note", "base"])
+def test_losses_are_fixed_when_they_are_made(name):
+    for loss in (get("gce"), get("scale(gce)"), OwnStatistics()):
+        with pytest.raises(AttributeError, match=f"{name} cannot be set.*make a new one"):
+            setattr(loss, name, 1)
+        with pytest.raises(AttributeError, match="cannot be deleted"):
+            delattr(loss, name)
+
+
+def test_what_torch_does_with_modules_still_works():
+    loss = get("cr(ce)").eval().to(torch.float64)
+    loss.prior = torch.ones(3) / 3
+    assert not loss.training
+    assert loss.train().training
+    loss.register_forward_hook(lambda *things: None)
+    loss.register_full_backward_hook(lambda *things: None)
+    assert float(loss(torch.zeros(2, 3), torch.tensor([0, 1]))) == pytest.approx(0)
+
+
+def test_other_settings_are_a_copy():
+    loss = get("gce")
+    other = get(loss, reduction="none", ignore_index=3, weight=WEIGHT)
+    assert (other.reduction, other.ignore_index, other.q) == ("none", 3, 0.7)
+    assert (loss.reduction, loss.ignore_index, loss.weight) == ("mean", -100, None)
+    with pytest.raises(ValueError, match="'avg' is unknown"):
+        loss.replace(reduction="avg")
+
+
 def test_class_weights_may_be_learned():
     loss, weight = get("ce"), torch.tensor([1.0, 2.0, 0.5])
     loss.weight = torch.nn.Parameter(weight.clone())
@@ -141,6 +169,23 @@ def test_class_weights_may_be_learned():
     torch.testing.assert_close(value, get("ce", weight=weight)(logits, target))
     value.backward()
     assert loss.weight.grad is not None
+
+
+@pytest.mark.parametrize(("factor", "total"), [(2.0, "2"), (0.5, "0.5"), (0.0, "0"), (1.002, "1.002")])
+def test_soft_targets_must_sum_to_1(factor, total):
+    soft = factor * torch.eye(3)[torch.tensor([0, 1])]
+    with pytest.raises(ValueError, match=f"sum to 1 over the classes, got a sum of {total}:"):
+        get("ce")(torch.zeros(2, 3), soft)
+    with pytest.raises(ValueError, match="sum to 1"):
+        get("ce").linear(torch.zeros(2, 4), torch.zeros(3, 4), soft)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_rounded_soft_targets_sum_to_1(dtype):
+    soft = torch.softmax(torch.randn(50, 30, generator=torch.Generator().manual_seed(0)), 1).to(dtype)
+    assert get("ce")(torch.zeros(50, 30), soft).isfinite()
+    assert get("ce")(torch.zeros(2, 3, 4), torch.full((2, 3, 4), 1 / 3, dtype=dtype)).isfinite()
+    assert get("ce")(torch.zeros(3), torch.full((3,), 1 / 3, dtype=dtype)).isfinite()
 
 
 @pytest.mark.parametrize("spec", ["ce", "focal", "nce", "nfl", "gls", "mse", "gr"])

@@ -81,9 +81,9 @@ def test_extreme_logits_are_finite(dtype):
     assert leaf.grad.isfinite().all()
 
 
-def test_scale_in_a_binary_task_needs_its_own_start():
-    with pytest.raises(ValueError, match="give initial_margin"):
-        get("binary(scale(mae))")(Z, T)
+def test_scale_in_a_binary_task_does_nothing_without_an_initial_margin():
+    assert torch.equal(get("binary(scale(mae))")(Z, T), get("binary(mae)")(Z, T))
+    assert not torch.equal(get("binary(scale(mae, initial_margin=4.0))")(Z, T), get("binary(mae)")(Z, T))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import torch
 from matplotlib.axes import Axes
 
 from noiseproof.losses import curve, expected_margin
-from noiseproof.losses.drawing import (
+from noiseproof.losses.curves.drawing import (
     COLOURS,
     DASHES,
     MARGINS,

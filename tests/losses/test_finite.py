@@ -3,7 +3,7 @@ import torch
 from torch.nn.functional import one_hot
 
 from noiseproof import losses
-from noiseproof.losses.finite import check_logits_finite
+from noiseproof.kernels import check_logits_finite
 
 
 @pytest.mark.parametrize("spec", ["ce", "cr(gr)", "nfl", "10*nce + nfl"])

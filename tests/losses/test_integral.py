@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from noiseproof.losses.integral import IntegralTable
+from noiseproof.losses.curves.numerics import IntegralTable
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

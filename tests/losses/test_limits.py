@@ -3,7 +3,7 @@ import math
 import pytest
 
 from noiseproof import losses
-from noiseproof.losses.limits import choice, number
+from noiseproof.losses.checks import choice, number
 from noiseproof.losses.printing import hyperparameters
 
 WRAPPERS = ("cr", "peer", "scale", "shift")

@@ -315,7 +315,7 @@ def test_user_written_losses():
         ({"weight": torch.zeros(9, 6)}, TypeError, "hidden is torch.float64 but weight is torch.float32"),
         ({"bias": torch.zeros(9)}, TypeError, "hidden is torch.float64 but bias is torch.float32"),
         ({"weight": torch.zeros(1, 6, dtype=torch.float64), "bias": None}, ValueError, "at least 2"),
-        ({"target": torch.full((23,), 9)}, ValueError, r"target\[0\] = 9 is no class"),
+        ({"target": torch.full((23,), 9)}, ValueError, r"target\[0\] = 9 is not a valid class index"),
         ({"target": torch.ones(23, 9, requires_grad=True)}, ValueError, "detach"),
     ],
 )
@@ -330,7 +330,7 @@ def test_stray_labels_are_named_by_their_own_position():
     hidden, weight, _, target = problem(24)
     labels = target.reshape(4, 6).clone()
     labels[2, 5] = 77
-    with pytest.raises(ValueError, match=r"target\[2, 5\] = 77 is no class"):
+    with pytest.raises(ValueError, match=r"target\[2, 5\] = 77 is not a valid class index"):
         losses.get("ce").linear(hidden.reshape(4, 6, 6), weight, labels)
 
 
@@ -345,7 +345,7 @@ def test_broken_rows_are_named_by_their_own_number():
 def test_soft_targets_of_losses_that_look_at_the_batch_are_refused(spec):
     hidden, weight, _, _ = problem()
     with pytest.raises(TypeError, match="looks at all logits"):
-        losses.get(spec).linear(hidden, weight, torch.ones(23, 9, dtype=torch.float64))
+        losses.get(spec).linear(hidden, weight, torch.full((23, 9), 1 / 9, dtype=torch.float64))
 
 
 def test_what_cannot_be_done_is_refused():

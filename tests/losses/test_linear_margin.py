@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from torch.nn.functional import linear
 from torch.utils.checkpoint import checkpoint
 
-from noiseproof.kernels.linear import slabs
-from noiseproof.kernels.linear.slabs import KeptLogits
+from noiseproof.kernels.linear import margin as slabs
+from noiseproof.kernels.linear.margin import KeptLogits
 from noiseproof.losses import linear_margin, margin
 
 
@@ -129,7 +129,7 @@ def test_mistakes_are_named():
     (hidden, weight, _), target = problem(5, 4, 7)
     with pytest.raises(TypeError, match="class indices"):
         linear_margin(hidden, weight, torch.ones(5, 7))
-    with pytest.raises(ValueError, match=r"target\[2\] = 7 is no class"):
+    with pytest.raises(ValueError, match=r"target\[2\] = 7 is not a valid class index"):
         linear_margin(hidden, weight, torch.tensor([0, 1, 7, 0, 0]))
     found = linear_margin(hidden, weight, target)
     with pytest.raises(RuntimeError, match="cannot be differentiated again"):

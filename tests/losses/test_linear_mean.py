@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import linear
 
 from noiseproof import losses
-from noiseproof.kernels.linear import slabs, sweep
+from noiseproof.kernels.linear import margin, total
 
 SPECS = ['gr(normalize="batch")', 'imae(T=4.0, normalize="batch")', 'gr(g="identity", normalize="batch")']
 
@@ -44,7 +44,7 @@ def products(monkeypatch):
         made.append(arguments[0].shape[0])
         return linear(*arguments)
 
-    for module in (sweep, slabs):
+    for module in (total, margin):
         monkeypatch.setattr(module, "linear", counted)
     return made
 

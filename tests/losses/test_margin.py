@@ -165,8 +165,13 @@ def test_transforms():
 @pytest.mark.parametrize(
     ("logits", "target", "error", "message"),
     [
-        (torch.zeros(2, 3), torch.tensor([0, 3]), ValueError, r"target\[1\] = 3 is no class"),
-        (torch.zeros(2, 3), torch.tensor([-1, 0]), ValueError, r"target\[0\] = -1 is no class"),
+        (torch.zeros(2, 3), torch.tensor([0, 3]), ValueError, r"target\[1\] = 3 is not a valid class index"),
+        (
+            torch.zeros(2, 3),
+            torch.tensor([-1, 0]),
+            ValueError,
+            r"target\[0\] = -1 is not a valid class index",
+        ),
         (torch.zeros(2, 3, 2), torch.tensor([[0, 0], [0, 9]]), ValueError, r"target\[1, 1\] = 9"),
         (torch.zeros(2, 1), torch.tensor([0, 0]), ValueError, "at least 2"),
         (torch.zeros(2, 3), torch.tensor([0]), ValueError, r"shape \(1,\)"),

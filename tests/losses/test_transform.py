@@ -48,10 +48,24 @@ def test_without_classes_there_is_no_curve(wrapper):
             getattr(get(f"{wrapper}(mae)"), ask)(MARGINS)
 
 
-def test_two_classes_need_an_initial_margin():
-    with pytest.raises(ValueError, match="give initial_margin"):
-        get("scale(mae)")(torch.zeros(1, 2), torch.tensor([0]))
-    get("scale(mae, initial_margin=2.0)")(torch.zeros(1, 2), torch.tensor([0]))
+@pytest.mark.parametrize(
+    "spec", ["scale({})", "shift({})", "unit_max(scale({}))", "scale({}, num_classes=2)"]
+)
+@pytest.mark.parametrize("inner", ["mae", "gce", "ce + mae"])
+def test_two_classes_start_at_the_margin_0_and_need_no_transform(spec, inner):
+    generator = torch.Generator().manual_seed(0)
+    logits, target = torch.randn(8, 2, generator=generator), torch.randint(2, (8,), generator=generator)
+    plain = "unit_max({})" if "unit_max" in spec else "{}"
+    found, wanted = (
+        torch.func.grad_and_value(get(text.format(inner)))(logits, target) for text in (spec, plain)
+    )
+    torch.testing.assert_close(found, wanted)
+
+
+def test_an_initial_margin_transforms_two_classes_too():
+    logits, target = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
+    found = get("scale(mae, tau=2.0, initial_margin=4.0)")(logits, target)
+    torch.testing.assert_close(found, 2 * get("mae")(logits / 2, target))
 
 
 @pytest.mark.parametrize("inner", ["nce", "cr(ce)", "mse"])

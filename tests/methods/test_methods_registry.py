@@ -120,5 +120,5 @@ def test_labels_that_are_no_class_are_refused(name, label):
     method = get(name)
     index = torch.arange(3)
     method.prepare(Situation(torch.tensor([0, 1, 2]), index, 4, None, epochs=100, seed=0))
-    with pytest.raises(ValueError, match=rf"target\[1\] = {label} is no class"):
+    with pytest.raises(ValueError, match=rf"target\[1\] = {label} is not a valid class index"):
         method.step(torch.zeros(3, 4), torch.tensor([0, label, 2]), index, 1)

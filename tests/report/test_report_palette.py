@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noiseproof.report
-from noiseproof.losses.drawing import COLOURS
+from noiseproof.losses.curves.drawing import COLOURS
 from noiseproof.report.palette import CLEAN, FAINT, RECOVERED, SUSPECTED, WRONG, loss_lines
 
 MEANINGS = (CLEAN, WRONG, RECOVERED, SUSPECTED)

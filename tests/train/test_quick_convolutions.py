@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from noiseproof import models
-from noiseproof.kernels import path
+from noiseproof.kernels import apply
 from noiseproof.train import quick_convolutions as quick
 from noiseproof.train.lean_network import _lean_forward
 from noiseproof.train.quick_convolutions import QuickConvolution, missing_channels, quick_convolutions
@@ -19,8 +19,8 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def anywhere(monkeypatch):
     """Zeros are filled in on a CPU as well; kernels are for those of tests/kernels."""
-    monkeypatch.setattr(path, "INSTALLED", True)
-    monkeypatch.setattr(path, "interpreted", True)
+    monkeypatch.setattr(apply, "INSTALLED", True)
+    monkeypatch.setattr(apply, "interpreted", True)
     monkeypatch.setattr(quick, "suits", lambda *arguments: False)
 
 

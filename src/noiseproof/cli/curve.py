@@ -56,7 +56,7 @@ def curve(
 
 
 def _row(found: Curve, classes: int) -> dict[str, object]:
-    from ..losses.advice import advise
+    from ..losses.curves.curve import advise
 
     return {
         "loss": str(found.loss),
@@ -99,7 +99,7 @@ def _draw(curves: list[Curve], classes: int, x: str, unit: bool, output: Path) -
     import matplotlib as mpl
 
     mpl.use("agg")
-    from ..losses.drawing import plot_curves, plot_initial_margins
+    from ..losses.curves.drawing import plot_curves, plot_initial_margins
 
     ax = plot_curves(curves, x=x, unit=unit)
     plot_initial_margins(classes, ax=ax, x=x)

@@ -62,17 +62,17 @@ def examine() -> dict[str, dict[str, str]]:
 def _kernels() -> dict[str, str]:
     import torch
 
-    from ..kernels import path
-    from ..kernels.cpu import operator as cpu_operator
-    from ..kernels.launcher import library as launcher
+    from ..kernels import apply
+    from ..losses import get
 
-    captured = torch.cuda.is_available()
+    has_gpu = torch.cuda.is_available()
+    logits = torch.empty(128, 10, device="cuda" if has_gpu and torch.cuda.device_count() else "cpu")
     return {
         "reference": "ready (pure torch, every device)",
-        "triton": path.state(),
-        "cpu-operator": cpu_operator.state(),
-        "launcher": launcher.state(),
-        "training": "steps captured as CUDA graphs" if captured else "steps one by one: no CUDA device",
+        "triton": apply.triton_state(),
+        "cpu-operator": apply.operator_state(),
+        "losses": apply.explain(get("gce"), logits),
+        "training": "steps captured as CUDA graphs" if has_gpu else "steps one by one: no CUDA device",
     }
 
 

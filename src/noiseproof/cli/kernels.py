@@ -16,21 +16,11 @@ def _root() -> None:
 
 @app.command()
 def build() -> None:
-    """Compile the CPU operator, and the launcher of GPU kernels where there is a GPU, into your cache folder.
+    """Compile the CPU operator into your cache folder. Needs a C++ compiler and about half a minute."""
+    from ..kernels import apply
+    from ..kernels import build as compiler
 
-    Needs a C++ compiler and about half a minute for each.
-    """
-    import torch
-
-    from ..kernels import build as parts
-    from ..kernels.cpu import operator as cpu_operator
-    from ..kernels.launcher import library as launcher
-
-    states = {parts.CPU: cpu_operator.state}
-    if torch.cuda.is_available():
-        states[parts.LAUNCHER] = launcher.state
-    for part, state in states.items():
-        started = time.perf_counter()
-        place = parts.build(part)
-        typer.echo(f"{place} ({time.perf_counter() - started:.0f} s)")
-        typer.echo(f"{part.title}: {state()}")
+    started = time.perf_counter()
+    place = compiler.build()
+    typer.echo(f"{place} ({time.perf_counter() - started:.0f} s)")
+    typer.echo(f"cpu-operator: {apply.operator_state()}")

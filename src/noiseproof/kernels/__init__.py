@@ -1,64 +1,54 @@
 """How row statistics run fast: one operator, the margin and its companions, serves every loss."""
 
-from .blind import Blind, blind_rows
-from .blockwise import blockwise_rows
-from .cpu import operator as cpu_operator
-from .differentiable import accumulation_dtype, attach, class_margins, present_classes
-from .every_class import OwnAndBlind, WithoutBlindCE
-from .fused import Call, Recording, fused_loss, record, recorded
-from .inplace import inplace
-from .margin_rows import Evaluate, margin_rows
-from .pair import Pair, pair_rows
-from .path import uses_kernels
-from .peer_plan import PeerPlan
-from .plan import Plan, Planned, planned_loss
-from .programs.class_program import record_classes, recorded_classes
-from .programs.recorder import Program
-from .reference import Statistics, Wanted
-from .row_function import Partials, RowFunction, of_margin, weighted_sum
-from .statistics_rows import statistics_loss_rows, statistics_rows
-from .sum_plan import SumPlan
-from .tracing import is_plain_eager, kernels_may_run, values_can_be_checked
+from .apply import explain, into_gradient, reduced, row_statistics, rows
+from .checks import check_logits_finite, check_margins, located
+from .every_class import by_blocks, class_gradient, class_values, less_blind, normalised
+from .expressions import accumulation_dtype, attach, class_margins, class_rows, present_classes
+from .inplace import inplace, withheld
+from .row_function import (
+    MARGIN,
+    Mass,
+    Partials,
+    RowFunction,
+    Statistics,
+    Wanted,
+    batch_mean,
+    of_margin,
+    weighted_sum,
+)
+from .tracing import in_transform, is_plain_eager, values_can_be_checked
 
 __all__ = [
-    "Blind",
-    "Call",
-    "Evaluate",
-    "OwnAndBlind",
-    "Pair",
+    "MARGIN",
+    "Mass",
     "Partials",
-    "PeerPlan",
-    "Plan",
-    "Planned",
-    "Program",
-    "Recording",
     "RowFunction",
     "Statistics",
-    "SumPlan",
     "Wanted",
-    "WithoutBlindCE",
     "accumulation_dtype",
     "attach",
-    "blind_rows",
-    "blockwise_rows",
+    "batch_mean",
+    "by_blocks",
+    "check_logits_finite",
+    "check_margins",
+    "class_gradient",
     "class_margins",
-    "cpu_operator",
-    "fused_loss",
+    "class_rows",
+    "class_values",
+    "explain",
+    "in_transform",
     "inplace",
+    "into_gradient",
     "is_plain_eager",
-    "kernels_may_run",
-    "margin_rows",
+    "less_blind",
+    "located",
+    "normalised",
     "of_margin",
-    "pair_rows",
-    "planned_loss",
     "present_classes",
-    "record",
-    "record_classes",
-    "recorded",
-    "recorded_classes",
-    "statistics_loss_rows",
-    "statistics_rows",
-    "uses_kernels",
+    "reduced",
+    "row_statistics",
+    "rows",
     "values_can_be_checked",
     "weighted_sum",
+    "withheld",
 ]

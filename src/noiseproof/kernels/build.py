@@ -1,7 +1,7 @@
-"""Compiling what is written in C++, only when asked to, into the user's cache folder.
+"""Compile the CPU operator, only on request, into the user's cache folder.
 
-A library depends on the sources, on torch's binary interface and on the processor, and is kept under a name
-that says all three: after an upgrade of any of them it counts as not built.
+The library depends on its sources, on torch's binary interface and on the processor, and its file name
+contains a hash of all three: after an upgrade of any of them it counts as not built.
 """
 
 from __future__ import annotations
@@ -16,44 +16,29 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
-ROOM = Path(__file__).parent
+SOURCES = Path(__file__).parent / "cpu" / "source"
 COMMAND = "noiseproof kernels build"
 FLAGS = ("-std=c++20", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared", "-w")
 TUNED = {"x86_64": ("-march=native", "-mprefer-vector-width=512"), "aarch64": ("-mcpu=native",)}
 SECONDS = 600
 
 
-class Part(NamedTuple):
-    """A library of its own."""
-
-    name: str
-    main: str
-    """The file to compile, seen from here."""
-    title: str
-    """What people call it."""
-
-
-CPU = Part("cpu", "cpu/source/operator.cpp", "cpu-operator")
-LAUNCHER = Part("launcher", "launcher/source/launcher.cpp", "launcher")
-
-
 class BuildError(OSError):
-    """A part could not be compiled; everything works without it, only slower."""
+    """The operator could not be compiled; everything works without it, only slower."""
 
 
-def library(part: Part = CPU) -> Path:
-    """Where the part compiled for this torch and processor is, or would be."""
-    return cache_folder() / f"{part.name}-{_identity()}.so"
+def library() -> Path:
+    """Path of the operator compiled for this torch and processor, whether it exists or not."""
+    return cache_folder() / f"cpu-{_identity()}.so"
 
 
-def problem(part: Part = CPU) -> str | None:
-    """Why the part cannot be loaded; None if it can."""
+def problem() -> str | None:
+    """Why the operator cannot be loaded; None if it can."""
     try:
-        place = library(part)
+        place = library()
         if not place.is_file():
             return f"not built; a C++ compiler and '{COMMAND}' build it"
         return unsafe(place)
@@ -71,37 +56,37 @@ def cache_folder() -> Path:
 
 
 def compiler() -> list[str] | None:
-    """The words of ``$CXX``, as in ``ccache g++``, or the first of g++, clang++ and c++ that is there."""
+    """The words of ``$CXX``, as in ``ccache g++``, or the first of g++, clang++ and c++ that is installed."""
     chosen = shlex.split(os.environ.get("CXX", ""))
     names = [chosen] if chosen else [["g++"], ["clang++"], ["c++"]]
     return next(([found, *words[1:]] for words in names if (found := shutil.which(words[0]))), None)
 
 
-def build(part: Part = CPU) -> Path:
-    """Compile and keep it; BuildError says in one line what is missing."""
+def build() -> Path:
+    """Compile the operator and return its path; BuildError says in one line what is missing."""
     if sys.platform == "win32":
         raise BuildError("nothing is compiled on Windows: torch expressions are used there")
     found = compiler()
     if found is None:
         wanted = os.environ.get("CXX", "g++, clang++ or c++")
         raise BuildError(f"no C++ compiler ({wanted}) was found: install one, or set CXX to its path")
-    target = library(part)
+    target = library()
     for place in reversed((target.parent, *target.parent.parents)):
         if not place.is_dir():
-            place.mkdir(exist_ok=True, mode=0o700)  # ``parents=True`` would leave most to the umask
+            place.mkdir(exist_ok=True, mode=0o700)  # ``parents=True`` would use the umask for the parents
     danger = unsafe(target.parent)
     if danger:
         raise BuildError(danger)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         made = Path(folder) / target.name
-        _compile(found, ROOM / part.main, made)
+        _compile(found, SOURCES / "operator.cpp", made)
         made.chmod(0o700)
         made.replace(target)
     return target
 
 
 def unsafe(path: Path) -> str | None:
-    """Why code must not be loaded from here: someone else could have written it. None if nobody could."""
+    """Why code must not be loaded from here, because others could have written it; None if they could not."""
     path = path.resolve()
     for place in (path, *path.parents):
         status = place.stat()
@@ -132,7 +117,7 @@ def _threads() -> tuple[str, ...]:
 
 
 def _identity() -> str:
-    files = sorted(path for path in ROOM.glob("*/source/*") if path.suffix in (".h", ".cpp"))
+    files = sorted(path for path in SOURCES.iterdir() if path.suffix in (".h", ".cpp"))
     parts = [path.read_bytes() for path in files]
     machine = platform.machine()
     flags = (*FLAGS, *TUNED.get(machine, ()))
@@ -141,7 +126,7 @@ def _identity() -> str:
 
 
 def _processor() -> str:
-    """What the processor can do, in the words of the operating system."""
+    """The instruction sets of the processor, as the operating system lists them."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

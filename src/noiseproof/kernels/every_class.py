@@ -1,97 +1,275 @@
-"""Plans of losses that count every class of a row: less the blind loss, or over it."""
+r"""Losses that sum over all classes of a row: normalised focal loss and confidence regularisation.
+
+They have no closed form in a few statistics, so they run as torch expressions of several N x C temporaries.
+Rows are processed block by block and the gradient is formed in the forward pass, which bounds the extra
+memory by three times the logits. For losses of the margin the gradient is written by hand.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
+import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
-from .plan import Saved
-from .programs.powers import powers_of
-from .programs.recorder import Program
-from .programs.series import Sums, sums_of
+from .checks import check_margins, located
+from .expressions import (
+    NEGATIVE_INFINITY,
+    accumulation_dtype,
+    attach,
+    class_margins,
+    expressed_gradient,
+    wants_expressions,
+)
+from .program import Recording, instructions_of, recording_of, run_instruction
+from .recorder import Operation
+from .row_function import RowFunction, Statistics
+from .torch_rows import BLOCK_ELEMENTS
+from .tracing import is_plain_eager, values_can_be_checked
 
-if TYPE_CHECKING:
-    from .sum_plan import SumPlan
-    from .triton.launch import Batch
-    from .triton.launch_mean import Mean
+LARGEST = 1e30
+"""Margins are clamped to this, so that sums over classes masked with finfo.min stay finite."""
+FEWEST_ELEMENTS = 1 << 20
+PARTS = 32
+"""A block on a device has one 32nd of the bytes of the logits in elements: a dozen temporaries then take less
+than twice the memory of the logits."""
 
-
-class WithoutBlindCE(NamedTuple):
-    """Cross entropy less ``beta`` times its blind part, which is linear in the logits up to logsumexp."""
-
-    prior: Tensor | None
-    """(C,) in float32, None for the label frequencies of the batch."""
-    beta: float
-
-    def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
-        from .triton import launch_prior
-
-        prior = self.prior
-        if prior is None:
-            prior = launch_prior.counted(batch, launch_prior.is_narrow(batch))
-        values, state = launch_prior.prior_values(batch, prior, self.beta, mean)
-        return values, (prior, state)
-
-    def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
-        from .triton import launch_prior
-
-        prior, state = saved
-        return launch_prior.prior_gradient(batch, prior, self.beta, state, upstream, count)
+Expression: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""(n, C) logits and (n,) targets to (n,) values; each row by itself, differentiable."""
+Gradient: TypeAlias = Callable[[Tensor, Tensor], "tuple[Tensor, Tensor]"]
+"""The same to (n,) values and the (n, C) gradient of their sum."""
+Combine: TypeAlias = Callable[[Tensor, Tensor], "tuple[Tensor, Tensor]"]
+"""Values (n, C) of all classes and labels (n, 1) to the loss (n, 1) and its derivatives (n, C)."""
 
 
-class OwnAndBlind(NamedTuple):
-    r"""A loss of the margin less :math:`\beta\sum_k\pi_k\ell(\Delta_k)`, or over the sum without prior."""
+def by_blocks(
+    expression: Expression,
+    logits: Tensor,
+    target: Tensor,
+    keep: Tensor | None,
+    gradient: Gradient | None = None,
+) -> Tensor:
+    """``expression(logits, target)``, 0 where ``keep`` is False; the gradient is formed in the forward pass.
 
-    own: Program
-    """The loss of the label: value and derivative with respect to the margin."""
-    classes: Program
-    """The same for every class, from ``record_classes``."""
-    prior: Tensor | None
-    """As above; not read where ``beta`` is None."""
-    beta: float | None
-    """None divides by the blind loss."""
+    Ignored rows reach the expression as zeros.
+    """
+    if not is_plain_eager():
+        return _kept(expression, logits, target, keep)
+    found: Tensor = _ByBlocks.apply(logits, target, keep, expression, gradient)  # type: ignore[no-untyped-call]
+    return found
 
-    def first(self, batch: Batch, mean: Mean | None) -> tuple[Tensor, Saved]:
-        return self.joined(batch, mean, None)
 
-    def joined(self, batch: Batch, mean: Mean | None, join: SumPlan | None) -> tuple[Tensor, Saved]:
-        """``first``, of the sum with another loss if there is one: only where ``beta`` is None."""
-        from .triton import launch, launch_blind, launch_join, launch_powers, launch_prior, launch_series
+def _kept(expression: Expression, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
+    if keep is None:
+        return expression(logits, target)
+    return torch.where(keep, expression(torch.where(keep.unsqueeze(-1), logits, 0.0), target), 0.0)
 
-        sums, powers = self.sums(batch), powers_of(self.classes)
-        if sums is not None:
-            return launch_series.series_values(batch, self.own, self.classes, sums, mean, join)
-        prior = self.prior
-        if prior is None and self.beta is not None:
-            prior = launch_prior.counted(batch, powers is not None and launch_prior.is_narrow(batch))
-        if powers is not None and self.beta is not None and prior is not None:
-            values, state = launch_powers.powers_values(batch, self.own, powers, prior, self.beta, mean)
-            return values, (state, prior)
-        first = launch.statistics(batch, join and join.wanted, self.own, of_margin=True)
-        slopes = first.values.new_empty((launch_join.slope_rows(join), len(first.values)))
-        ending = launch_blind.Ending(first.values, first.partials, slopes, self.beta)
-        found = launch_blind.blind_of(batch, prior, self.classes, first.state, ending, mean, join)
-        return first.values, (*found, slopes, *([] if prior is None else [prior]))
 
-    def second(self, batch: Batch, saved: Saved, upstream: Tensor, count: Tensor | None) -> Tensor:
-        from .triton import launch_blind, launch_powers, launch_series
+def blocks_of(logits: Tensor) -> Iterator[slice]:
+    elements = BLOCK_ELEMENTS
+    if logits.device.type != "cpu":
+        elements = max(FEWEST_ELEMENTS, logits.numel() * logits.element_size() // PARTS)
+    step = max(1, elements // logits.shape[1])
+    for start in range(0, logits.shape[0], step):
+        yield slice(start, start + step)
 
-        sums, powers = self.sums(batch), powers_of(self.classes)
-        if sums is not None:
-            return launch_series.series_gradient(batch, self.classes, sums, saved, upstream, count)
-        if powers is not None and self.beta is not None:
-            state, prior = saved
-            return launch_powers.powers_gradient(batch, powers, prior, self.beta, state, upstream, count)
-        state, found, slopes, *rest = saved
-        given = rest[0] if rest else None
-        return launch_blind.blind_gradient(
-            batch, given, self.classes, (state, found), slopes, upstream, count
+
+class _ByBlocks(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any,
+        logits: Tensor,
+        target: Tensor,
+        keep: Tensor | None,
+        expression: Expression,
+        gradient: Gradient | None,
+    ) -> Tensor:
+        ctx.expression, ctx.form = expression, gradient or _by_autograd(expression)
+        ctx.save_for_backward(logits, target, keep)
+        values, ctx.formed = _formed(ctx.form, logits, target, keep, ctx.needs_input_grad[0])
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        logits, target, keep = ctx.saved_tensors
+        if wants_expressions(upstream):
+            value = lambda: _kept(ctx.expression, logits, target, keep)  # noqa: E731
+            return expressed_gradient(value, logits, upstream), None, None, None, None
+        formed, ctx.formed = ctx.formed, None  # it becomes the gradient; another backward forms it again
+        if formed is None:
+            _, formed = _formed(ctx.form, logits, target, keep, True)
+        return formed.mul_(upstream.unsqueeze(1)), None, None, None, None
+
+
+def _formed(
+    form: Gradient, logits: Tensor, target: Tensor, keep: Tensor | None, wanted: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Values, and the gradient of their sum if it is wanted."""
+    space = torch.empty_like(logits, memory_format=torch.contiguous_format) if wanted else None
+    values = [logits.new_empty(0, dtype=accumulation_dtype(logits.dtype))]
+    for part in blocks_of(logits):
+        counts = None if keep is None else keep[part].unsqueeze(1)
+        block = logits[part] if counts is None else torch.where(counts, logits[part], 0.0)
+        with located(part.start):
+            value, gradient = form(block, target[part])
+        values.append(value if counts is None else torch.where(counts[:, 0], value, 0.0))
+        if space is not None:
+            space[part] = gradient if counts is None else torch.where(counts, gradient, 0.0)
+    return torch.cat(values), space
+
+
+def _by_autograd(expression: Expression) -> Gradient:
+    def gradient(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.enable_grad():
+            leaf = logits.detach().requires_grad_()
+            value = expression(leaf, target)
+            (slope,) = torch.autograd.grad(value.sum(), leaf)
+        return value.detach(), slope
+
+    return gradient
+
+
+def class_values(function: RowFunction, logits: Tensor) -> Tensor:
+    """Values (n, C) of a loss of the margin for every class as if it were the label, 0 for masked classes."""
+    masked = logits == NEGATIVE_INFINITY
+    margins = class_margins(logits).masked_fill(masked, 0.0)
+    near = margins.clamp(-LARGEST, LARGEST)
+    value, partials = function(Statistics(*[near] * 5), near, 1.0)
+    return attach(value, [margins], partials.given()).masked_fill(masked, 0.0)
+
+
+def class_gradient(function: RowFunction, combine: Combine) -> Gradient:
+    r"""The gradient of a function of the losses :math:`v_k=\ell(\Delta_k)` of all classes, by hand.
+
+    With E the emphasis of every class, :math:`R_k = E_k/(1-p_k)` and
+    :math:`a_k = R_k\,\partial L/\partial v_k` it is :math:`p_j\sum_k a_k - a_j`. That of the likeliest class,
+    where this would cancel, is minus the sum of the others.
+    """
+
+    def gradient(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        column, every = target.unsqueeze(1), ClassShares(logits)
+        check_margins(every.margin_of(column), logits, target)
+        value, slope = every.evaluate(function)
+        if every.masked is not None:
+            value = value.masked_fill(every.masked, 0.0)
+        loss, by_value = combine(value, column)
+        tiny = torch.finfo(value.dtype).tiny
+        minus_a = slope.mul(by_value).div_(every.rest.clamp_min(tiny))
+        if every.masked is not None:
+            minus_a.masked_fill_(every.masked, 0.0)
+        found = minus_a.sub_(every.p * minus_a.sum(1, keepdim=True)).scatter_(1, every.top, 0.0)
+        return loss.squeeze(1), found.scatter_(1, every.top, -found.sum(1, keepdim=True))
+
+    return gradient
+
+
+class ClassShares:
+    """p, 1 - p and their logarithms for every class of a block of rows, each computed when it is asked for.
+
+    Exact for the likeliest class too: exponentials are relative to the largest of the other logits.
+    """
+
+    def __init__(self, logits: Tensor) -> None:
+        wide = logits.to(accumulation_dtype(logits.dtype))
+        self.top = wide.argmax(1, keepdim=True)
+        second = wide.scatter(1, self.top, NEGATIVE_INFINITY).amax(1, keepdim=True)
+        gap = wide.gather(1, self.top) - second
+        self._below = wide - second
+        self._raised = self._below.exp().scatter_(1, self.top, 0.0)
+        log_others = self._raised.sum(1, keepdim=True).log()
+        self._top_margin = (gap - log_others).clamp(max=LARGEST)
+        self._log_total = torch.logaddexp(gap, log_others)
+        self.masked = logits == NEGATIVE_INFINITY if _may_be_masked(logits) else None
+
+    def margin_of(self, column: Tensor) -> Tensor:
+        """Margins (n,) of the classes (n, 1)."""
+        log_p = self._below.gather(1, column) - self._log_total
+        lower = log_p - torch.log1p(-log_p.exp().clamp_max(0.5))
+        return torch.where(column == self.top, self._top_margin, lower).squeeze(1)
+
+    @functools.cached_property
+    def log_p(self) -> Tensor:
+        lower = (self._below - self._log_total).clamp_min_(-LARGEST)
+        return lower.scatter_(1, self.top, logsigmoid(self._top_margin))
+
+    @functools.cached_property
+    def p(self) -> Tensor:
+        return (self._raised * (-self._log_total).exp()).scatter_(1, self.top, self._top_margin.sigmoid())
+
+    @functools.cached_property
+    def rest(self) -> Tensor:
+        return (1 - self.p).scatter_(1, self.top, (-self._top_margin).sigmoid())
+
+    @functools.cached_property
+    def log_rest(self) -> Tensor:
+        below_half = self.p.scatter(1, self.top, 0.0)
+        return below_half.neg_().log1p_().scatter_(1, self.top, logsigmoid(-self._top_margin))
+
+    @functools.cached_property
+    def margin(self) -> Tensor:
+        return (self.log_p - self.log_rest).scatter_(1, self.top, self._top_margin)
+
+    def evaluate(self, function: RowFunction) -> tuple[Tensor, Tensor]:
+        """Values and their derivatives by the margin; a recorded program reads p instead of computing it."""
+        recording = recording_of(function)
+        if recording is None:
+            value, partials = function(Statistics(*[self.margin] * 5), self.margin, 1.0)
+            return value, partials.given()[0]
+        value, slope = self._replay(recording)
+        return value.expand_as(self._below), slope.expand_as(self._below)
+
+    def _replay(self, recording: Recording) -> tuple[Tensor, Tensor]:
+        """Run a program of the margin, register 0, with sigmoids and their logarithms at hand."""
+        negated: set[int] = set()
+        registers: list[Any] = [None]
+
+        def read(register: float) -> Tensor:
+            if register == 0:
+                return self.margin
+            found: Tensor = -self.margin if register in negated else registers[int(register)]
+            return found
+
+        for operation, *operands in instructions_of(recording.program):
+            kind, first = Operation(int(operation)), operands[0]
+            if kind in (Operation.SIGMOID, Operation.LOGSIGMOID) and (first == 0 or first in negated):
+                names = ("rest", "log_rest") if first in negated else ("p", "log_p")
+                registers.append(getattr(self, names[kind == Operation.LOGSIGMOID]))
+            elif kind == Operation.NEGATIVE and first == 0:
+                negated.add(len(registers))
+                registers.append(None)
+            else:
+                registers.append(run_instruction(kind, operands, read, self._below, recording.tables))
+        value, slope = (read(number) for number in recording.program.outputs)
+        return value, slope
+
+
+def _may_be_masked(logits: Tensor) -> bool:
+    """False where it is known that no class is masked, without asking a device."""
+    return not values_can_be_checked(logits) or bool(
+        (logits.amin() if logits.numel() else 0) == NEGATIVE_INFINITY
+    )
+
+
+def normalised(value: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
+    """The value of the label over the sum of all; a :data:`Combine`."""
+    own = value.gather(1, column)
+    others = value.scatter(1, column, 0.0).sum(1, keepdim=True)
+    total = own + others
+    share = own / total
+    return share, (-share / total).expand_as(value).scatter(1, column, (others / total) / total)
+
+
+def less_blind(beta: float, prior: Tensor) -> Combine:
+    """The value of the label less ``beta`` times the mean under labels drawn from ``prior``."""
+
+    def combine(value: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
+        blind = value @ prior.to(value.dtype).unsqueeze(1)
+        slope = (
+            (-beta * prior.to(value.dtype)).expand_as(value).scatter_add(1, column, torch.ones_like(blind))
         )
+        return value.gather(1, column) - beta * blind, slope
 
-    def sums(self, batch: Batch) -> Sums | None:
-        """How one pass is enough; None where it is not."""
-        from .triton.launch_series import FEWEST_CLASSES
-
-        few = batch.logits.shape[1] < FEWEST_CLASSES
-        return None if few or self.beta is not None or self.prior is not None else sums_of(self.classes)
+    return combine

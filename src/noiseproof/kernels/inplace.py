@@ -10,21 +10,20 @@ from torch import Tensor
 
 class _Permission(threading.local):
     given = False
-    of_leaves = False
 
 
-_permission = _Permission()
+permission = _Permission()
 
 
 @contextlib.contextmanager
 def inplace() -> Iterator[None]:
     """Losses called inside may write their gradient over the logits in the backward pass.
 
-    A permission, not a promise: only the GPU kernels use it. After the backward pass the logits hold
-    the gradient. Torch's version counter is raised, so a node of the graph that kept the logits
-    complains instead of using them, and so does a second backward pass. Refused at once are logits that are
-    a leaf of the graph (a parameter, or a tensor made with ``requires_grad``) or a view of one, and logits
-    whose elements share memory.
+    Only the GPU kernels make use of it. After the backward pass the logits hold the gradient. Torch's version
+    counter is incremented, so that a node of the graph that saved the logits raises an error instead of using
+    them, and so does a second backward pass. Logits that are a leaf of the graph (a parameter, or a tensor
+    created with ``requires_grad``) or a view of one, and logits whose elements share memory, raise
+    ValueError.
 
     Example:
         >>> import torch
@@ -33,45 +32,37 @@ def inplace() -> Iterator[None]:
         >>> with kernels.inplace():
         ...     losses.get("mae")(hidden @ torch.ones(3, 4), torch.tensor([0, 1])).backward()
     """
-    with _changed(given=True):
-        yield
-
-
-@contextlib.contextmanager
-def inplace_even_of_leaves() -> Iterator[None]:
-    """The same for logits of our own, whose leaf nobody else sees."""
-    with _changed(given=True, of_leaves=True):
+    with _set(True):
         yield
 
 
 @contextlib.contextmanager
 def withheld() -> Iterator[None]:
-    """Inside, several losses look at the same logits, so none may overwrite them."""
-    if torch.compiler.is_compiling():  # where nobody asks
+    """Inside, several losses read the same logits, so none may overwrite them."""
+    if torch.compiler.is_compiling():
         yield
         return
-    with _changed(given=False):
+    with _set(False):
         yield
 
 
 @contextlib.contextmanager
-def _changed(**words: bool) -> Iterator[None]:
-    before = {name: getattr(_permission, name) for name in words}
-    vars(_permission).update(words)
+def _set(given: bool) -> Iterator[None]:
+    before, permission.given = permission.given, given
     try:
         yield
     finally:
-        vars(_permission).update(before)
+        permission.given = before
 
 
 def allowed() -> bool:
-    return _permission.given
+    return permission.given
 
 
 def check(logits: Tensor) -> None:
-    """Raise ValueError where overwriting these logits would corrupt something."""
+    """Raise ValueError where overwriting these logits would corrupt other tensors."""
     whole = logits._base if logits._base is not None else logits
-    if logits.requires_grad and whole.is_leaf and whole.requires_grad and not _permission.of_leaves:
+    if logits.requires_grad and whole.is_leaf and whole.requires_grad:
         raise ValueError(
             "kernels.inplace() would overwrite logits that are a leaf of the graph or a view of one: call the"
             " loss on the output of a model, or without inplace"
@@ -84,7 +75,7 @@ def check(logits: Tensor) -> None:
 
 
 def shares_memory(tensor: Tensor) -> bool:
-    """True unless the strides alone show that every element has its own place."""
+    """True unless the strides show that no two elements share an address."""
     reach = 1
     for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if size > 1 and stride < reach:

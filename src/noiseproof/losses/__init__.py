@@ -1,33 +1,64 @@
 """What is minimised: losses as curves that say which samples get the gradient."""
 
 from ..kernels import Statistics
+from .algebra import MarginSum as _MarginSum  # noqa: F401 -- gives losses their arithmetic
 from .asymmetric import AEL, AGCE, AUL
 from .base import Loss
 from .binary import Binary
 from .ce import CE
 from .cr import CR
-from .curves import Curve, curve
+from .curves.curve import Curve, curve
+from .curves.numerics import expected_margin
 from .focal import Focal
 from .gce import GCE, TruncatedGCE
 from .gls import GLS
 from .gr import GR, IMAE
-from .initial import expected_margin
-from .linear_margin import linear_margin
 from .mae import MAE, RCE
-from .margin import margin, row_statistics
+from .margin import linear_margin, margin, row_statistics
 from .margin_loss import MarginLoss
 from .mse import MSE
 from .nal import NALFixed
 from .nce import NCE
 from .nfl import NFL
 from .peer import Peer
-from .registry import LOSSES, get, register
+from .registry import BUILT_IN, LOSSES, get, register
 from .sl import SCE, SL
 from .tce import TCE
-from .transform import Scale, Shift
-from .unit_max import UnitMax
+from .wrappers import Scale, Shift, UnitMax
 
 scale, shift, unit_max, binary = Scale, Shift, UnitMax, Binary
+
+LOSSES.update(
+    {
+        "ce": CE,
+        "focal": Focal,
+        "mae": MAE,
+        "rce": RCE,
+        "sl": SL,
+        "sce": SCE,
+        "gce": GCE,
+        "truncated_gce": TruncatedGCE,
+        "tce": TCE,
+        "aul": AUL,
+        "agce": AGCE,
+        "ael": AEL,
+        "gr": GR,
+        "imae": IMAE,
+        "nal_fixed": NALFixed,
+        "nce": NCE,
+        "nfl": NFL,
+        "mse": MSE,
+        "gls": GLS,
+        "ls": GLS,
+        "cr": CR,
+        "peer": Peer,
+        "scale": Scale,
+        "shift": Shift,
+        "unit_max": UnitMax,
+        "binary": Binary,
+    }
+)
+BUILT_IN.update(LOSSES)
 
 __all__ = [
     "AEL",

@@ -9,7 +9,7 @@ from typing_extensions import Unpack
 from ..kernels import accumulation_dtype, attach, values_can_be_checked
 from .base import Loss, Outer
 from .rows import not_zero
-from .wrapper import margin_loss_of
+from .wrappers import margin_loss_of
 
 
 class Binary(Loss):
@@ -19,7 +19,7 @@ class Binary(Loss):
         :math:`t\,\ell(z) + (1-t)\,\ell(-z)` elementwise; for t in {0, 1} the margin is
         :math:`\Delta = (2t-1)z`. ``binary(ce)`` is BCE with logits.
     Limits:
-        :math:`0\le t\le 1`; elements equal to ``ignore_index`` count for nothing; ``weight`` has one entry
+        :math:`0\le t\le 1`; elements equal to ``ignore_index`` are ignored; ``weight`` has one entry
         per label of dimension 1 (dimension 0 of a vector); the mean is over elements.
     Shape:
         logits (...), target of the same shape; sample_weight broadcasts from the left
@@ -34,6 +34,7 @@ class Binary(Loss):
     name = "binary"
     takes_class_targets = False
     defined_per_class = False
+    why_no_row_function = "it has no classes"
 
     def __init__(self, inner: Loss | str, **outer: Unpack[Outer]) -> None:
         super().__init__(**outer)
@@ -66,8 +67,8 @@ class Binary(Loss):
         soft = soft.to(margin.dtype)
         both = torch.stack([margin, -margin])
         mass = torch.stack([soft, 1 - soft]) * keep
-        loss = attach(both, *self.base.evaluate(both, num_classes=2, mass=mass))
-        return (loss * mass).sum(0)
+        value, emphasis = self.base.evaluate(both, num_classes=2, mass=mass)
+        return (attach(value, [both], [-emphasis]) * mass).sum(0)
 
     def _targets(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         if not logits.is_floating_point():

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from ..kernels import Mass, Partials, RowFunction, Statistics, Wanted
 from .margin_loss import MarginLoss
 
 
@@ -36,3 +37,12 @@ class CE(MarginLoss):
 
     def emphasis(self, margin: Tensor) -> Tensor:
         return ce_emphasis(margin)
+
+    def blind_function(self) -> RowFunction:
+        r""":math:`\sum_k \pi_k\,(\mathrm{lse}(z) - z_k)`, where the weights are the prior :math:`\pi`."""
+
+        def evaluate(row: Statistics, classes: Tensor, mass: Mass) -> tuple[Tensor, Partials]:
+            value = classes * row.logsumexp - row.sum_z
+            return value, Partials(logsumexp=classes, sum_z=torch.full_like(value, -1.0))
+
+        return RowFunction(evaluate, Wanted(sum_z=True), weighted=True)

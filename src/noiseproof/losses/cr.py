@@ -1,32 +1,27 @@
-"""Confidence regularisation: what the sample would cost under labels drawn blindly is taken away."""
+"""Confidence regularisation: subtract what the sample would cost under labels drawn blindly."""
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import Plan, WithoutBlindCE, accumulation_dtype, uses_kernels
-from ..kernels.inplace import withheld
+from .. import kernels
+from ..kernels import RowFunction, accumulation_dtype
+from ..kernels.linear.total import ExpressionJudge, Judge
 from .base import Loss, Outer
-from .blind import EveryClass, own_and_blind, plan_of
-from .ce import CE
-from .fingerprint import fingerprint
-from .fused import can_be_fused
-from .limits import number
+from .checks import number
 from .margin_loss import MarginLoss
-from .part import part_of
-from .planned import planned
+from .registry import part_of
 from .rows import Rows
-from .statistics_loss import RowLoss
 
 SUM_TOLERANCE = 1e-4
-"""Frequencies whose sum is so near to 1 stay as they are."""
+"""Frequencies whose sum is this close to 1 are not normalised."""
 
 
-class CR(RowLoss):
+class CR(Loss):
     r"""Confidence regularisation of another loss.
 
     Loss:
@@ -46,7 +41,7 @@ class CR(RowLoss):
     """
 
     name = "cr"
-    held = "prior"
+    why_no_row_function = "it sums over all classes of a row"
     prior: Tensor | None
 
     def __init__(
@@ -68,77 +63,94 @@ class CR(RowLoss):
     def inner(self) -> tuple[Loss, ...]:
         return (self.base,)
 
-    def short_way(self, logits: Tensor, target: Tensor) -> Tensor | None:
-        found = super().short_way(logits, target)
-        if found is not None or not can_be_fused(logits, target):
-            return found
-        prior = None if self.prior is None else on_device(self._fitting(self.prior, logits), logits)
-        plan = self._plan(logits, prior)
-        return None if plan is None else planned(self, logits, target, plan, prior)
-
-    def kept_rows(self, rows: Rows, kept: Tensor) -> Tensor:
-        same = copy.copy(self)
-        same.__dict__["_buffers"] = {**self._buffers, "prior": kept}
-        return same.hard_rows(rows)
-
-    def _plan(self, logits: Tensor, prior: Tensor | None) -> Plan | None:
-        if type(self.base) is CE:
-            return WithoutBlindCE(prior, self.beta)
-        if not isinstance(self.base, MarginLoss):
+    def build_row_function(self, num_classes: int) -> RowFunction | None:
+        r"""With cross entropy :math:`(1-\beta\Pi)\,\mathrm{lse}(z) - z_y + \beta\sum_k\pi_k z_k`."""
+        blind = self.base.blind_function()
+        if blind is None:
             return None
-        return plan_of(self._every_class(self.base, logits.shape[1], None), prior, self.beta)
+        return kernels.weighted_sum([1.0, -self.beta], [self.base.row_function(num_classes), blind])
 
-    def kernel_rows(self, rows: Rows) -> Tensor | None:
-        if not isinstance(self.base, MarginLoss) or not uses_kernels(rows.logits):
-            return None
-        prior = self._prior(rows.logits, rows.target, rows.keep)
-        every = self._every_class(self.base, rows.logits.shape[1], prior)
-        found = own_and_blind(every, rows, on_device(prior, rows.logits))
-        return None if found is None else found[0] - self.beta * found[1]
+    def sum_weights(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
+        if self.prior is None:
+            return _frequencies(logits, target, keep)
+        if self.prior.shape[0] != logits.shape[1]:
+            entries, classes = self.prior.shape[0], logits.shape[1]
+            raise ValueError(f"cr: prior has {entries} entries, the logits {classes} classes")
+        return self.prior
 
-    def _every_class(self, base: MarginLoss, classes: int, prior: Tensor | None) -> EveryClass:
-        def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
-            return base.evaluate(margin, num_classes=classes, mass=1.0)
-
-        def plain(logits: Tensor) -> Tensor:
-            assert prior is not None
-            return self._blind(logits, prior)
-
-        marks = None if torch.compiler.is_compiling() else fingerprint(base)
-        return EveryClass(evaluate, None if marks is None else (classes, *marks), plain)
-
-    def index_rows(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        with withheld():
-            own = self.base.hard_rows(Rows(logits, target, keep, target.shape))
-        prior = self._prior(logits, target, keep)
-        return own - self.beta * self._blind(logits, prior)
+    def hard_rows(self, rows: Rows) -> Tensor:
+        if self.row_function(rows.logits.shape[1]) is not None:
+            return super().hard_rows(rows)
+        return self._rows(rows, self.sum_weights(*rows[:3]))
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
-        prior = mass.sum(0) / mass.sum() if self.prior is None else self._fitting(self.prior, logits)
+        prior = mass.sum(0) / mass.sum() if self.prior is None else self.sum_weights(logits, mass, None)
         own = self.base.class_rows(logits, (logits != -torch.inf).to(mass.dtype))
         return own - self.beta * self._blind(logits, prior.to(own.dtype)).unsqueeze(1)
+
+    def linear_judge(self, rows: Rows) -> Judge:
+        if rows.is_soft or self.row_function(rows.logits.shape[1]) is not None:
+            return super().linear_judge(rows)
+        prior, own = self.sum_weights(*rows[:3]), self.base.linear_judge(rows)
+
+        def judge(logits: Tensor, part: slice) -> Tensor:
+            here = rows.part(logits, part)
+            if not self.base.needs_labels_of_batch():
+                return self._rows(here, prior)
+            return self._whole(here, prior, lambda kept: own.values(kept, part))
+
+        return ExpressionJudge(judge)
+
+    def needs_labels_of_batch(self) -> bool:
+        return self.prior is None or super().needs_labels_of_batch()
+
+    def _rows(self, rows: Rows, prior: Tensor) -> Tensor:
+        """The unreduced loss where it is not a function of row statistics."""
+        base = self.base
+
+        def own_less_blind(logits: Tensor, target: Tensor) -> Tensor:
+            with kernels.withheld():
+                own = base.hard_rows(Rows(logits, target, None, target.shape))
+            return own - self.beta * self._blind(logits, prior)
+
+        if base.compares_rows() or base.needs_labels_of_batch():  # blocks of rows would give other values
+            return self._whole(rows, prior, lambda kept: base.hard_rows(rows._replace(logits=kept)))
+        by_hand, function = None, base.row_function(rows.logits.shape[1])
+        if isinstance(base, MarginLoss) and function is not None:
+            by_hand = kernels.class_gradient(function, kernels.less_blind(self.beta, prior))
+        return kernels.by_blocks(own_less_blind, rows.logits, rows.target, rows.keep, by_hand)
+
+    def _whole(self, rows: Rows, prior: Tensor, own: Callable[[Tensor], Tensor]) -> Tensor:
+        """The same as one expression of all rows."""
+        keep = rows.keep
+        kept = rows.logits if keep is None else torch.where(keep.unsqueeze(1), rows.logits, 0.0)
+        with kernels.withheld():
+            found = own(kept) - self.beta * self._blind(kept, prior)
+        return found if keep is None else torch.where(keep, found, 0.0)
 
     def _blind(self, logits: Tensor, prior: Tensor) -> Tensor:
         mass = torch.where(logits == -torch.inf, 0.0, prior.to(accumulation_dtype(logits.dtype)))
         return self.base.soft_rows(logits, mass)
 
-    def _prior(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-        if self.prior is not None:
-            return self._fitting(self.prior, logits)
-        dtype = accumulation_dtype(logits.dtype)
-        share = torch.ones_like(target, dtype=dtype) if keep is None else keep.to(dtype)
-        counts = share.new_zeros(logits.shape[1]).scatter_add(0, target, share)
-        return counts / counts.sum().clamp_min(1.0)
 
-    def _fitting(self, prior: Tensor, logits: Tensor) -> Tensor:
-        if prior.shape[0] != logits.shape[1]:
-            raise ValueError(f"cr: prior has {prior.shape[0]} entries, the logits {logits.shape[1]} classes")
-        return prior
+def _frequencies(logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
+    """Label frequencies (C,) of the rows that count; labels that are not class indices are left out.
 
-
-def on_device(prior: Tensor, logits: Tensor) -> Tensor:
-    """As the kernels read it."""
-    return prior.to(logits.device).float().contiguous()
+    On a CPU they raise RuntimeError or ValueError instead, if all rows are said to count.
+    """
+    classes = logits.shape[1]
+    if keep is None and len(target) and kernels.values_can_be_checked(target):
+        counts = torch.bincount(target, minlength=classes)
+        if len(counts) > classes:
+            raise ValueError(
+                f"target {len(counts) - 1} is not a valid class index: there are {classes} classes"
+            )
+        return counts.to(accumulation_dtype(logits.dtype)).div_(len(target))
+    valid = (target >= 0) & (target < classes)
+    valid = valid if keep is None else valid & keep
+    share = valid.to(accumulation_dtype(logits.dtype))
+    counts = share.new_zeros(classes).scatter_add(0, torch.where(valid, target, 0), share)
+    return counts / counts.sum().clamp_min(1.0)
 
 
 def defined_per_class(loss: Loss) -> bool:
@@ -146,7 +158,7 @@ def defined_per_class(loss: Loss) -> bool:
 
 
 def checked_prior(prior: object) -> Tensor:
-    """A vector of label frequencies with the sum 1; numbers of labels are divided by their sum."""
+    """A vector of label frequencies that sum to 1; numbers of labels are divided by their sum."""
     if isinstance(prior, (bool, int, float, str)):
         raise TypeError(f"cr: prior must be a vector of label frequencies, got {prior!r}")
     found = torch.as_tensor(prior)

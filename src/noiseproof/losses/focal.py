@@ -6,7 +6,7 @@ from torch.nn.functional import logsigmoid
 from typing_extensions import Unpack
 
 from .base import Outer
-from .limits import number
+from .checks import number
 from .margin_loss import MarginLoss
 
 

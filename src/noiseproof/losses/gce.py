@@ -8,12 +8,16 @@ from torch.nn.functional import logsigmoid
 from typing_extensions import Unpack
 
 from .base import Outer
-from .limits import number
+from .checks import number
 from .margin_loss import MarginLoss
+
+TINY_Q = 1e-12
+"""Below it GCE equals cross entropy to the last digit, and float32 could not hold its terms."""
 
 
 def gce_value(margin: Tensor, *, q: float) -> Tensor:
-    return -torch.expm1(q * logsigmoid(margin)) / q
+    log_p = logsigmoid(margin)
+    return -log_p if q < TINY_Q else -torch.expm1(q * log_p) / q
 
 
 def gce_emphasis(margin: Tensor, *, q: float) -> Tensor:

@@ -5,16 +5,9 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 from typing_extensions import Unpack
 
-from ..kernels import (
-    Partials,
-    Statistics,
-    Wanted,
-    class_margins,
-    present_classes,
-)
+from ..kernels import Partials, Statistics, Wanted
 from .base import Outer
-from .finite import check_logits_finite
-from .limits import number
+from .checks import number
 from .statistics_loss import StatisticsLoss
 
 
@@ -49,9 +42,3 @@ class GLS(StatisticsLoss):
         value = self.alpha * uniform - (1 - self.alpha) * logsigmoid(row.margin)
         by_margin = (self.alpha - 1) * torch.sigmoid(-row.margin)
         return value, Partials(by_margin, torch.full_like(value, self.alpha), -self.alpha / classes)
-
-    def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
-        check_logits_finite(logits)
-        surprise = -logsigmoid(class_margins(logits)).masked_fill(logits == -torch.inf, 0.0)
-        uniform = surprise.sum(1, keepdim=True) / present_classes(logits)
-        return self.alpha * uniform + (1 - self.alpha) * surprise

@@ -3,25 +3,22 @@ r"""Gradient rescaling: choose the emphasis curve itself, let the loss value fol
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 from typing_extensions import Unpack
 
+from ..kernels import Mass, RowFunction, batch_mean, of_margin
 from .base import Outer
-from .integral import IntegralTable
-from .limits import choice, number
+from .checks import choice, number
+from .curves.numerics import IntegralTable, Peak
 from .margin_loss import MarginLoss
-from .supremum import Peak
 
 FLOAT32_SATURATION = 17.33
 """Margin from which a float32 sigmoid rounds to 1."""
 LARGEST_EXPONENT = 80.0
-CURVE = ("beta", "lam", "g", "saturation")
-"""What the table of values depends on."""
 
 
 def gr_exponent(margin: Tensor, *, beta: float, lam: float) -> Tensor:
@@ -46,7 +43,7 @@ class GR(MarginLoss):
         :math:`p = \lambda/(1+\lambda)`
     Limits:
         :math:`\beta,\lambda\ge 0`; g = "exp" or "identity". Without a saturation a perfectly fitted sample
-        keeps weight 1 for ever and training collapses: by default the emphasis ends at 17.33 (g = "exp").
+        keeps weight 1 and training collapses: by default the emphasis ends at 17.33 (g = "exp").
         More noise wants larger lambda and beta: (12, 0.5), (16, 1), (12, 2) at 20, 40, 60% on CIFAR-10.
         ``normalize="batch"`` divides by the batch mean of the weights, as the authors' code does.
     Shape:
@@ -86,13 +83,6 @@ class GR(MarginLoss):
         self._check_overflow()
         self._integral = self._table() if self.g == "exp" else None
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if name in ("beta", self.steepness):
-            self.__dict__["beta"] = self.__dict__[self.steepness] = value
-        if name in (*CURVE, self.steepness) and "_integral" in self.__dict__:
-            self._integral = self._table() if self.g == "exp" else None
-
     def value(self, margin: Tensor) -> Tensor:
         if self._integral is not None:
             return self._integral(margin)
@@ -107,13 +97,22 @@ class GR(MarginLoss):
         return emphasis if self.saturation is None else torch.where(margin > self.saturation, 0.0, emphasis)
 
     def evaluate(
-        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Mass | None = None
     ) -> tuple[Tensor, Tensor]:
         value, emphasis = self.value(margin), self.emphasis(margin)
         if self.normalize == "none" or mass is None:
             return value, emphasis
         mean = batch_mean(2 * emphasis.detach(), mass)
         return value / mean, emphasis / mean
+
+    def build_row_function(self, num_classes: int) -> RowFunction:
+        if self.normalize == "none":
+            return super().build_row_function(num_classes)
+        largest = self.peak().emphasis
+        return of_margin(lambda margin, mass: (self.value(margin), self.emphasis(margin)), largest)
+
+    def compares_rows(self) -> bool:
+        return self.normalize == "batch" or super().compares_rows()
 
     def peak(self) -> Peak:
         highest = self._highest()
@@ -188,13 +187,4 @@ class IMAE(GR):
     ) -> None:
         beta = number(self.name, "T", T, "T >= 0", lambda t: t >= 0)
         super().__init__(beta=beta, lam=1.0, saturation=saturation, normalize=normalize, **outer)
-
-
-def batch_mean(weights: Tensor, mass: Tensor | float) -> Tensor:
-    """Mean over everything that counts, on all processes together."""
-    share = torch.ones_like(weights) * mass
-    sums = torch.stack([(weights * share).sum(), share.sum()])
-    if dist.is_available() and dist.is_initialized():
-        dist.all_reduce(sums)
-    tiny = torch.finfo(weights.dtype).tiny
-    return (sums[0] / sums[1].clamp_min(tiny)).clamp_min(tiny)
+        self.T = beta

@@ -4,13 +4,16 @@ r"""The margin and its companions: the one operator every loss stands on.
     \nabla_z\Delta = e_y - \mathrm{softmax}_{j\ne y}(z)
 """
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor
 
-from ..kernels import Statistics, statistics_rows
-from .finite import check_margins
-from .margin_loss import MarginLoss
-from .rows import Rows, as_rows
+from .. import kernels
+from ..kernels import MARGIN, Statistics, check_margins
+from ..kernels.linear.margin import linear_margin_rows
+from ..kernels.linear.projection import outside_graphs
+from .rows import LinearBatch, Rows, as_rows, linear_batch
 
 
 def margin(logits: Tensor, target: Tensor, *, ignore_index: int = -100) -> Tensor:
@@ -31,29 +34,9 @@ def margin(logits: Tensor, target: Tensor, *, ignore_index: int = -100) -> Tenso
         (tensor([1.3069]), tensor([0.7870]), tensor([0.7870]))
     """
     rows = _hard_rows(logits, target, ignore_index)
-    return row_margins(rows).reshape(rows.shape)
-
-
-def row_margins(rows: Rows) -> Tensor:
-    """(N,), 0 where ignored."""
-    margins = _ITSELF.hard_rows(rows)
-    check_margins(margins.detach(), rows.logits, rows.target)
-    return margins
-
-
-class _Itself(MarginLoss):
-    """What every curve is a function of; being a loss, it is compiled and launched as all others are."""
-
-    name = "margin"
-
-    def value(self, margin: Tensor) -> Tensor:
-        return margin
-
-    def emphasis(self, margin: Tensor) -> Tensor:
-        return torch.full_like(margin, -1.0)
-
-
-_ITSELF = _Itself()
+    found = kernels.rows(MARGIN, rows.logits, rows.target, rows.keep)
+    check_margins(found.detach(), rows.logits, rows.target)
+    return found.reshape(rows.shape)
 
 
 def row_statistics(logits: Tensor, target: Tensor, *, ignore_index: int = -100) -> Statistics:
@@ -68,13 +51,56 @@ def row_statistics(logits: Tensor, target: Tensor, *, ignore_index: int = -100) 
     """
     rows = _hard_rows(logits, target, ignore_index)
     if rows.keep is None:
-        statistics = statistics_rows(rows.logits, rows.target)
+        statistics = kernels.row_statistics(rows.logits, rows.target)
     else:
         kept = torch.where(rows.keep.unsqueeze(1), rows.logits, 0.0)
-        found = statistics_rows(kept, rows.target)
+        found = kernels.row_statistics(kept, rows.target)
         statistics = Statistics(*(torch.where(rows.keep, column, 0.0) for column in found))
     check_margins(statistics.margin, rows.logits, rows.target)
     return Statistics(*(column.reshape(rows.shape) for column in statistics))
+
+
+def linear_margin(
+    hidden: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    *,
+    bias: Tensor | None = None,
+    ignore_index: int = -100,
+    chunk: int | None = None,
+) -> Tensor:
+    r"""Margin :math:`\Delta` of ``hidden @ weight.T + bias``, the N x V logits never stored at once.
+
+    Both passes compute the logits chunk by chunk: a fourth matrix product buys the memory. Those of the last
+    chunk stay until the backward pass, unless checkpoints or ``saved_tensors_hooks`` decide what is saved.
+
+    Args:
+        hidden: (N, H), (B, T, H) or any (..., H).
+        weight: (V, H), one row per class.
+        target: class indices, the shape of ``hidden`` without its last dimension.
+        bias: (V,)
+        ignore_index: targets with this value get margin 0 with zero gradient.
+        chunk: rows of logits held at a time; by default about a quarter of them.
+
+    Returns:
+        :math:`\Delta` of the target's shape, float32 for half precision. Differentiable once.
+
+    Example:
+        >>> hidden, weight = torch.tensor([[2.0, 0.0, 0.0]]), torch.eye(3)
+        >>> linear_margin(hidden, weight, torch.tensor([0]))
+        tensor([1.3069])
+    """
+    if target.is_floating_point():
+        raise TypeError(f"target must hold class indices (integers), got {target.dtype}")
+    batch = linear_batch(hidden, weight, target, bias, chunk)
+    if kernels.in_transform():
+        return margin(*batch.stored(), ignore_index=ignore_index)
+    return outside_graphs(_chunked)(batch, ignore_index)
+
+
+def _chunked(batch: LinearBatch, ignore_index: int) -> Tensor:
+    rows = batch.rows(ignore_index)
+    return linear_margin_rows(batch.projection(), rows.target, rows.keep).reshape(batch.shape)
 
 
 def _hard_rows(logits: Tensor, target: Tensor, ignore_index: int) -> Rows:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
+from typing_extensions import Unpack
 
-from ..kernels import (
-    RowFunction,
-    attach,
-    class_margins,
-    margin_rows,
-    of_margin,
-    uses_kernels,
-    values_can_be_checked,
-)
-from .base import Loss
-from .compiled import compiled_rows
-from .finite import check_logits_finite, check_margins
+from ..kernels import Mass, RowFunction, attach, of_margin
+from ..kernels.linear.margin import linear_margin_rows
+from ..kernels.linear.projection import Projection
+from .base import Loss, Outer
+from .checks import choice
+from .curves.numerics import IntegralTable, Peak, find_peak
+from .registry import LOSSES, register
 from .rows import Rows
-from .supremum import Peak, find_peak
+
+REACH = 60.0
+"""Beyond this margin a user's emphasis is taken as constant when it is integrated."""
+FADED = 1e-9
+"""An emphasis below this share of its largest at that margin is taken to end there."""
 
 
 class MarginLoss(Loss):
@@ -42,7 +45,7 @@ class MarginLoss(Loss):
         )
 
     def evaluate(
-        self, margin: Tensor, *, num_classes: int | None = None, mass: Tensor | float | None = None
+        self, margin: Tensor, *, num_classes: int | None = None, mass: Mass | None = None
     ) -> tuple[Tensor, Tensor]:
         """Value and emphasis inside a batch of ``num_classes`` logits.
 
@@ -50,70 +53,34 @@ class MarginLoss(Loss):
         batch; None asks for the curve itself.
         """
         value, emphasis = self.value(margin), self.emphasis(margin)
-        self._check_shape("value", value, margin)
-        self._check_shape("emphasis", emphasis, margin)
+        for name, found in (("value", value), ("emphasis", emphasis)):
+            if isinstance(found, Tensor) and isinstance(margin, Tensor) and found.shape != margin.shape:
+                raise ValueError(
+                    f"{name} of {type(self).__name__} has shape {tuple(found.shape)} for margins of shape"
+                    f" {tuple(margin.shape)}: it must give a number for each"
+                )
         return value, emphasis
-
-    def _check_shape(self, name: str, found: Tensor, margin: Tensor) -> None:
-        if isinstance(found, Tensor) and isinstance(margin, Tensor) and found.shape != margin.shape:
-            raise ValueError(
-                f"{name} of {type(self).__name__} has shape {tuple(found.shape)} for margins of shape"
-                f" {tuple(margin.shape)}: it must give a number for each"
-            )
 
     def peak(self) -> Peak:
         """Supremum of the emphasis and the margin where it is reached."""
         return find_peak(self.emphasis, str(self))
-
-    def short_way(self, logits: Tensor, target: Tensor) -> Tensor | None:
-        found = super().short_way(logits, target)
-        if found is None and self._is_common(logits, target):
-            try:
-                return self.hard_rows(Rows(logits, target, None, target.shape), mean=True)
-            except (IndexError, RuntimeError):
-                pass  # a target outside 0..C-1: ignored or wrong, the long way tells
-        return found
-
-    def _is_common(self, logits: Tensor, target: Tensor) -> bool:
-        """The plain mean over (N, C) on a CPU, which small batches should reach in few steps."""
-        return (
-            values_can_be_checked(logits)
-            and logits.dim() == 2
-            and target.dtype == torch.int64
-            and target.is_cpu
-            and target.shape == logits.shape[:1]
-            and self.reduction == "mean"
-            and logits.is_floating_point()
-            and logits.shape[0] > 0
-            and logits.shape[1] > 1
-            and not 0 <= self.ignore_index < logits.shape[1]
-            and not uses_kernels(logits)
-        )
 
     @property
     def kinks(self) -> tuple[float, ...]:
         """Margins where the emphasis jumps."""
         return ()
 
-    def hard_rows(self, rows: Rows, mean: bool = False) -> Tensor:
-        found = None if mean else compiled_rows(self, rows)
-        if found is not None:
-            return found
+    def build_row_function(self, num_classes: int) -> RowFunction:
+        return of_margin(lambda margin, mass: self.evaluate(margin, num_classes=num_classes, mass=mass))
 
-        def evaluate(margin: Tensor) -> tuple[Tensor, Tensor]:
-            check_margins(margin, rows.logits, rows.target)
-            mass = 1.0 if rows.keep is None else rows.keep
-            return self.evaluate(margin, num_classes=rows.logits.shape[1], mass=mass)
-
-        return margin_rows(rows.logits, rows.target, evaluate, rows.keep, mean)
-
-    def row_function(self, num_classes: int, mass: Tensor | float) -> RowFunction:
-        return of_margin(lambda margin: self.evaluate(margin, num_classes=num_classes, mass=mass))
-
-    def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
-        check_logits_finite(logits)
-        margins = torch.where(mass > 0, class_margins(logits), 0.0)
-        return attach(margins, *self.evaluate(margins, num_classes=logits.shape[1], mass=mass))
+    def linear_rows(self, projection: Projection, rows: Rows) -> Tensor:
+        if rows.is_soft:
+            return super().linear_rows(projection, rows)
+        margin = linear_margin_rows(projection, rows.target, rows.keep)
+        mass = 1.0 if rows.keep is None else rows.keep
+        value, emphasis = self.evaluate(margin.detach(), num_classes=rows.logits.shape[1], mass=mass)
+        values = attach(value, [margin], [-emphasis])
+        return values if rows.keep is None else torch.where(rows.keep, values, 0.0)
 
     @staticmethod
     def from_emphasis(fn: Callable[..., Tensor], *, name: str | None = None, of: str = "p") -> MarginLoss:
@@ -128,9 +95,7 @@ class MarginLoss(Loss):
             >>> loss(torch.tensor([[1.0, 1.0]]), torch.tensor([0]))
             tensor(0.5000)
         """
-        from .custom import EmphasisLoss, make
-
-        return make(EmphasisLoss, fn, of, name)
+        return _make(EmphasisLoss, fn, of, name)
 
     @staticmethod
     def from_value(fn: Callable[..., Tensor], *, name: str | None = None, of: str = "p") -> MarginLoss:
@@ -141,6 +106,127 @@ class MarginLoss(Loss):
             >>> loss.emphasis(torch.tensor(0.0))
             tensor(0.5000)
         """
-        from .custom import ValueLoss, make
+        return _make(ValueLoss, fn, of, name)
 
-        return make(ValueLoss, fn, of, name)
+
+# Losses users write in one line, from an emphasis or a value --------------------------------------
+
+
+class CustomLoss(MarginLoss):
+    """Holds the user's function of ``(p, 1 - p)`` or of the margin."""
+
+    name = "custom"
+    runs_user_code = True
+
+    def __init__(
+        self, function: Callable[..., Tensor], of: str, name: str | None, **outer: Unpack[Outer]
+    ) -> None:
+        super().__init__(**outer)
+        self.variable = choice("custom loss", "of", of, ("p", "margin"))
+        self.function = function
+        self.given_name = name
+        self._check()
+
+    def _check(self) -> None:
+        margin = _margins()
+        emphasis = self.emphasis(margin)
+        if not isinstance(emphasis, Tensor):
+            kind = type(emphasis).__name__
+            raise TypeError(
+                f"{self}: the function must return a tensor of the shape it is given, got a {kind}"
+            )
+        if emphasis.shape != margin.shape:
+            raise ValueError(f"{self}: the function must keep the shape of its input")
+        bad = ~(emphasis.isfinite() & (emphasis >= -1e-12 * emphasis.abs().max()))
+        if bad.any():
+            where, found = float(margin[bad][0]), float(emphasis[bad][0])
+            raise ValueError(
+                f"{self}: the emphasis is {found:.4g} at margin {where:.4g}; it must be finite and not"
+                " negative, since a loss falls as the margin grows"
+            )
+
+    def _of_p_or_margin(self, margin: Tensor) -> Tensor:
+        if self.variable == "margin":
+            return self.function(margin)
+        return self.function(torch.sigmoid(margin), torch.sigmoid(-margin))
+
+    def __str__(self) -> str:
+        return self.given_name or f"<unnamed {type(self).__name__} of {self.variable}>"
+
+    __repr__ = __str__
+
+    def __copy__(self) -> CustomLoss:
+        return self._filled({name: copy.copy(value) for name, value in self.__getstate__().items()})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CustomLoss:
+        return self._filled(copy.deepcopy(self.__getstate__(), memo))
+
+    def _filled(self, state: dict[str, Any]) -> CustomLoss:
+        """Another instance in this state: a copy keeps its function, whatever its name is registered for."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(state)
+        return twin
+
+    def __reduce__(self) -> Any:
+        if self.given_name is None:
+            return super().__reduce__()
+        return _restore, (self.given_name, self.outer())
+
+
+class EmphasisLoss(CustomLoss):
+    r"""Value by integration: to infinity where the emphasis has faded by a margin of 60, to 1e-9 of its
+    largest, else the signed :math:`-\int_0^\Delta`."""
+
+    def __init__(
+        self, function: Callable[..., Tensor], of: str, name: str | None, **outer: Unpack[Outer]
+    ) -> None:
+        super().__init__(function, of, name, **outer)
+        curve = self.emphasis(_margins())
+        fades = float(curve[-1]) <= FADED * float(curve.max())
+        anchor = REACH if fades else 0.0
+        self._integral = IntegralTable(self.emphasis, low=-REACH, high=REACH, anchor=anchor, ends=fades)
+
+    def value(self, margin: Tensor) -> Tensor:
+        return self._integral(margin)
+
+    def emphasis(self, margin: Tensor) -> Tensor:
+        return self._of_p_or_margin(margin)
+
+
+class ValueLoss(CustomLoss):
+    """Emphasis by differentiation; p and 1 - p count as two variables, so neither rounds away."""
+
+    def value(self, margin: Tensor) -> Tensor:
+        return self._of_p_or_margin(margin)
+
+    def emphasis(self, margin: Tensor) -> Tensor:
+        def total(*inputs: Tensor) -> Tensor:
+            return self.function(*inputs).sum()
+
+        if self.variable == "margin":
+            slope: Tensor = torch.func.grad(total)(margin)
+            return -slope
+        p, rest = torch.sigmoid(margin), torch.sigmoid(-margin)
+        by_p, by_rest = torch.func.grad(total, argnums=(0, 1))(p, rest)
+        emphasis: Tensor = (by_rest - by_p) * p * rest
+        return emphasis
+
+
+def _make(kind: type[CustomLoss], function: Callable[..., Tensor], of: str, name: str | None) -> MarginLoss:
+    """Build the loss; with a name, register what builds it."""
+    loss = kind(function, of, name)
+    if name is not None:
+        register(name, partial(kind, function, of, name))
+    return loss
+
+
+def _margins() -> Tensor:
+    return torch.linspace(-REACH, REACH, 241, dtype=torch.float64, device="cpu")
+
+
+def _restore(name: str, outer: Outer) -> MarginLoss:
+    if name not in LOSSES:
+        raise ValueError(f"the loss {name!r} was pickled but is not registered here: register it first")
+    loss = LOSSES[name](**outer)
+    assert isinstance(loss, MarginLoss)
+    return loss

@@ -4,10 +4,9 @@ import torch
 from torch import Tensor
 from typing_extensions import Unpack
 
-from ..kernels import Partials, Statistics, Wanted, attach, class_margins
+from ..kernels import Partials, Statistics, Wanted
 from .base import Outer
-from .finite import check_logits_finite
-from .limits import number
+from .checks import number
 from .mae import mae_emphasis, mae_value
 from .statistics_loss import StatisticsLoss
 
@@ -43,10 +42,3 @@ class MSE(StatisticsLoss):
         value = mae_value(row.margin) / 2 + self.alpha * row.sum_p2
         by_margin = -mae_emphasis(row.margin) / 2
         return value, Partials(by_margin, sum_p2=torch.full_like(value, self.alpha))
-
-    def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
-        check_logits_finite(logits)
-        margins = class_margins(logits)
-        purity = torch.sigmoid(margins).square().sum(1, keepdim=True)
-        rest = attach(margins, mae_value(margins) / 2, mae_emphasis(margins) / 2)
-        return rest + self.alpha * purity

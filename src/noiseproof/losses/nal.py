@@ -5,7 +5,7 @@ from torch import Tensor
 from typing_extensions import Unpack
 
 from .base import Outer
-from .limits import number
+from .checks import number
 from .margin_loss import MarginLoss
 
 

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ..kernels import Partials, Statistics, Wanted, class_margins
-from .finite import check_logits_finite
+from ..kernels import Partials, Statistics, Wanted
 from .statistics_loss import StatisticsLoss
 
 
@@ -35,8 +34,3 @@ class NCE(StatisticsLoss):
         value = -logsigmoid(row.margin) * scale
         by_sum = value * scale
         return value, Partials(-torch.sigmoid(-row.margin) * scale, -classes * by_sum, by_sum)
-
-    def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
-        check_logits_finite(logits)
-        surprise = -logsigmoid(class_margins(logits)).masked_fill(logits == -torch.inf, 0.0)
-        return surprise / surprise.sum(1, keepdim=True)

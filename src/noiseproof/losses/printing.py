@@ -5,16 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from .base import Loss
-
 
 @cache
-def hyperparameters(kind: type[Loss]) -> dict[str, object]:
+def hyperparameters(kind: Any) -> dict[str, object]:
     """Names and defaults of a class's hyper-parameters, in order; those of reduction are not among them.
 
     >>> from noiseproof import losses
@@ -27,26 +24,26 @@ def hyperparameters(kind: type[Loss]) -> dict[str, object]:
 
 
 def is_of_library(kind: type) -> bool:
-    """False for what a user wrote."""
+    """False for classes of the user."""
     return kind.__module__.partition(".")[0] == "noiseproof"
 
 
-def give_name(kind: type[Loss]) -> None:
-    """A loss of yours that says no name has that of its class; one made from a named loss has that name."""
+def give_name(kind: Any) -> None:
+    """A user's class without a name is named after the class; a subclass of a named loss keeps that name."""
     if "name" in kind.__dict__:
         kind.has_class_name = False
     elif not is_of_library(kind) and (kind.has_class_name or not hasattr(kind, "name")):
         kind.name, kind.has_class_name = kind.__name__.lower(), True
 
 
-def spec_of(loss: Loss) -> str:
+def spec_of(loss: Any) -> str:
     """``name(inner, parameter=value, ...)``; a None that is the default is left out."""
     arguments = [str(part) for part in loss.inner]
     for parameter, default in hyperparameters(type(loss)).items():  # type: ignore[arg-type]
         value = getattr(loss, parameter)
         if not (value is None and default is None):
             arguments.append(f"{parameter}={literal(value)}")
-    return f"{loss.name}({', '.join(arguments)})" if arguments else loss.name
+    return f"{loss.name}({', '.join(arguments)})" if arguments else str(loss.name)
 
 
 def literal(value: object) -> str:

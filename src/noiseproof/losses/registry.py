@@ -1,66 +1,18 @@
-"""Every loss by name: a plain dict you can read."""
+"""Losses by name: a plain dict you can read, filled in ``losses/__init__.py``."""
 
 from __future__ import annotations
 
-import copy
-import operator
 from collections.abc import Callable
-from typing import Any
 
 from torch import Tensor
 
 from ..grammar import check_new
-from .asymmetric import AEL, AGCE, AUL
-from .base import REDUCTIONS, Loss
-from .binary import Binary
-from .ce import CE
-from .cr import CR
-from .focal import Focal
-from .gce import GCE, TruncatedGCE
-from .gls import GLS
-from .gr import GR, IMAE
-from .limits import choice, class_weights
-from .mae import MAE, RCE
-from .mse import MSE
-from .nal import NALFixed
-from .nce import NCE
-from .nfl import NFL
-from .peer import Peer
-from .sl import SCE, SL
+from .base import Loss, Outer
 from .spec import parse
-from .tce import TCE
-from .transform import Scale, Shift
-from .unit_max import UnitMax
 
-LOSSES: dict[str, Callable[..., Loss]] = {
-    "ce": CE,
-    "focal": Focal,
-    "mae": MAE,
-    "rce": RCE,
-    "sl": SL,
-    "sce": SCE,
-    "gce": GCE,
-    "truncated_gce": TruncatedGCE,
-    "tce": TCE,
-    "aul": AUL,
-    "agce": AGCE,
-    "ael": AEL,
-    "gr": GR,
-    "imae": IMAE,
-    "nal_fixed": NALFixed,
-    "nce": NCE,
-    "nfl": NFL,
-    "mse": MSE,
-    "gls": GLS,
-    "ls": GLS,
-    "cr": CR,
-    "peer": Peer,
-    "scale": Scale,
-    "shift": Shift,
-    "unit_max": UnitMax,
-    "binary": Binary,
-}
-_BUILT_IN = frozenset(LOSSES)
+LOSSES: dict[str, Callable[..., Loss]] = {}
+BUILT_IN: set[str] = set()
+"""Names that users cannot take."""
 
 
 def get(
@@ -84,19 +36,37 @@ def get(
     if not isinstance(spec, (str, Loss)):
         raise TypeError(f"a loss is given as a spec string or a Loss, got {type(spec).__name__}")
     loss = spec if isinstance(spec, Loss) else parse(spec, LOSSES)
-    settings: dict[str, Any] = {}
+    settings: Outer = {}
     if reduction != "mean":
-        settings["reduction"] = choice("losses.get", "reduction", reduction, REDUCTIONS)
+        settings["reduction"] = reduction
     if ignore_index != -100:
-        settings["ignore_index"] = operator.index(ignore_index)
+        settings["ignore_index"] = ignore_index
     if weight is not None:
-        settings["weight"] = class_weights(weight)
-    if not settings:
-        return loss
-    loss = copy.deepcopy(loss) if isinstance(spec, Loss) else loss
-    for setting, value in settings.items():
-        setattr(loss, setting, value)
-    return loss
+        settings["weight"] = weight
+    return loss.replace(**settings) if settings else loss
+
+
+def part_of(whole: str, spec: Loss | str) -> Loss:
+    """The part of a loss named ``whole``; it may have no reduction, ignore_index or weight of its own.
+
+    Example:
+        >>> from noiseproof import losses
+        >>> part_of("scale", losses.MAE(ignore_index=0))
+        Traceback (most recent call last):
+        ValueError: mae inside scale has ignore_index of its own, ... give ignore_index to scale
+    """
+    part = get(spec)
+    differs = {
+        "reduction": part.reduction != "mean",
+        "ignore_index": part.ignore_index != -100,
+        "weight": part.weight is not None,
+    }
+    if own := ", ".join(name for name, is_set in differs.items() if is_set):
+        raise ValueError(
+            f"{part} inside {whole} has {own} of its own, but only the outermost loss reduces, ignores and"
+            f" weights: give {own} to {whole}"
+        )
+    return part
 
 
 def register(name: str, factory: Callable[..., Loss]) -> None:
@@ -104,5 +74,5 @@ def register(name: str, factory: Callable[..., Loss]) -> None:
 
     The names of the library cannot be taken; registering one's own name again replaces it.
     """
-    check_new("loss", name, factory, _BUILT_IN)
+    check_new("loss", name, factory, BUILT_IN)
     LOSSES[name] = factory

@@ -1,11 +1,18 @@
 """From any layout torch accepts to rows: (N, C), (C,) or (N, C, d1, ...) become (rows, C)."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
 from ..kernels import values_can_be_checked
+from ..kernels.linear.projection import Projection, project
+
+SUM_TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 1e-2}
+"""By which soft targets of a row may miss a sum of 1; 1e-3 for other dtypes."""
 
 
 class Rows(NamedTuple):
@@ -22,9 +29,14 @@ class Rows(NamedTuple):
     def is_soft(self) -> bool:
         return self.target.dim() == 2
 
+    def part(self, logits: Tensor, rows: slice) -> Rows:
+        """Some of the rows of hard targets, with logits of their own."""
+        target = self.target[rows]
+        return Rows(logits, target, None if self.keep is None else self.keep[rows], target.shape)
+
 
 def as_rows(logits: Tensor, target: Tensor, ignore_index: int) -> Rows:
-    """Check shapes and dtypes always, values where that is free, and flatten."""
+    """Check shapes and dtypes always, values where reading them is free, and flatten."""
     check_logits(logits)
     if not isinstance(target, Tensor):
         raise TypeError(f"target must be a tensor, got {type(target).__name__}: use torch.as_tensor(target)")
@@ -77,7 +89,7 @@ def flatten_classes(tensor: Tensor) -> Tensor:
 
 
 def kept_rows(target: Tensor, classes: int, ignore_index: int) -> Tensor | None:
-    """Which targets count; where values can be read, None if all do, ValueError if one is no class."""
+    """Which targets count; where values can be read, None if all do, ValueError if one is not valid."""
     if not values_can_be_checked(target):
         return target != ignore_index
     if target.numel() == 0:
@@ -88,12 +100,12 @@ def kept_rows(target: Tensor, classes: int, ignore_index: int) -> Tensor | None:
         return None
     keep = target != ignore_index
     if not in_range:
-        raise_for_stray(target, keep, classes, f"rows to skip carry ignore_index={ignore_index}")
+        raise_for_invalid(target, keep, classes, f"rows to ignore must have ignore_index={ignore_index}")
     return None if keep.all() else keep
 
 
-def raise_for_stray(target: Tensor, keep: Tensor | None, classes: int, advice: str) -> None:
-    """ValueError that names the first label of rows that count which is no class."""
+def raise_for_invalid(target: Tensor, keep: Tensor | None, classes: int, advice: str) -> None:
+    """ValueError that names the first label of rows that count which is not a valid class index."""
     stray = (target < 0) | (target >= classes)
     stray = stray if keep is None else stray & keep
     if not stray.any():
@@ -101,8 +113,8 @@ def raise_for_stray(target: Tensor, keep: Tensor | None, classes: int, advice: s
     where = tuple(stray.nonzero()[0].tolist())
     position = ", ".join(str(i) for i in where)
     raise ValueError(
-        f"target[{position}] = {int(target[where])} is no class: with {classes} classes labels run"
-        f" from 0 to {classes - 1}; {advice}"
+        f"target[{position}] = {int(target[where])} is not a valid class index: with {classes} classes"
+        f" labels run from 0 to {classes - 1}; {advice}"
     )
 
 
@@ -118,7 +130,7 @@ def row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
 
 
 def not_zero(total: Tensor) -> Tensor:
-    """1 in place of 0, where nothing counts and what is to be divided is 0."""
+    """1 in place of 0, where nothing counts and the numerator is 0."""
     return total + (total == 0)
 
 
@@ -128,12 +140,84 @@ def _check_soft(logits: Tensor, target: Tensor) -> None:
             f"soft target of shape {tuple(target.shape)} must have the shape of the logits,"
             f" {tuple(logits.shape)} (class indices must be integers, got {target.dtype})"
         )
-    if values_can_be_checked(target) and not bool(((target >= 0) & target.isfinite()).all()):
+    if not values_can_be_checked(target) or target.numel() == 0:
+        return
+    if not bool(((target >= 0) & target.isfinite()).all()):
         raise ValueError("soft targets must be finite and not negative")
-    can_look = values_can_be_checked(target) and values_can_be_checked(logits)
-    if can_look and bool((masked := (logits == -torch.inf) & (target > 0)).any()):
+    totals = target.detach().sum(1 if target.dim() > 1 else 0, dtype=torch.float64)
+    wrong = (totals - 1).abs() > SUM_TOLERANCE.get(target.dtype, 1e-3)
+    if wrong.any():
+        raise ValueError(
+            f"soft targets must be probabilities that sum to 1 over the classes, got a sum of"
+            f" {float(totals[wrong][0]):g}: normalise them, and pass sample_weight to weight samples"
+        )
+    masked = (logits == -torch.inf) & (target > 0) if values_can_be_checked(logits) else None
+    if masked is not None and masked.any():
         place = tuple(masked.nonzero()[0].tolist())
         raise ValueError(
             f"logits{list(place)} = -inf, but the soft target gives this class {float(target[place]):g}:"
             " a masked class cannot be a target"
         )
+
+
+class LinearBatch(NamedTuple):
+    """``hidden`` (..., H), ``weight`` (V, H), ``target`` (...) or soft (..., V), ``bias`` (V,)."""
+
+    hidden: Tensor
+    weight: Tensor
+    target: Tensor
+    bias: Tensor | None
+    chunk: int | None
+
+    @property
+    def shape(self) -> torch.Size:
+        """Of the unreduced loss."""
+        return self.hidden.shape[:-1]
+
+    def rows(self, ignore_index: int) -> Rows:
+        """Targets checked as always, beside logits that have a shape and no memory."""
+        size = (*self.shape[:1], self.weight.shape[0], *self.shape[1:])
+        logits = torch.empty(size, dtype=self.hidden.dtype, device="meta")
+        return as_rows(logits, self._class_second(), ignore_index)
+
+    def projection(self) -> Projection:
+        flat = self.hidden.reshape(-1, self.hidden.shape[-1])
+        return project(flat, self.weight, self.bias, self.chunk)
+
+    def stored(self) -> tuple[Tensor, Tensor]:
+        """Logits and targets as other losses take them, for ``torch.func``, which needs plain expressions."""
+        logits = linear(self.hidden, self.weight, self.bias)
+        moved = logits.movedim(-1, 1) if logits.dim() > 1 else logits
+        return moved, self._class_second()
+
+    def _class_second(self) -> Tensor:
+        soft = self.target.is_floating_point() and self.target.dim() > 1
+        return self.target.movedim(-1, 1) if soft else self.target
+
+
+def linear_batch(
+    hidden: Tensor, weight: Tensor, target: Tensor, bias: Tensor | None, chunk: int | None
+) -> LinearBatch:
+    """Inputs of ``Loss.linear`` whose shapes fit together."""
+    if hidden.dim() == 0 or weight.dim() != 2 or hidden.shape[-1] != weight.shape[1]:
+        raise ValueError(
+            f"hidden of shape {tuple(hidden.shape)} does not fit weight of shape {tuple(weight.shape)}:"
+            " expected (..., H) and (V, H)"
+        )
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError(
+            f"bias of shape {tuple(bias.shape)} must have one entry per row of weight,"
+            f" shape {tuple(weight.shape[:1])}"
+        )
+    hard, soft = tuple(hidden.shape[:-1]), (*hidden.shape[:-1], weight.shape[0])
+    if tuple(target.shape) != (soft if target.is_floating_point() else hard):
+        raise ValueError(
+            f"target of shape {tuple(target.shape)} and dtype {target.dtype} does not fit hidden of shape"
+            f" {tuple(hidden.shape)}: expected class indices of shape {hard}, or floating point class"
+            f" probabilities of shape {soft}"
+        )
+    if target.requires_grad:
+        raise ValueError("soft targets get no gradient where logits are not stored: detach them")
+    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
+        raise ValueError(f"chunk={chunk!r} must be a whole number of rows, at least 1")
+    return LinearBatch(hidden, weight, target, bias, chunk)

@@ -9,15 +9,9 @@ import ast
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
-from torch import nn
 
 from ..grammar import chain, literal, options, read, shown, unknown
-from .algebra import add, multiply
-
-if TYPE_CHECKING:
-    from .base import Loss
+from .base import Loss, add, multiply
 
 LONGEST = 1000
 DEEPEST = 20
@@ -75,6 +69,6 @@ class _Builder:
                 f"{name} takes {wanted or 'no'} inner loss, got {len(parts)}: {shown(node, self.text)}"
             )
         made = factory(*parts, **parameters)
-        if not isinstance(made, nn.Module):
-            raise TypeError(f"the factory registered as {name!r} made {made!r}, which is no loss")
+        if not isinstance(made, Loss):
+            raise TypeError(f"the factory registered as {name!r} made {made!r}, which is not a Loss")
         return made

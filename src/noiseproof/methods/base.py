@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..data import Batch
 from ..kernels import values_can_be_checked
-from ..losses.rows import raise_for_stray
+from ..losses.rows import raise_for_invalid
 from .printing import spec_of
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Method(nn.Module):
                 f"{self.name} needs more than logits: call loss((Outputs(logits, features),), batch, epoch)"
             )
         if not self.ignores and values_can_be_checked(target):
-            raise_for_stray(target, None, logits.shape[1], "a method skips none")
+            raise_for_invalid(target, None, logits.shape[1], "a method skips none")
         return self.loss((Outputs(logits),), Batch(logits, target.long(), index.long()), epoch)
 
     @property

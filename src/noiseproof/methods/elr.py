@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..data import Batch
-from ..losses.limits import number
+from ..losses.checks import number
 from .base import Outputs, Situation
 from .memory import MemoryMethod
 from .probabilities import log_probabilities, picked

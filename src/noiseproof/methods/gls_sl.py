@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from ..data import Batch
-from ..losses.limits import number
+from ..losses.checks import number
 from .base import Method, Outputs
 from .probabilities import log_probabilities, one_hot, soft_cross_entropy, soft_rce
 

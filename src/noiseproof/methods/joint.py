@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..data import Batch
-from ..losses.limits import choice, number, whole
+from ..losses.checks import choice, number, whole
 from .base import Outputs, Situation, unprepared
 from .memory import MemoryMethod
 from .probabilities import entropy, log_probabilities, one_hot, soft_cross_entropy

@@ -8,7 +8,7 @@ from torch.nn.functional import logsigmoid
 
 from ..counter import draw
 from ..data import Batch
-from ..losses.limits import number, whole
+from ..losses.checks import number, whole
 from ..models.seeding import build
 from .base import Outputs, Situation, unprepared
 from .memory import TargetMemory

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..kernels import accumulation_dtype
-from ..losses.finite import check_logits_finite
+from ..kernels import accumulation_dtype, check_logits_finite
 from ..losses.rows import check_logits
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data import Batch
-from ..losses.limits import number
+from ..losses.checks import number
 from .base import Outputs, Situation, unprepared
 from .forward import log_noisy_probability
 from .probabilities import log_probabilities

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from ..data import Batch
-from ..losses.limits import number, whole
+from ..losses.checks import number, whole
 from .base import Outputs
 from .memory import TargetMemory
 from .probabilities import log_probabilities, picked, soft_cross_entropy

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..data import Batch
 from ..losses import GCE, margin
-from ..losses.limits import number, whole
+from ..losses.checks import number, whole
 from .base import Outputs, Situation
 from .memory import MemoryMethod
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..losses.drawing import COLOURS, DASHES
+from ..losses.curves.drawing import COLOURS, DASHES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch import Tensor
 
@@ -22,10 +20,8 @@ def problem(rows: int = 12, classes: int = CLASSES, *, seed: int = 0) -> tuple[T
 
 def variant(loss: Loss, **settings: object) -> Loss:
     """A frozen copy of the loss with other outer settings: a function of its inputs alone."""
-    copied = copy.deepcopy(loss).eval()
-    for name, value in {"reduction": "mean", "ignore_index": -100, "weight": None, **settings}.items():
-        setattr(copied, name, value)
-    return copied
+    outer = {"reduction": "mean", "ignore_index": -100, "weight": None, **settings}
+    return loss.replace(**outer).eval()  # type: ignore[arg-type]
 
 
 def value_and_gradient(loss: Loss, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

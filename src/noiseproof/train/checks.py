@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import losses, methods, noise
 from ..data import augmentation
-from ..losses.limits import choice
+from ..losses.checks import choice
 from .optimizer import parse_optimizer
 from .schedule import get_schedule
 

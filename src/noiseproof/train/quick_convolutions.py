@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad
 
-from ..kernels.convolution import OLDEST_CAPABILITY, is_quick, narrow_convolution, suits
+from .gpu.convolution import OLDEST_CAPABILITY, is_quick, narrow_convolution, suits
 
 EVEN = 16
 """Channels that tensor cores and loads take at once; with multiples of 8 cuDNN is slower on an H200."""

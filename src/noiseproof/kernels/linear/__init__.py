@@ -1,1 +1,1 @@
-"""Losses of a linear layer's outputs that are never stored."""
+"""Losses of ``hidden @ weight.T + bias`` whose N x V logits are never stored at once."""

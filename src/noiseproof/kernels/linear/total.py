@@ -1,56 +1,125 @@
-"""Row-wise losses of a linear layer whose logits are never stored."""
+"""Row-wise losses of a linear layer: chunk by chunk logits are computed, judged and discarded."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
-from .chunks import rows_per_chunk
-from .finish import finished, lifted, refuse_more_than_a_gradient
-from .sums import Gradients
-from .sweep import BlockFunction, Projection, values_and_gradients, values_of
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-
-
-def outside_graphs(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Inside ``torch.compile`` the graph breaks here: traced as a whole, the logits would be stored."""
-    if not torch.compiler.is_compiling():
-        return function
-    outside: Callable[Arguments, Result] = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
-    return outside
-
-
-def project(hidden: Tensor, weight: Tensor, bias: Tensor | None, chunk: int | None = None) -> Projection:
-    """The projection of (N, H) hidden states in the precision ``F.linear`` would use, autocast included."""
-    device = hidden.device.type
-    dtype = hidden.dtype
-    if torch.is_autocast_enabled(device) and torch.float64 not in (hidden.dtype, weight.dtype):
-        dtype = torch.get_autocast_dtype(device)
-    elif weight.dtype != dtype:
-        raise TypeError(f"hidden is {dtype} but weight is {weight.dtype}: convert one, or use autocast")
-    elif bias is not None and bias.dtype != dtype:
-        raise TypeError(f"hidden is {dtype} but bias is {bias.dtype}: convert one, or use autocast")
-    rows, width = hidden.shape
-    step = rows_per_chunk(rows, width, weight.shape[0]) if chunk is None else chunk
-    return Projection(hidden, weight, bias, dtype, step)
+from .. import apply
+from ..checks import located
+from ..expressions import accumulation_dtype
+from ..row_function import Mass, Partials, RowFunction, Statistics, batch_mean
+from .projection import (
+    Gradients,
+    GradientSums,
+    Projection,
+    blocks_of,
+    lifted,
+    refuse_more_than_a_gradient,
+    without_autocast,
+)
 
 
-def linear_total(projection: Projection, function: BlockFunction, share: Tensor) -> Tensor:
+class Judge(Protocol):
+    """The unreduced loss of a block of logits (n, V); ``rows`` says which rows of the batch they are."""
+
+    @property
+    def in_place(self) -> bool:
+        """Whether ``into_gradient`` needs no further N x V memory on a GPU."""
+        ...
+
+    def values(self, logits: Tensor, rows: slice) -> Tensor: ...
+
+    def into_gradient(self, logits: Tensor, rows: slice, share: Tensor) -> Tensor:
+        """Overwrite the logits with the gradient of the values weighted by ``share`` (n,); returns values."""
+        ...
+
+
+class FunctionJudge(NamedTuple):
+    """A row function of hard labels. ``slopes`` (N,), if given, gets the derivatives by the margin."""
+
+    function: RowFunction
+    target: Tensor
+    keep: Tensor | None
+    weights: Tensor | None = None
+    slopes: Tensor | None = None
+    in_place: bool = True
+
+    def values(self, logits: Tensor, rows: slice) -> Tensor:
+        if self.slopes is not None:
+            return self.into_gradient(logits, rows, torch.zeros_like(self.slopes[rows]))
+        keep = None if self.keep is None else self.keep[rows]
+        return apply.rows(self.function, logits, self.target[rows], keep, self.weights)
+
+    def into_gradient(self, logits: Tensor, rows: slice, share: Tensor) -> Tensor:
+        keep = None if self.keep is None else self.keep[rows]
+        value, slope = apply.into_gradient(
+            self.function, logits, self.target[rows], keep, self.weights, share
+        )
+        if self.slopes is not None and slope is not None:
+            self.slopes[rows] = slope
+        return value
+
+
+class ExpressionJudge(NamedTuple):
+    """Any differentiable function of a block of logits, each row by itself."""
+
+    judge: Callable[[Tensor, slice], Tensor]
+    in_place: bool = False
+
+    def values(self, logits: Tensor, rows: slice) -> Tensor:
+        return self.judge(logits, rows)
+
+    def into_gradient(self, logits: Tensor, rows: slice, share: Tensor) -> Tensor:
+        leaf = logits.detach().requires_grad_()
+        with torch.enable_grad():
+            values = self.judge(leaf, rows)
+        (slope,) = torch.autograd.grad(values, leaf, share.to(values.dtype))
+        logits.copy_(slope)
+        return values.detach()
+
+
+def linear_total(projection: Projection, judge: Judge, share: Tensor) -> Tensor:
     """Sum of row values weighted by ``share`` (N,); its gradients are formed in the forward pass."""
-    *tensors, dtype, chunk, _ = projection
     wanted = torch.is_grad_enabled()
-    total: Tensor = _LinearTotal.apply(*tensors, share, function, dtype, chunk, wanted)  # type: ignore[no-untyped-call]
+    total: Tensor = _LinearTotal.apply(*projection, share, judge, wanted)  # type: ignore[no-untyped-call]
     return total
 
 
-def linear_rows(projection: Projection, function: BlockFunction) -> Tensor:
-    """(N,) row values; the logits are made once more in the backward pass."""
-    *tensors, dtype, chunk, _ = projection
-    rows: Tensor = _LinearRows.apply(*tensors, function, dtype, chunk)  # type: ignore[no-untyped-call]
+def linear_rows(projection: Projection, judge: Judge) -> Tensor:
+    """(N,) row values; the logits are computed again in the backward pass."""
+    rows: Tensor = _LinearRows.apply(*projection, judge)  # type: ignore[no-untyped-call]
     return rows
+
+
+def total_over_mean(
+    function: RowFunction, projection: Projection, target: Tensor, keep: Tensor | None, share: Tensor
+) -> Tensor:
+    """``linear_total`` of a function that is divided by its batch mean, in one walk over the logits.
+
+    All gradients share a factor, 1 over the mean weight, which is known when the last row has been judged.
+    Until then weights are relative to the largest there can be, so that no sum of them overflows.
+    """
+    slopes = torch.zeros_like(share, requires_grad=False)
+    judge = FunctionJudge(_in_units(function), target, keep, slopes=slopes)
+    total = linear_total(projection, judge, share)
+    mean = batch_mean(-2 * slopes, 1.0 if keep is None else keep)
+    return total * torch.where(mean > torch.finfo(mean.dtype).tiny, 1 / mean, 0.0)
+
+
+def _in_units(function: RowFunction) -> RowFunction:
+    """The function before its division by the batch mean, over its largest emphasis."""
+    unit = 1 / (function.largest_emphasis or 1.0)
+
+    def evaluate(row: Statistics, classes: Tensor, mass: Mass) -> tuple[Tensor, Partials]:
+        value, partials = function.evaluate(row, classes, mass)
+        return unit * value, Partials(*(None if slope is None else unit * slope for slope in partials))
+
+    return RowFunction(evaluate, function.wanted, is_fixed=function.is_fixed)
 
 
 class _LinearTotal(torch.autograd.Function):
@@ -60,18 +129,18 @@ class _LinearTotal(torch.autograd.Function):
         hidden: Tensor,
         weight: Tensor,
         bias: Tensor | None,
-        share: Tensor,
-        function: BlockFunction,
         dtype: torch.dtype,
         chunk: int,
+        share: Tensor,
+        judge: Judge,
         wanted: bool,
     ) -> Tensor:
         projection = Projection(hidden, weight, bias, dtype, chunk)
-        ctx.settings, ctx.formed = (function, dtype, chunk), None
+        ctx.settings, ctx.formed = (judge, dtype, chunk), None
         if wanted and any(ctx.needs_input_grad[:3]):
-            values, *ctx.formed = _form(projection, function, share, ctx.needs_input_grad[:3])
+            values, *ctx.formed = _form(projection, judge, share, ctx.needs_input_grad[:3])
         else:
-            values = values_of(projection, function)
+            values = _values_of(projection, judge)
         ctx.save_for_backward(hidden, weight, bias, share, values)
         return (values * share).sum()
 
@@ -79,14 +148,14 @@ class _LinearTotal(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         refuse_more_than_a_gradient(upstream)
         hidden, weight, bias, share, values = ctx.saved_tensors
-        function, *settings = ctx.settings
+        judge, *settings = ctx.settings
         projection = Projection(hidden, weight, bias, *settings)
-        formed, ctx.formed = ctx.formed, None  # it leaves as the gradient; another backward forms it anew
+        formed, ctx.formed = ctx.formed, None  # it becomes the gradient; another backward forms it again
         if formed is None:
-            _, *formed = _form(projection, function, share, ctx.needs_input_grad[:3])
-        by_share = upstream * values if ctx.needs_input_grad[3] else None
+            _, *formed = _form(projection, judge, share, ctx.needs_input_grad[:3])
+        by_share = upstream * values if ctx.needs_input_grad[5] else None
         gradients, factor = formed
-        return *finished(gradients, projection, upstream, factor), by_share, None, None, None, None
+        return *gradients.finished(projection, upstream, factor), None, None, by_share, None, None
 
 
 class _LinearRows(torch.autograd.Function):
@@ -96,29 +165,63 @@ class _LinearRows(torch.autograd.Function):
         hidden: Tensor,
         weight: Tensor,
         bias: Tensor | None,
-        function: BlockFunction,
         dtype: torch.dtype,
         chunk: int,
+        judge: Judge,
     ) -> Tensor:
-        ctx.settings = (function, dtype, chunk)
+        ctx.settings = (judge, dtype, chunk)
         ctx.save_for_backward(hidden, weight, bias)
-        return values_of(Projection(hidden, weight, bias, dtype, chunk), function)
+        return _values_of(Projection(hidden, weight, bias, dtype, chunk), judge)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         refuse_more_than_a_gradient(upstream)
         hidden, weight, bias = ctx.saved_tensors
-        function, *settings = ctx.settings
+        judge, *settings = ctx.settings
         projection = Projection(hidden, weight, bias, *settings)
-        _, gradients, factor = _form(projection, function, upstream, ctx.needs_input_grad[:3])
-        return *finished(gradients, projection, factor), None, None, None
+        _, gradients, factor = _form(projection, judge, upstream, ctx.needs_input_grad[:3])
+        return *gradients.finished(projection, factor), None, None, None
 
 
 def _form(
-    projection: Projection, function: BlockFunction, share: Tensor, needed: tuple[bool, ...]
+    projection: Projection, judge: Judge, share: Tensor, needed: tuple[bool, ...]
 ) -> tuple[Tensor, Gradients, Tensor | None]:
-    """Values, gradients, and the factor these still lack."""
+    """Values, gradients of their sum weighted by ``share``, and the factor the gradients still lack."""
     if not any(needed):
         return share, Gradients(None, None, None), None
     share, factor = lifted(share, projection.dtype)
-    return *values_and_gradients(projection, function, share, needed), factor
+    return *_values_and_gradients(projection, judge, share, needed), factor
+
+
+def _values_of(projection: Projection, judge: Judge) -> Tensor:
+    weight, bias = projection.cast()
+    found = [projection.hidden.new_zeros(0, dtype=accumulation_dtype(projection.dtype))]
+    with torch.no_grad(), without_autocast(weight):
+        for chunk in projection.chunks():
+            logits = linear(projection.hidden[chunk].to(projection.dtype), weight, bias)
+            for rows in blocks_of(logits, judge.in_place):
+                here = slice(chunk.start + rows.start, chunk.start + rows.stop)
+                with located(here.start):
+                    found.append(judge.values(logits[rows], here))
+            del logits
+    return torch.cat(found)
+
+
+def _values_and_gradients(
+    projection: Projection, judge: Judge, share: Tensor, needed: tuple[bool, ...]
+) -> tuple[Tensor, Gradients]:
+    weight, bias = projection.cast()
+    chunks = projection.chunks()
+    sums = GradientSums(projection.hidden, projection.weight, projection.bias, needed, len(chunks))
+    found = [projection.hidden.new_zeros(0, dtype=accumulation_dtype(projection.dtype))]
+    with torch.no_grad(), without_autocast(weight):
+        for chunk in chunks:
+            hidden = projection.hidden[chunk].to(projection.dtype)
+            logits = linear(hidden, weight, bias)
+            for rows in blocks_of(logits, judge.in_place):
+                here = slice(chunk.start + rows.start, chunk.start + rows.stop)
+                with located(here.start):
+                    found.append(judge.into_gradient(logits[rows], here, share[here]))
+            sums.add(chunk, hidden, weight, logits)
+            del logits
+    return torch.cat(found), sums.gradients()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ...losses.curves import curve
-from ...losses.drawing import (
+from ...losses import curve
+from ...losses.curves.drawing import (
     COLOURS,
     DASHES,
     grid,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ...losses.drawing import COLOURS
+from ...losses.curves.drawing import COLOURS
 from ...report import (
     plot_class_accuracy,
     plot_confidence,

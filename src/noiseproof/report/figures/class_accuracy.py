@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...losses.drawing import COLOURS
+from ...losses.curves.drawing import COLOURS
 from ..evidence import Evidence, NothingToShow, Source
 from ..palette import FAINT, TEST_LINE, as_percent, legend, new_axes, over_epochs, plain
 from ..wording import drawn

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import torch
 
-from ...losses.drawing import DASHES
+from ...losses.curves.drawing import DASHES
 from ..evidence import Evidence, NothingToShow, Source
 from ..groups import Group, groups_of
 from ..palette import as_percent, legend, loss_lines, new_axes, over_epochs, plain

@@ -1,4 +1,4 @@
-// As many numbers at a time as a register of the processor holds: types, reading, writing, adding up.
+// Vectors of as many numbers as a register of the processor holds: types, reading, writing, reducing, clamping.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,9 @@
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
+
+// A loop over a function is vectorised only if the function is inlined.
+#define INLINE inline __attribute__((always_inline))
 
 namespace noiseproof {
 
@@ -26,7 +29,7 @@ constexpr float LOWEST = -std::numeric_limits<float>::infinity();
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 constexpr double NOT_A_NUMBER = std::numeric_limits<double>::quiet_NaN();
 
-// Compilers split longer vectors, but not well.
+// Compilers split longer vectors, but not efficiently.
 #if defined(__AVX512F__)
 constexpr int64_t WIDTH = 16;
 #elif defined(__AVX2__)
@@ -47,14 +50,14 @@ inline Vector read(const float* place) {
 
 inline void write(float* place, Vector numbers) { std::memcpy(place, &numbers, sizeof numbers); }
 
-// A vector of which only the first ``count`` numbers are there, -inf beyond; nothing else is touched.
+// Reads the first ``count`` numbers only; -inf beyond.
 inline Vector read_first(const float* place, int64_t count) {
 #ifdef __AVX512F__
   return _mm512_mask_loadu_ps(all(LOWEST), static_cast<__mmask16>((1u << count) - 1), place);
 #else
   Vector found = all(LOWEST);
 #pragma GCC unroll 8
-  for (int64_t k = 0; k < WIDTH - 1; ++k) // always the same way through a batch, where a call of memcpy takes longer
+  for (int64_t k = 0; k < WIDTH - 1; ++k) // faster than memcpy, whose length is not a constant
     if (k < count) found[k] = place[k];
   return found;
 #endif
@@ -78,7 +81,7 @@ inline Whole positions(int64_t first) {
   return found + static_cast<int32_t>(first);
 }
 
-// One number of N, half by half.
+// Reduces N numbers to one, half by half.
 template <int64_t N, class Number = float, class Numbers, class Combine>
 inline Number reduced(Numbers numbers, Combine combine) {
   if constexpr (N == 4) {
@@ -107,6 +110,50 @@ inline float maximum(Vector numbers) {
 inline int32_t largest(Whole numbers) {
   return reduced<WIDTH, int32_t>(numbers, [](auto a, auto b) { return a > b ? a : b; });
 }
+#endif
+
+// Doubles processed at once: a register on ARM, where compilers vectorise loops poorly.
+#ifdef __aarch64__
+typedef double Doubles __attribute__((vector_size(16)));
+typedef int64_t Wholes __attribute__((vector_size(16)));
+#else
+using Doubles = double;
+using Wholes = int64_t;
+#endif
+constexpr int64_t PER_STEP = sizeof(Doubles) / sizeof(double);
+
+#ifdef __aarch64__
+inline Doubles step_of(const double* place) { return same_bits<Doubles>(vld1q_f64(place)); }
+inline void put(double* place, Doubles numbers) { vst1q_f64(place, same_bits<float64x2_t>(numbers)); }
+#else
+inline Doubles step_of(const double* place) { return *place; }
+inline void put(double* place, Doubles numbers) { *place = numbers; }
+#endif
+
+// The larger of two, ``b`` where ``a`` is nan. ARM has one instruction for it, which GCC does not use.
+inline Vector larger(Vector a, Vector b) {
+#ifdef __aarch64__
+  return same_bits<Vector>(vmaxnmq_f32(same_bits<float32x4_t>(a), same_bits<float32x4_t>(b)));
+#else
+  return a > b ? a : b;
+#endif
+}
+
+// Clamped from below, or above; nan stays nan.
+#ifdef __aarch64__
+inline Vector at_least(float bound, Vector a) {
+  return same_bits<Vector>(vmaxq_f32(same_bits<float32x4_t>(a), vdupq_n_f32(bound)));
+}
+inline Doubles at_least(double bound, Doubles a) {
+  return same_bits<Doubles>(vmaxq_f64(same_bits<float64x2_t>(a), vdupq_n_f64(bound)));
+}
+inline Doubles at_most(double bound, Doubles a) {
+  return same_bits<Doubles>(vminq_f64(same_bits<float64x2_t>(a), vdupq_n_f64(bound)));
+}
+#else
+inline Vector at_least(float bound, Vector a) { return a < bound ? all(bound) : a; }
+inline Doubles at_least(double bound, Doubles a) { return a < bound ? bound : a; }
+inline Doubles at_most(double bound, Doubles a) { return a > bound ? bound : a; }
 #endif
 
 } // namespace noiseproof

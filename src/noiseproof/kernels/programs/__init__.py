@@ -1,1 +1,0 @@
-"""Losses written down as short programs, which kernels run and torch can replay."""

@@ -1,0 +1,1 @@
+"""Losses as curves: where they peak, how widely they spread, what that means for training, and pictures."""

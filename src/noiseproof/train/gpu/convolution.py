@@ -1,0 +1,173 @@
+"""3 x 3 convolutions of few channels as a torch.library operator on Triton kernels.
+
+cuDNN is tuned for many channels. With 16 it leaves most of a tensor core idle: on an H200 its weight gradient
+of such a layer takes four times as long as the kernels here (benchmarks/convolutions_h200.md). They are meant
+for small networks in 16-bit precision and channels-last format.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...kernels import apply
+
+DTYPES = (torch.float16, torch.bfloat16)
+WIDTHS = (16, 32, 64)
+"""Supported numbers of input and output channels."""
+FEWEST_INPUTS = (1, 2, 3, 4, 5)
+"""Input channels of a first layer: three taps of so many channels are at most 16 products."""
+STRIDES = ((1, 1), (2, 2))
+OLDEST_CAPABILITY = (8, 0)
+"""Lowest compute capability whose tensor cores Triton uses."""
+MOST_PIXELS_OF_64 = 1 << 14
+"""From 64 to 64 channels cuDNN is faster beyond this number of pixels."""
+MOST_ENTRIES = 1 << 30
+"""Entries of a tensor: offsets are 32-bit integers."""
+
+
+def suits(image: Tensor, weight: Tensor, stride: tuple[int, ...], padding: object) -> bool:
+    """Whether ``narrow_convolution`` supports this convolution (without groups or dilation) and is faster.
+
+    Reads no values. The image may still be in fp32: it is cast, as autocast does.
+    """
+    return (
+        is_quick(image, weight)
+        and image.shape[1] == weight.shape[1]
+        and weight.shape[0] in WIDTHS
+        and weight.shape[1] in WIDTHS + FEWEST_INPUTS
+        and weight.shape[2:] == (3, 3)
+        and stride in STRIDES
+        and padding == (1, 1)
+        and _is_of_size(image, weight)
+    )
+
+
+def _is_of_size(image: Tensor, weight: Tensor) -> bool:
+    pixels, (outputs, inputs) = len(image) * image.shape[2] * image.shape[3], weight.shape[:2]
+    most = MOST_PIXELS_OF_64 if (outputs, inputs) == (64, 64) else MOST_ENTRIES // max(outputs, inputs)
+    return 0 < pixels <= most
+
+
+def is_quick(image: Tensor, weight: Tensor) -> bool:
+    """Whether the kernels are enabled and the dtypes and memory format are supported."""
+    return (
+        apply.enabled
+        and apply.INSTALLED
+        and (image.is_cuda or apply.interpreted)
+        and weight.dtype in DTYPES
+        and image.dtype in (weight.dtype, torch.float32)
+        and image.dim() == 4
+        and (image.stride(1) == 1 or image.shape[1] == 1)
+    )
+
+
+def narrow_convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
+    r"""``conv2d(image, weight, stride=stride, padding=1)`` where ``suits`` is true.
+
+    Formula:
+        :math:`y_{n,o,i,j} = \sum_{c,a,b} w_{o,c,a,b}\, x_{n,c,\,si+a-1,\,sj+b-1}`, accumulated in fp32
+    Shape:
+        image (N, C, H, W) channels last, weight (O, C, 3, 3); (N, O, ceil(H / s), ceil(W / s)) channels last
+    Gradient:
+        with respect to the image, the same sum with reversed weights (torch's own at a stride of 2 or for few
+        input channels); with respect to the weights, a sum over pixels in a fixed order, hence bitwise
+        reproducible. Reverse mode only, once differentiable.
+    """
+    found: Tensor = _convolution(image.to(weight.dtype), weight, stride)
+    return found
+
+
+@torch.library.custom_op("noiseproof::convolution", mutates_args=())
+def _convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
+    from .convolution_kernels import convolve
+
+    if image.shape[1] != weight.shape[1]:
+        raise ValueError(f"image has {image.shape[1]} channels, but weight expects {weight.shape[1]}")
+    found = _empty_outputs(image, weight, stride)
+    convolve(_channels_last(image), _channels_last(weight), found, stride, back=False)
+    return found
+
+
+@_convolution.register_fake
+def _(image: Tensor, weight: Tensor, stride: int) -> Tensor:
+    return _empty_outputs(image, weight, stride)
+
+
+@torch.library.custom_op("noiseproof::convolution_image_gradient", mutates_args=())
+def _image_gradient(upstream: Tensor, weight: Tensor) -> Tensor:
+    from .convolution_kernels import convolve
+
+    found = _empty_inputs(upstream, weight)
+    convolve(_channels_last(upstream), _channels_last(weight), found, 1, back=True)
+    return found
+
+
+@_image_gradient.register_fake
+def _(upstream: Tensor, weight: Tensor) -> Tensor:
+    return _empty_inputs(upstream, weight)
+
+
+@torch.library.custom_op("noiseproof::convolution_weight_parts", mutates_args=())
+def _weight_parts(image: Tensor, upstream: Tensor, stride: int) -> Tensor:
+    from .convolution_kernels import weight_parts
+
+    return weight_parts(_channels_last(image), _channels_last(upstream), stride)
+
+
+@_weight_parts.register_fake
+def _(image: Tensor, upstream: Tensor, stride: int) -> Tensor:
+    from .convolution_kernels import shape_of_parts
+
+    return image.new_empty(shape_of_parts(image.shape, upstream.shape), dtype=torch.float32)
+
+
+def _remember(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Tensor) -> None:
+    image, weight, ctx.stride = inputs
+    ctx.save_for_backward(image, weight)
+
+
+def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+    image, weight = ctx.saved_tensors
+    upstream = _channels_last(upstream)  # here, so that torch.compile fuses the copy with earlier operations
+    by_image = by_weight = None
+    if ctx.needs_input_grad[0]:
+        by_image = _by_image(upstream, image, weight, ctx.stride)
+    if ctx.needs_input_grad[1]:
+        parts = _weight_parts(image, upstream, ctx.stride)
+        by_weight = parts.sum(0).to(weight.dtype).permute(0, 3, 1, 2)
+    return by_image, by_weight, None
+
+
+def _by_image(upstream: Tensor, image: Tensor, weight: Tensor, stride: int) -> Tensor:
+    found: Tensor
+    if stride == 1 and weight.shape[1] in WIDTHS:
+        found = _image_gradient(upstream, weight)
+    else:
+        both, none, wanted = [stride] * 2, [0, 0], [True, False, False]
+        found, *_ = torch.ops.aten.convolution_backward(
+            upstream, image, weight, None, both, [1, 1], [1, 1], False, none, 1, wanted
+        )
+    return found
+
+
+_convolution.register_autograd(_backward, setup_context=_remember)
+
+
+def _channels_last(tensor: Tensor) -> Tensor:
+    return tensor.contiguous(memory_format=torch.channels_last)
+
+
+def _empty_outputs(image: Tensor, weight: Tensor, stride: int) -> Tensor:
+    height, width = (-(-side // stride) for side in image.shape[2:])
+    return _empty(image, (len(image), len(weight), height, width))
+
+
+def _empty_inputs(upstream: Tensor, weight: Tensor) -> Tensor:
+    return _empty(upstream, (len(upstream), weight.shape[1], *upstream.shape[2:]))
+
+
+def _empty(like: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return torch.empty(shape, dtype=like.dtype, device=like.device, memory_format=torch.channels_last)
