@@ -105,7 +105,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     if file is None:
         return Config(**given)
     if not file.is_file():
-        raise FileNotFoundError(f"--config {file} is no file: give a config.json as a run writes it")
+        raise FileNotFoundError(f"--config {file} is not a file: give a config.json as a run writes it")
     try:
         base = Config.load(file)
     except (ValueError, TypeError) as problem:

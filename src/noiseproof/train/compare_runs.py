@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..atomic import refuse_link
 from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
 from .begun import DamagedRunError, RunExistsError, settings_of
 from .compare_table import Comparison, Outcome
@@ -75,6 +76,8 @@ def compare(
     watcher, folders = watcher or ComparisonWatcher(), [run_folder(config) for config in configs]
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise ValueError("two runs of a comparison have the same folder: give each its own out, as grid does")
+    for folder in folders:
+        refuse_link(folder)
     damaged = {number: words for number, folder in enumerate(folders) if (words := _damage(folder))}
     sound = [number for number in range(len(configs)) if number not in damaged]
     left = [number for number in sound if not _is_finished(configs[number], folders[number])]

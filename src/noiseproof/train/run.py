@@ -14,7 +14,7 @@ from .. import models
 from ..data import LabelledData
 from ..data.host import on_the_cpu
 from ..dynamics import RunFolder
-from ..dynamics.record import read_tensors
+from ..dynamics.checks import read_tensors
 from ..dynamics.run_folder import BEST, MODEL
 from .config import Config
 from .device import pick_device
@@ -29,7 +29,7 @@ class Run(RunFolder):
     Example:
         >>> Run("nowhere")
         Traceback (most recent call last):
-        FileNotFoundError: nowhere is no run: expected config.json in it, as training writes it
+        FileNotFoundError: nowhere is not a run folder: expected config.json in it, as training writes it
     """
 
     @cached_property

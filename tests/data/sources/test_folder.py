@@ -53,7 +53,7 @@ def test_mistakes(tmp_path):
     spec = written(tmp_path, {"a/1.png": encoded(0, "png"), "b/1.png": encoded(1, "png")})
     with pytest.raises(ValueError, match=r"has no test split: write \{split\}"):
         load(spec, split="test")
-    with pytest.raises(FileNotFoundError, match="missing is no folder"):
+    with pytest.raises(FileNotFoundError, match="missing is not a folder"):
         load(f"folder(path={(tmp_path / 'missing').as_posix()!r})")
     with pytest.raises(ValueError, match="has no subfolders"):
         load(f"folder(path={(tmp_path / 'a').as_posix()!r})")

@@ -87,7 +87,7 @@ def _checked_npz(file: Path, split: str, *, labelled: bool = True) -> Path:
     """The file, if it has what is needed; one without test arrays is training data alone."""
     if not file.is_file():
         raise FileNotFoundError(
-            f"{file} is no file: one .npz holds x_train, y_train and, for tests, x_test, y_test"
+            f"{file} is not a file: one .npz holds x_train, y_train and, for tests, x_test, y_test"
         )
     with opened(file) as archive:
         there = {name.removesuffix(".npy") for name in archive.namelist()}
@@ -107,7 +107,7 @@ def _checked_npz(file: Path, split: str, *, labelled: bool = True) -> Path:
 
 def _mapped(path: Path) -> NDArray[Any]:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is no file: expected an array saved with numpy.save")
+        raise FileNotFoundError(f"{path} is not a file: expected an array saved with numpy.save")
     try:
         mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as problem:

@@ -52,7 +52,7 @@ def folder(
 def class_folders(path: Path) -> list[str]:
     """Subfolders in alphabetical order, which are the classes."""
     if not path.is_dir():
-        raise FileNotFoundError(f"{path} is no folder: expected one with a subfolder of images per class")
+        raise FileNotFoundError(f"{path} is not a folder: expected one with a subfolder of images per class")
     names = sorted(
         entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith(".")
     )

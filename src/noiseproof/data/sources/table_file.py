@@ -82,7 +82,7 @@ def separator_of(path: Path) -> str | None:
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is no file: expected a .csv, .tsv or .parquet table")
+        raise FileNotFoundError(f"{path} is not a file: expected a .csv, .tsv or .parquet table")
     if ".csv" in suffixes or ".tsv" in suffixes:
         return "\t" if ".tsv" in suffixes else _of_first_line(path)
     if suffixes[-1:] == [".parquet"]:
