@@ -36,9 +36,10 @@ class DamagedFileError(ValueError):
     """A file is not what it should be; ``reason`` says why not, without naming the file."""
 
     def __init__(
-        self, path: str | os.PathLike[str], reason: str, *, state: str = "cannot be read", remedy: str = ""
+        self, path: str | os.PathLike[str], reason: str, *, state: str = "", remedy: str = ""
     ) -> None:
-        super().__init__(f"{os.fspath(path)} {state}: {reason}{f'; {remedy}' if remedy else ''}")
+        what = f"{os.fspath(path)} {state}" if state else f"cannot read {os.fspath(path)}"
+        super().__init__(f"{what}: {reason}{f'; {remedy}' if remedy else ''}")
         self.reason = reason
 
 
@@ -50,7 +51,7 @@ def open_regular(path: str | os.PathLike[str], most: int | None = None) -> Binar
     Example:
         >>> open_regular("/")
         Traceback (most recent call last):
-        noiseproof.files.DamagedFileError: / cannot be read: it is not a regular file but a folder
+        noiseproof.files.DamagedFileError: cannot read /: it is not a regular file but a folder
     """
     _check_kind(path, os.stat(path))
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

@@ -172,7 +172,7 @@ def test_a_flipped_bit_in_the_record_is_noticed(begun, blobs):
     file.write_bytes(content)
     with pytest.raises(RunExistsError, match="no whole record of epoch 2"):
         resumed(begun, blobs)
-    with pytest.raises(ValueError, match=r"epoch-00002\.safetensors cannot be read: its checksum is wrong"):
+    with pytest.raises(ValueError, match=r"epoch-00002\.safetensors: its checksum is wrong"):
         _ = Run(begun[1]).record
 
 

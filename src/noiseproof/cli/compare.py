@@ -10,6 +10,7 @@ import typer
 
 from .data_check import check_data
 from .places import check_no_run, make_writable, named_folder
+from .screen import cell, complain, console, tell
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
@@ -107,8 +108,6 @@ def title(config: Config) -> str:
 
 def print_comparison(found: Comparison, place: Path, heading: str) -> None:
     """The table, and where the files are."""
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     counts = {len(row.seeds) for row in found.rows}
@@ -120,15 +119,15 @@ def print_comparison(found: Comparison, place: Path, heading: str) -> None:
     for name in names:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
     for cells in found.cells():
-        table.add_row(*(escape(cells[name]) for name in names))
-    console = Console(emoji=False, highlight=False)
-    console.print(f"[italic]{escape(heading)}[/italic]")
-    console.print(table)
+        table.add_row(*(cell(cells[name]) for name in names))
+    screen = console()
+    screen.print(f"[italic]{cell(heading)}[/italic]")
+    screen.print(table)
     captions = [words for name, words in CAPTIONS.items() if name in names]
     if any(row.seeds for row in found.rows) and "final %" not in names:
         captions.append(NO_TEST)
-    typer.echo("\n".join(captions))
-    typer.echo(f"table.md, table.csv, table.json and all runs are in {place}")
+    tell("\n".join(captions))
+    tell(f"table.md, table.csv, table.json and all runs are in {place}")
 
 
 def report_failures(found: Comparison) -> None:
@@ -139,7 +138,7 @@ def report_failures(found: Comparison) -> None:
         problems.setdefault(" ".join((outcome.problem or "").split()), []).append(name)
     for problem, names in problems.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        typer.echo(f"noiseproof: {names[0]}{more} failed: {problem}", err=True)
+        complain(f"{names[0]}{more} failed: {problem}")
     if found.failed:
-        typer.echo("noiseproof: the same command tries the failed runs again", err=True)
+        complain("the same command tries the failed runs again")
         raise typer.Exit(1)

@@ -11,6 +11,7 @@ import typer
 
 from .compare import Jobs, print_comparison, report_failures, run_all
 from .places import named_folder
+from .screen import tell
 
 if TYPE_CHECKING:
     from ..train.compare_table import Row
@@ -75,12 +76,12 @@ def show_suspects(run: Path, out: Path) -> None:
 
     found, record = labels.find(run), RunFolder(run).record
     number, doubt = labels.write(found, out / "suspects.csv"), weakness(found.attrs)
-    typer.echo(f"suspects.csv: {number} labels are {'suspected' if doubt else 'probably wrong'}")
+    tell(f"suspects.csv: {number} labels are {'suspected' if doubt else 'probably wrong'}")
     if doubt:
-        typer.echo(f"Weak evidence. {doubt}")
+        tell(f"Weak evidence. {doubt}")
     if record.clean_label is not None:
         wrong = record.label.ne(record.clean_label).numpy()
         right = int(wrong[found.is_label_issue.to_numpy()].sum())
-        typer.echo(f"in truth {int(wrong.sum())} are; {right} of the suspects are among them")
-    typer.echo(f"report.html: {write_comparison(out)}")
-    typer.echo(NEXT.format(run=shlex.quote(str(run)), report=shlex.quote(str(out / "report.html"))))
+        tell(f"in truth {int(wrong.sum())} are; {right} of the suspects are among them")
+    tell(f"report.html: {write_comparison(out)}")
+    tell(NEXT.format(run=shlex.quote(str(run)), report=shlex.quote(str(out / "report.html"))))

@@ -11,6 +11,7 @@ from .compare import Jobs
 from .data_check import check_data
 from .papers_outcome import print_found, write_files
 from .places import check_targets, named_folder
+from .screen import complain, tell
 
 HOME = Path("runs/papers")
 Name = Annotated[str, typer.Argument(help="A table such as gr.table3; 'noiseproof papers ls' names them.")]
@@ -58,7 +59,7 @@ def plan(
     from ..papers.tables import get
 
     table = get(name).select(rows or (), columns or (), seeds)
-    typer.echo(to_markdown(table, Changes(epochs, precision)))
+    tell(to_markdown(table, Changes(epochs, precision)))
 
 
 def run(
@@ -98,7 +99,7 @@ def run(
     )
     print_found(found, as_json)
     if found.problems:
-        typer.echo("noiseproof: the same command tries the failed runs again", err=True)
+        complain("the same command tries the failed runs again")
     write_files(found, md, html)
     if found.problems:
         raise typer.Exit(1)

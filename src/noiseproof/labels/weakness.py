@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .export import printable
+from ..terminal import printable
 from .learned import HALF_SURE
 
 SHOWN = 5
