@@ -5,7 +5,8 @@ Every check raises a ``DamagedFileError``, a ValueError that names the file, wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,24 @@ def damaged(path: Path, reason: str) -> DamagedFileError:
 
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object of a file of a run folder."""
-    try:
+    with _remedy_named(path):
         return files.read_json(path)
-    except DamagedFileError as problem:
-        raise DamagedFileError(path, problem.reason, remedy=REMEDY) from None
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors and metadata of a safetensors file of a run folder; it must fit into memory."""
-    try:
+    with _remedy_named(path):
         return files.read_tensors(path, available_memory())
+
+
+@contextmanager
+def _remedy_named(path: Path) -> Iterator[None]:
+    try:
+        yield
     except DamagedFileError as problem:
         raise DamagedFileError(path, problem.reason, remedy=REMEDY) from None
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} is missing; {REMEDY}") from None
 
 
 def check_samples(path: Path, facts: Mapping[str, Tensor], about: Mapping[str, str]) -> tuple[str, ...]:

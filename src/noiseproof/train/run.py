@@ -123,10 +123,16 @@ class Run(RunFolder):
         def make() -> nn.Module:
             return models.get(spec, dropout=self.config.dropout, seed=0, **self._shape())
 
-        if parse_model(spec)[0] in BUILT_IN:
-            check_weights(path, weights, blueprint(make))
-        with on_the_cpu():
-            return make()
+        try:
+            if parse_model(spec)[0] in BUILT_IN:
+                check_weights(path, weights, blueprint(make))
+            with on_the_cpu():
+                return make()
+        except DamagedFileError:
+            raise
+        except (ValueError, TypeError, MemoryError) as problem:
+            place = self.folder / CONFIG
+            raise DamagedFileError(place, str(problem), state="cannot be used", remedy=REMEDY) from None
 
     def _shape(self) -> dict[str, Any]:
         shape = tuple(self._facts["sample_shape"])
