@@ -147,7 +147,7 @@ def _checked_metadata(path: Path, most: int) -> dict[str, str]:
 
 
 def too_large(path: str | os.PathLike[str], size: int, most: int) -> DamagedFileError:
-    return DamagedFileError(path, f"it has {size:,} bytes, more than the {most:,} that are read")
+    return DamagedFileError(path, f"it has {size:,} bytes, more than {most:,}")
 
 
 def _check_kind(path: str | os.PathLike[str], status: os.stat_result) -> None:

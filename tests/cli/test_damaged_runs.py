@@ -1,4 +1,4 @@
-"""A run folder that is damaged or forged gives one line that names the file and what to do, for every verb."""
+"""A damaged or forged run folder gives one line that names the file and what to do, for every verb."""
 
 import json
 import shutil

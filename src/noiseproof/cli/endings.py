@@ -16,7 +16,7 @@ MISTAKE, FAILURE = 2, 1
 """Exit codes: what the user can mend in the command, and everything else."""
 NOBODYS_MISTAKE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 FAILURES = ("NonFiniteError", "CaptureError", "OutOfMemoryError", "MemoryError")
-MISTAKES = ("RunLockedError",)
+MISTAKES = ("RunLockedError", "OneProcessError")
 """By name, so that knowing them does not load torch."""
 ALLOCATOR = "DefaultCPUAllocator"
 """How torch begins to say that memory ran out."""

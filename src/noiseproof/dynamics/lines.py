@@ -67,7 +67,7 @@ def keep(path: str | os.PathLike[str], wanted: Callable[[dict[str, Any]], bool])
 def _parsed(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
     *lines, last = read_bytes(path, MOST).split(b"\n") if path.exists() else [b""]
     if len(lines) > MOST_LINES:
-        raise ValueError(f"{path} has {len(lines):,} lines, more than the {MOST_LINES:,} that are read")
+        raise ValueError(f"{path} has {len(lines):,} lines, more than {MOST_LINES:,}")
     found = []
     for number, line in enumerate(lines, 1):
         entry = _entry(line)

@@ -18,6 +18,7 @@ from .device import pick_device
 from .interrupt import Interrupted, Interruption
 from .kept import check_all_kept
 from .out import run_folder
+from .ranks import refuse_ranks
 from .run import Run
 from .together import can_share, room, train_together
 
@@ -72,6 +73,7 @@ def compare(
         ...     [(row.name, row.seeds) for row in compare(runs, jobs=1).rows]
         [('ce', [0]), ('mae', [0])]
     """
+    refuse_ranks()
     _check_configs(configs)
     watcher, folders = watcher or ComparisonWatcher(), [run_folder(config) for config in configs]
     if len({folder.resolve() for folder in folders}) < len(folders):

@@ -14,6 +14,7 @@ from .health import check_health
 from .interrupt import Interruption
 from .keeper import Keeper
 from .measure import measure
+from .ranks import refuse_ranks
 from .run import Run
 from .session import Session
 from .steps import Steps, make_steps
@@ -79,6 +80,7 @@ def train(
     interruption: Interruption,
 ) -> Run:
     """The same for who looks after signals for several runs."""
+    refuse_ranks()
     device = pick_device(config.device)
     with on_the_cpu(), Keeper(config) as keeper, isolated_random(config.seed, device):
         task = make_task(config, data, test)
