@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..class_names import numbered_classes
 from ..class_numbers import as_class_numbers
 from ..labelled import LabelledData
+from ..npy import map_npy
 from ..npz import opened, read_npz
 from ..npz_map import read_or_map
 from ..root import data_root
@@ -108,8 +109,4 @@ def _checked_npz(file: Path, split: str, *, labelled: bool = True) -> Path:
 def _mapped(path: Path) -> NDArray[Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file: expected an array saved with numpy.save")
-    try:
-        mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as problem:
-        raise ValueError(f"cannot map {path}: {problem}") from None
-    return mapped
+    return map_npy(path, "map")
