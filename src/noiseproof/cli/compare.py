@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .data_check import check_data
+from .flags import Quiet
+from .names import known
 from .places import check_no_run, make_writable, named_folder
 from .screen import cell, complain, console, tell
 from .settings import read_config, with_settings
@@ -21,7 +23,8 @@ Jobs = Annotated[
     typer.Option(min=1, help="Runs at the same time; by default one per core, on a GPU up to 8."),
 ]
 
-
+LOSS_HELP = f"A loss, such as 'gce(q=0.7)'; give it several times: {known('loss')}."
+METHOD_HELP = f"A method, such as 'elr(beta=0.7)'; give it several times: {known('method')}."
 CAPTIONS = {
     "final %": "final, best: test accuracy after the last epoch, and its maximum over epochs",
     "gain": "gain: final, against the first row",
@@ -36,8 +39,8 @@ NO_TEST = (
 
 @with_settings("loss", "method", "seed", "out")
 def compare(
-    loss: Annotated[list[str] | None, typer.Option(help="A loss; give it several times.")] = None,
-    method: Annotated[list[str] | None, typer.Option(help="A method; give it several times.")] = None,
+    loss: Annotated[list[str] | None, typer.Option(help=LOSS_HELP)] = None,
+    method: Annotated[list[str] | None, typer.Option(help=METHOD_HELP)] = None,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 5, or '0,3,7'.")] = "5",
     out: Annotated[
         Path | None,
@@ -48,7 +51,7 @@ def compare(
         ),
     ] = None,
     jobs: Jobs = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
     settings: Any = None,
 ) -> None:

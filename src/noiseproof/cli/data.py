@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .flags import Quiet
 from .screen import cell, console, tell
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def list_datasets(
 def get(
     name: Name,
     root: Root = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Download a dataset from its official host, check it, and put it where the library looks for it."""
     from ..data.download import DATASETS, fetch

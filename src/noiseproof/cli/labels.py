@@ -1,4 +1,4 @@
-"""``noiseproof labels find``: the labels of a run that are probably wrong."""
+"""``noiseproof labels find``: the labels of a run that are suspected to be wrong."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def find_labels(
     top: Annotated[int, typer.Option(min=0, help="How many of the worst to show.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Name the samples whose label is probably wrong, worst first, and estimate how many there are."""
+    """Name the samples whose label is suspected to be wrong, worst first, and estimate how many there are."""
     from ..labels import find, write
     from ..labels.export import check_path, with_names
     from ..terminal import printable
@@ -96,16 +96,19 @@ def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
 def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
     from rich.table import Table
 
+    from ..dynamics import RunFolder
     from ..labels.weakness import weakness
 
     suspects, about = int(found.is_label_issue.sum()), found.attrs
     screen = console()
-    verdict = "suspected" if about["weak"] or about["unlearned_classes"] else "probably wrong"
+    expected = about.get("expected_wrong")
+    really = "" if expected is None else f", about {round(expected):,} of them really wrong"
     screen.print(
-        f"[bold]{suspects:,} of {len(found):,} labels of {cell(run)} are {verdict}"
-        f" ({100 * about['noise_rate']:.1f}%)[/bold], judged by {_epochs(about)}",
+        f"[bold]{suspects:,} of {len(found):,} labels of {cell(run)} are suspected"
+        f" ({100 * about['noise_rate']:.1f}%){really}[/bold], judged by {_epochs(about)}",
     )
-    if (words := weakness(about)) is not None:
+    settings = RunFolder(run).settings
+    if (words := weakness(about, settings.get("method") or settings.get("loss"))) is not None:
         screen.print(f"[bold]Weak evidence.[/bold] {cell(words)}")
     if not suspects:
         return

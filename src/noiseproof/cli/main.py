@@ -14,6 +14,7 @@ from .curve import curve
 from .demo import demo
 from .doctor import doctor
 from .endings import MISTAKE, exit_code, one_line, plain_warnings, polite_signals
+from .flags import Verbs
 from .predict import predict
 from .report import report
 from .screen import complain, show_traceback
@@ -22,6 +23,7 @@ from .usage import is_usage, usage_line
 
 app = typer.Typer(
     name="noiseproof",
+    cls=Verbs,
     help="Train accurate classifiers on labels you cannot trust.",
     no_args_is_help=True,
     add_completion=False,

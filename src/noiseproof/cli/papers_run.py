@@ -9,6 +9,7 @@ import typer
 
 from .compare import Jobs
 from .data_check import check_data
+from .flags import Quiet
 from .papers_outcome import print_found, write_files
 from .places import check_targets, named_folder
 from .screen import complain, tell
@@ -75,7 +76,7 @@ def run(
     engine: Engine = "local",
     md: Md = None,
     html: Html = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train the runs of a table, or of a part of it, and compare.

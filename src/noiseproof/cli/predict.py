@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .names import known
 from .places import check_not_foreign, one_run
 from .quotes import check_quotes
 from .screen import tell
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from ..train import Run
 
 FORMATS = (".csv", ".parquet")
+DATA_HELP = f"Data, such as 'csv(path=\"new.csv\")': {known('data')}."
 
 
 def predict(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
-    data: Annotated[str, typer.Argument(help="Data such as digits or 'csv(path=\"new.csv\")'.")],
+    data: Annotated[str, typer.Argument(help=DATA_HELP)],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv or .parquet.")],
     split: Annotated[
         str | None, typer.Option(help="train or test; by default test, or all where there is no test split.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .flags import Quiet
 from .screen import cell, console, tell
 from .settings import read_config, with_settings
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from ..train import Config, Run, Watcher
 
 app = typer.Typer(name="recipe", help="Procedures of several runs.", no_args_is_help=True)
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 

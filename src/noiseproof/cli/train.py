@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .flags import Quiet
 from .places import check_no_comparison
 from .screen import cell, console
 from .settings import read_config, with_settings
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @with_settings()
 def train(
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write the metrics for TensorBoard, into the run.")

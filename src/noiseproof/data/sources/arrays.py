@@ -7,15 +7,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ..class_names import numbered_classes
-from ..class_numbers import as_class_numbers
+from ..class_numbers import NUMBER_THEM, as_class_numbers
 from ..labelled import LabelledData
 from ..npy import map_npy
 from ..npz import opened, read_npz
 from ..npz_map import read_or_map
 from ..root import data_root
 from .split import NoSplitError, check_split, split_path
+
+TEXT_ELSEWHERE = (
+    "number the classes 0 ... K-1 first, or save the samples as a table (csv), whose labels may be text"
+)
 
 
 def arrays(
@@ -59,8 +64,17 @@ def arrays(
             f"arrays: path={path!r} with labels={labels!r}: expected an .npz file, or an .npy file of inputs"
             " and labels=... with another of labels, or labelled=False to predict inputs alone"
         )
-    names = numbered_classes(as_class_numbers(training, "label" if split == "train" else "y_train"))
-    return LabelledData(inputs, label, class_names=names, name="arrays")
+    names = numbered_classes(_class_numbers(training, "label" if split == "train" else "y_train", path))
+    return LabelledData(inputs, _class_numbers(label, "label", path), class_names=names, name="arrays")
+
+
+def _class_numbers(values: NDArray[Any], what: str, path: str) -> Tensor:
+    """Labels as numbers; where they are something else, what can be done about it in a file of arrays."""
+    try:
+        return as_class_numbers(values, what)
+    except TypeError as problem:
+        words = str(problem).replace(NUMBER_THEM, TEXT_ELSEWHERE)
+        raise TypeError(f"{path}: {words}") from None
 
 
 def _unlabelled(path: str, split: str, labels: str | None, root: Path, stream: bool | None) -> LabelledData:
