@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,15 +144,13 @@ def made(settings, tmp_path_factory):
 
 
 def command(*told):
-    import sys
-
     before, sys.argv = sys.argv, ["noiseproof", *map(str, told)]
     try:
-        main()
-    except SystemExit as ended:
-        assert not ended.code, told
+        with pytest.raises(SystemExit) as ended:
+            main()
     finally:
         sys.argv = before
+    assert not ended.value.code, told
 
 
 @pytest.fixture

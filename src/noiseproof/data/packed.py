@@ -95,8 +95,8 @@ def _zip(file: IO[bytes]) -> IO[bytes]:
 
 
 OPENERS: dict[str, Callable[[IO[bytes]], IO[bytes]]] = {
-    ".gz": lambda file: cast("IO[bytes]", gzip.open(file, "rb")),
-    ".bz2": lambda file: cast("IO[bytes]", bz2.open(file, "rb")),
+    ".gz": lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file)),
+    ".bz2": lambda file: bz2.BZ2File(file),
     ".xz": _xz,
     ".zst": _zst,
     ".zip": _zip,

@@ -35,10 +35,10 @@ def read_json(path: Path) -> dict[str, Any]:
         return files.read_json(path)
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a safetensors file of a run folder; it must fit into memory."""
+def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file of a run folder, of ``most`` bytes or what memory holds."""
     with _remedy_named(path):
-        return files.read_tensors(path, available_memory())
+        return files.read_tensors(path, available_memory() if most is None else most)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ..atomic import write_tensors
+from ..data.memory import available_memory
 from .checks import check_columns, check_samples, damaged, read_tensors
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ def _stacked(files: list[Path], samples: int | None) -> dict[str, Tensor]:
     if not files:
         nothing = torch.zeros(0, samples or 0)
         return {"margin": nothing.half(), "prediction": nothing.int()}
-    epochs = [read_tensors(file)[0] for file in files]
+    most = available_memory()
+    epochs = [read_tensors(file, most)[0] for file in files]
     if samples is None:
         samples = epochs[0].get("margin", torch.empty(0)).numel()
     for file, epoch in zip(files, epochs, strict=True):
