@@ -38,12 +38,40 @@ def test_text_is_utf8_with_the_line_ends_it_has(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"\xc3\xa9\r\n\n"
 
 
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "file")
+def test_a_link_is_replaced_and_never_followed(tmp_path):
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
     atomic.write_text(tmp_path / "link", "x")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "elsewhere" / "file").read_text() == "x"
+    assert not (tmp_path / "link").is_symlink()
+    assert [(tmp_path / name).read_text() for name in ("link", "victim")] == ["x", "precious"]
+
+
+def test_folders_are_made_but_not_through_links(tmp_path):
+    atomic.make_folder(tmp_path / "a" / "b")
+    atomic.make_folder(tmp_path / "a" / "b")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    with pytest.raises(OSError, match=r"link: it is a symbolic link; nothing is written through links"):
+        atomic.make_folder(tmp_path / "link")
+
+
+def opened(path):
+    descriptor = atomic.open_in_place(path, os.O_RDWR)
+    os.close(descriptor)
+
+
+def test_a_file_is_changed_in_place_only_if_it_is_the_only_one(tmp_path):
+    opened(tmp_path / "new")
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
+    (tmp_path / "second name").hardlink_to(tmp_path / "victim")
+    os.mkfifo(tmp_path / "pipe")
+    for name, words in {
+        "link": "it is a symbolic link",
+        "second name": "another file name is linked to it",
+        "pipe": "it is not a regular file",
+    }.items():
+        with pytest.raises(OSError, match=words):
+            opened(tmp_path / name)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")

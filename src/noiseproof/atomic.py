@@ -3,6 +3,9 @@
 A write goes to a temporary file of the same folder, is flushed to the disk and renamed over the old file;
 then the folder is flushed, because the new name is an entry of the folder. A process killed in between leaves
 the old file and perhaps a temporary one, which ``sweep`` removes.
+
+No symbolic link is followed: a link under the name of the file is replaced, a link in place of a folder or of
+a file that is written in place is refused. So a folder from a stranger cannot direct a write elsewhere.
 """
 
 from __future__ import annotations
@@ -11,10 +14,13 @@ import errno
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .files import CHECKSUM, checksum
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,6 +44,8 @@ ADVICE = {
     errno.EEXIST: "a part of the path is a file, choose another folder",
     errno.EISDIR: "it is a folder, choose another name",
     errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "nothing is written through links: put the file or folder itself there",
+    errno.EMLINK: "it would change that file, too: copy the folder without links, or choose another one",
 }
 
 
@@ -53,7 +61,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, sync: bool = True)
         ...     print(os.listdir(folder), Path(folder, "a").read_bytes())
         ['a'] b'new'
     """
-    target = Path(os.path.realpath(path))
+    target = Path(path)
     temporary = target.parent / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
     with explained(path, len(data)):
         try:
@@ -91,15 +99,19 @@ def write_tensors(
     metadata: Mapping[str, str] | None = None,
     *,
     sync: bool = True,
+    checked: bool = False,
 ) -> None:
     """The same for tensors, as a safetensors file; see ``tensor_bytes``."""
-    write_bytes(path, tensor_bytes(tensors, metadata), sync=sync)
+    write_bytes(path, tensor_bytes(tensors, metadata, checked=checked), sync=sync)
 
 
-def tensor_bytes(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
+def tensor_bytes(
+    tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None, *, checked: bool = False
+) -> bytes:
     """The content of a safetensors file: the same bytes for the same tensors and metadata, always.
 
-    Tensors may lie on any device, share memory and have any strides: each is stored whole.
+    ``checked`` adds a checksum to the metadata, which ``files.read_tensors`` compares. Tensors may lie on any
+    device, share memory and have any strides: each is stored whole.
 
     Example:
         >>> import torch
@@ -112,14 +124,50 @@ def tensor_bytes(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | No
     if "__metadata__" in tensors:
         raise ValueError("a tensor cannot be called '__metadata__': safetensors keeps that name for itself")
     data: bytes = save({name: _packed(name, tensor) for name, tensor in tensors.items()})
-    if not metadata:
+    if not metadata and not checked:
         return data
     # safetensors itself writes several entries of metadata in a random order
     start = 8 + int.from_bytes(data[:8], "little")
-    header = {"__metadata__": dict(sorted(metadata.items())), **json.loads(data[8:start])}
+    header = {"__metadata__": dict(sorted((metadata or {}).items())), **json.loads(data[8:start])}
+    values = memoryview(data)[start:]
+    if checked:
+        header["__metadata__"][CHECKSUM] = checksum(header, values).hexdigest()
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + data[start:]
+    return b"".join((len(text).to_bytes(8, "little"), text, values))
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Create a folder and those above it; OSError if a symbolic link stands in its place."""
+    with explained(path):
+        Path(path).mkdir(parents=True, exist_ok=True)
+    refuse_link(path)
+
+
+def refuse_link(path: str | os.PathLike[str]) -> None:
+    """OSError if ``path`` is a symbolic link; nothing if it is anything else, or not there."""
+    with explained(path):
+        _refuse_link(path)
+
+
+def open_in_place(path: str | os.PathLike[str], flags: int) -> int:
+    """A descriptor of a regular file that is changed where it lies, created if it is not there.
+
+    OSError for a symbolic link, for a pipe or device, and for a file that has a second name elsewhere.
+    """
+    extra = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+    _refuse_link(path)
+    descriptor = os.open(path, sum((getattr(os, name, 0) for name in extra), flags | os.O_CREAT), 0o666)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        if status.st_nlink > 1:
+            raise OSError(errno.EMLINK, "another file name is linked to it")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def sweep(folder: str | os.PathLike[str]) -> list[str]:
@@ -147,6 +195,11 @@ def explained(
         told = type(problem)(f"cannot write {amount}{os.fspath(path)}: {reason}; {advice}; {state}")
         told.errno = problem.errno
         raise told from problem
+
+
+def _refuse_link(path: str | os.PathLike[str]) -> None:
+    if os.path.islink(path):
+        raise OSError(errno.ELOOP, "it is a symbolic link")
 
 
 def _write_new(path: Path, data: bytes, sync: bool) -> None:

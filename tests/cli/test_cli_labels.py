@@ -135,8 +135,8 @@ def test_many_classes_are_cut_short(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere"], "is no run"),
-        (["{run}/record"], "record is no run: expected config.json in it"),
+        (["nowhere"], "is not a run folder"),
+        (["{run}/record"], "record is not a run folder: expected config.json in it"),
         (["{empty}"], "holds no record: expected samples.safetensors in it"),
         (["{run}", "--out", "{run}/a.xlsx"], "must end in .csv or .parquet"),
         (["{run}", "--all"], "--all needs a file: name it with --out"),

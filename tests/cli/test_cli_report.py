@@ -62,7 +62,7 @@ def test_the_report_goes_where_it_is_told(runs, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere"], "nowhere is no run"),
+        (["nowhere"], "nowhere is not a run folder"),
         (["x", "--out", "r.pdf"], "cannot write r.pdf: the report is an .html file"),
     ],
 )

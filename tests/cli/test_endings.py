@@ -5,11 +5,13 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
-from noiseproof.cli.endings import exit_code, one_line, plain_warnings, polite_signals
+from noiseproof.cli.endings import exit_code, is_lack_of_memory, one_line, plain_warnings, polite_signals
 from noiseproof.data import DataMissingError, load
+from noiseproof.models.size import NetworkTooLargeError
 from noiseproof.train import ComparisonStopped, Interrupted, NonFiniteError, RunExistsError, RunLockedError
 from noiseproof.train.capture import CaptureError
 
@@ -43,7 +45,24 @@ def test_exit_codes(problem, code):
 
 def test_a_message_is_one_line_and_never_empty():
     assert one_line(ValueError("a\n  b\r\n\tc")) == "a b c"
-    assert one_line(MemoryError()) == "MemoryError"
+    assert one_line(KeyboardInterrupt()) == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (MemoryError(), "out of memory: use a smaller --batch-size or --model, read the data in pieces"),
+        (np.exceptions.AxisError("x"), None),
+        (torch.OutOfMemoryError("CUDA out of memory"), "CUDA out of memory: use a smaller --batch-size"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), "allocate memory: use a"),
+        (NetworkTooLargeError("too large: choose a smaller one"), "too large: choose a smaller one"),
+    ],
+)
+def test_a_lack_of_memory_comes_with_advice(problem, words):
+    assert is_lack_of_memory(problem) == (words is not None)
+    if words is not None:
+        assert exit_code(problem) == 1
+        assert words in one_line(problem)
 
 
 def test_a_missing_dataset_is_told_without_all_it_may_consist_of(tmp_path):

@@ -132,6 +132,36 @@ def test_a_failed_run_ends_with_code_1_and_its_reason(run, monkeypatch):
     assert hint == "noiseproof: the same command tries the failed runs again"
 
 
+def test_a_damaged_manifest_or_run_is_one_line(run, tmp_path):
+    assert run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1)[0] == 0
+    manifest = tmp_path / "runs/manifest.json"
+    whole = manifest.read_text()
+    forged = ('{"tables": 3, "runs": {}}', '{"tables": {}, "runs": {"a": 1}}')
+    for content in ('{"a":' * 100_000, "[]", "{", *forged):
+        manifest.write_text(content)
+        code, out, err = run("compare")
+        assert (code, out, err.count("\n")) == (2, "", 1), err
+        assert err.startswith(f"noiseproof: {manifest} is no manifest of tables: ")
+        assert err.endswith("; restore the file, or choose another --out\n")
+    manifest.write_text(whole)
+    folder = sorted((tmp_path / "runs").glob("runs/*/result.json"))[0].parent
+    for name, content in {
+        "config.json": b'{"a":' * 100_000,
+        "result.json": b'{"final_test_accuracy": "\x1b[31mhigh"}',
+        "metrics.jsonl": b'{"epoch": "x"}\n',
+    }.items():
+        before = (folder / name).read_bytes()
+        (folder / name).write_bytes(content)
+        code, _, err = run("compare")
+        assert "Traceback" not in err
+        assert "\x1b" not in err
+        if name != "metrics.jsonl":  # this table reads none
+            assert err.count("\n") == 1
+            assert str(folder / name) in err
+            assert "remove the folder to train it again" in err
+        (folder / name).write_bytes(before)
+
+
 def test_a_damaged_run_is_named_beside_the_table(run, tmp_path):
     assert run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1)[0] == 0
     result = sorted((tmp_path / "runs").glob("runs/*/result.json"))[0]

@@ -28,7 +28,9 @@ def test_a_folder_of_runs_names_one_of_them(shell, made, words, place, number):
     code, out, err = shell(*(word.format(folder) for word in words))
     first = folder / ("ce" if place else "run")
     assert (code, out) == (2, "")
-    assert err == f"noiseproof: {folder} is no run, it holds {number}: choose one, such as {first}\n"
+    assert (
+        err == f"noiseproof: {folder} is not a run folder, it holds {number}: choose one, such as {first}\n"
+    )
 
 
 def test_a_comparison_does_not_move_into_a_run(shell, made):
@@ -59,7 +61,7 @@ def test_a_config_that_is_not_there(shell, made):
     for file in (made, made / "nowhere.json"):
         code, out, err = shell("train", "--config", file)
         assert (code, out) == (2, "")
-        assert err == f"noiseproof: --config {file} is no file: give a config.json as a run writes it\n"
+        assert err == f"noiseproof: --config {file} is not a file: give a config.json as a run writes it\n"
 
 
 def test_a_folder_that_cannot_be_written_stops_a_comparison_once(shell, tmp_path, monkeypatch):

@@ -116,7 +116,7 @@ def test_mistakes_are_one_line(shell, run, points, tmp_path):
     cases = [
         ([run.folder, f'arrays(path="{wide}")', "-o", out], "shape (5,), the run was trained on (4,)"),
         ([run.folder, "digitz", "-o", out], "unknown source 'digitz', did you mean 'digits'?"),
-        ([tmp_path / "nowhere", points, "-o", out], "nowhere is no run"),
+        ([tmp_path / "nowhere", points, "-o", out], "nowhere is not a run folder"),
         ([run.folder, points, "-o", tmp_path / "labels.xls"], "use one of .csv, .parquet"),
         ([run.folder, points, "-o", out, "--split", "half"], "split='half' is unknown"),
         ([unfinished, points, "-o", out], "it is unfinished"),

@@ -120,3 +120,42 @@ def test_a_config_that_was_written_is_read_again(shell, short, tmp_path):
     assert json.loads(out)["folder"] == str(tmp_path / "b")
     first, second = Config.load(file), Config.load(tmp_path / "b" / "config.json")
     assert first.differences(second) == ["seed: 0 -> 7"]
+
+
+def test_the_help_names_everything_there_is():
+    from noiseproof.cli.names import NAMES
+    from noiseproof.data import AUGMENTATIONS, SOURCES
+    from noiseproof.losses import LOSSES
+    from noiseproof.methods import METHODS
+    from noiseproof.models.registry import BUILT_IN
+    from noiseproof.noise import NOISES
+    from noiseproof.train import OPTIMIZERS, SCHEDULES
+
+    registries = {
+        "data": SOURCES, "noise": NOISES, "model": BUILT_IN, "loss": LOSSES, "method": METHODS,
+        "augment": AUGMENTATIONS, "schedule": SCHEDULES, "optimizer": OPTIMIZERS,
+    }  # fmt: skip
+    assert NAMES.keys() == registries.keys()
+    for setting, registry in registries.items():
+        assert set(NAMES[setting].split()) == set(registry), setting
+
+
+@pytest.mark.parametrize("verb", [["train"], ["compare"], ["predict"], ["curve"], ["recipe", "relabel"]])
+def test_no_list_of_the_help_ends_in_dots_and_flags_have_no_type(shell, verb):
+    code, shown, _ = shell(*verb, "--help")
+    assert code == 0
+    assert ", ..." not in shown
+    assert "<bool>" not in shown
+    words = " ".join(shown.replace("│", " ").split())
+    assert "truncated_gce" in words or verb == ["predict"]
+
+
+def test_the_features_of_a_table_are_in_the_help(shell):
+    words = " ".join(shell("train", "--help")[1].replace("│", " ").split())
+    assert 'label="kind", features="age, height"' in words
+
+
+def test_quiet_has_a_letter(shell, short, tmp_path):
+    for number, flag in enumerate(("-q", "--quiet")):
+        code, _, err = shell("train", *short, "--epochs", 1, flag, "--out", tmp_path / str(number))
+        assert (code, err) == (0, "")

@@ -142,3 +142,24 @@ def test_a_signal_saves_and_the_same_command_goes_on(shell, short, tmp_path, num
     assert err.splitlines()[0] == f"resuming at epoch {done + 1}"
     assert json.loads(out)["epochs"] == 40
     assert [line["epoch"] for line in Run(tmp_path / "a").metrics] == list(range(1, 41))
+
+
+def test_a_broken_file_that_was_deleted_as_told_does_not_bind_the_run(shell, tmp_path):
+    import numpy as np
+    from PIL import Image
+
+    for name, level in {"cat": 60, "dog": 190}.items():
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for number in range(6):
+            picture = Image.fromarray(np.full((4, 4, 3), level + number, np.uint8))
+            picture.save(tmp_path / "photos" / name / f"{number}.png")
+    broken = tmp_path / "photos/dog/3.png"
+    broken.write_bytes(broken.read_bytes()[:40])
+    options = ["--data", f'folder(path="{tmp_path}/photos")', "--epochs", 2, "--model", "mlp(hidden=4)", "-q"]
+    code, _, err = shell("train", *options, "--out", tmp_path / "run")
+    assert code == 2
+    assert "3.png" in err
+    assert "repair or remove it" in err
+    broken.unlink()
+    code, _, err = shell("train", *options, "--out", tmp_path / "run")
+    assert (code, err) == (0, "")

@@ -1,5 +1,6 @@
 """Lazily read images: exact pixels, named errors, and 360 broken files."""
 
+import os
 import pickle
 import struct
 import zlib
@@ -9,7 +10,7 @@ import pytest
 from image_samples import encoded, flipped, picture, truncated
 from PIL import Image
 
-from noiseproof.data import BrokenFileError, ImageFiles
+from noiseproof.data import BrokenFileError, ImageFiles, load
 from noiseproof.data.image_file import read_image
 
 
@@ -144,9 +145,37 @@ def test_palettes_alpha_and_deep_pixels(tmp_path):
     image.quantize(8).save(tmp_path / "palette.png", transparency=b"\x00" * 8)
     Image.fromarray(picture(0)[:, :, 0].astype(np.uint16) * 257).save(tmp_path / "deep.png")
     assert (read_image(tmp_path / "alpha.png") == picture(0).transpose(2, 0, 1)).all()
-    assert read_image(tmp_path / "palette.png").shape == (3, 16, 24)
+    assert (read_image(tmp_path / "palette.png") == 255).all()
     with pytest.raises(ValueError, match="do not fit into 8 bits"):
         read_image(tmp_path / "deep.png")
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+@pytest.mark.parametrize("suffix", ["png", "webp"])
+def test_transparent_pixels_are_white(tmp_path, suffix, mode):
+    """A drawing on a transparent ground, whose hidden colour is black, as most programs save it."""
+    pixels = np.zeros((8, 8, 4), np.uint8)
+    pixels[2:6, 2:6] = [0, 0, 0, 255]
+    pixels[0, 0] = [0, 0, 0, 128]
+    Image.fromarray(pixels).save(tmp_path / f"a.{suffix}", lossless=True)
+    found = read_image(tmp_path / f"a.{suffix}", mode=mode)
+    assert (found[:, 2:6, 2:6] == 0).all()
+    assert (found[:, 7] == 255).all()
+    assert (found[:, 0, 0] == 127).all()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has neither pipes nor /dev/zero")
+@pytest.mark.parametrize("kind", ["pipe", "/dev/zero"])
+def test_what_is_not_a_regular_file_is_refused_at_once(tmp_path, kind):
+    path = tmp_path / "a.png"
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to(kind)
+    with pytest.raises(BrokenFileError, match=r"sample 0, .*: it is not a regular file but a (device|named)"):
+        ImageFiles([path]).read(np.array([0]))
+    table = tmp_path / "rows.csv"
+    table.write_text(f"file,label\n{path},u\n{path},v\n")
+    data = load(f'csv(path="{table}", image="file")')
+    with pytest.raises(BrokenFileError, match="it is not a regular file"):
+        data.batch([1])
 
 
 def test_settings_are_checked(tmp_path, monkeypatch):

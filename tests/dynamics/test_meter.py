@@ -73,3 +73,28 @@ def test_saved_in_the_middle_it_goes_on_with_the_same_bits():
 
 def test_before_the_first_step_nothing_is_known():
     assert set(EmphasisMeter(torch.arange(2)).read().values()) == {None}
+
+
+@pytest.mark.parametrize("noisy", [NOISY, None])
+def test_several_steps_at_once_are_the_same_sums_and_to_the_bit_in_any_parts(noisy):
+    one_by_one, together, parts = (EmphasisMeter(10 + torch.arange(5), noisy) for _ in range(3))
+    run(one_by_one)
+    generator = torch.Generator().manual_seed(0)
+    emphasis = [torch.rand(len(rows), generator=generator, dtype=torch.float64) for rows, _ in STEPS]
+
+    def add(meter, begin, end):
+        meter.add_steps(
+            10 + torch.tensor([row for rows, _ in STEPS[begin:end] for row in rows]),
+            [len(rows) for rows, _ in STEPS[begin:end]],
+            emphasis=torch.cat(emphasis[begin:end]),
+            losses=[float(values.mean()) for values in emphasis[begin:end]],
+            rates=[lr for _, lr in STEPS[begin:end]],
+        )
+
+    add(together, 0, 4)
+    for begin, end in ((0, 1), (1, 3), (3, 4)):
+        add(parts, begin, end)
+    assert together.read() == parts.read()
+    for name, value in one_by_one.read().items():
+        found = together.read()[name]
+        assert found is value is None or found == pytest.approx(value, rel=1e-12), name

@@ -187,5 +187,5 @@ def test_what_cannot_be_judged_is_told():
         labels.find(record, label=record.label)
     with pytest.raises(ValueError, match=r"\(20, 3\) do not fit the record of 20 samples and 5 classes"):
         labels.find(record, probabilities=np.full((20, 3), 1 / 3))
-    with pytest.raises(FileNotFoundError, match="is no run"):
+    with pytest.raises(FileNotFoundError, match="is not a run folder"):
         labels.find("nowhere")

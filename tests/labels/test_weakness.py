@@ -55,3 +55,11 @@ def test_classes_that_were_not_learned_are_named():
     most, _ = made_up(rate=0.2, memorises=False, given_up=(0, 1, 2))
     told = weakness(labels.find(most).attrs)
     assert told.startswith("This network never learned 3 of 5 classes (class 0, class 1, class 2) and fits")
+
+
+def test_a_loss_is_not_recommended_to_who_used_it():
+    weak = {"weak": True, "agreement": 0.4, "sureness": 0.25}
+    for loss, recommended in (("ce", True), (None, True), ("gce(q=0.7)", False), ("unit_max(gce)", False)):
+        told = weakness(weak, loss)
+        assert ("such as gce" in told) == recommended
+        assert "train longer" in told

@@ -57,7 +57,7 @@ def test_a_folder_is_read_in_the_order_of_its_table(folder, tmp_path):
 
 
 def test_a_folder_that_is_no_comparison_says_so(tmp_path, folder):
-    with pytest.raises(FileNotFoundError, match=r"ce0 is no comparison: expected table.json in it"):
+    with pytest.raises(FileNotFoundError, match=r"ce0 is not a comparison: expected table.json in it"):
         report.write_comparison(folder / "ce0")
     (tmp_path / "table.json").write_text("[]")
     with pytest.raises(ValueError, match=r"cannot read .*table.json.*run the comparison again"):

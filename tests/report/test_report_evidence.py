@@ -71,5 +71,5 @@ def test_a_run_without_record_says_so(tmp_path):
 def test_other_things_are_refused():
     with pytest.raises(TypeError, match="expected a run, the folder of a run, or a Record, got int"):
         Evidence.of(3)
-    with pytest.raises(FileNotFoundError, match="nowhere is no run"):
+    with pytest.raises(FileNotFoundError, match="nowhere is not a run folder"):
         Evidence.of("nowhere")

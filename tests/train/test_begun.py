@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from stopping import StopAt, contents
 
-from noiseproof.train import Interrupted, RunExistsError, fit
+from noiseproof.train import Interrupted, Run, RunExistsError, Watcher, checkpoint, fit
 
 
 @pytest.fixture
@@ -94,6 +94,86 @@ def test_a_damaged_manifest_is_named(begun, blobs, keep):
 def test_a_run_with_checkpoints_is_not_begun_anew_for_a_missing_file(begun, blobs, name):
     (begun[1] / name).unlink()
     assert refused(begun, blobs).startswith(f"{begun[1] / name} is missing, though the run has checkpoints")
+
+
+def changed(path, **entries):
+    """Write other entries into the JSON of a file."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | entries))
+
+
+def test_a_later_format_is_refused_by_name(begun, blobs):
+    manifest = begun[1] / "manifest.json"
+    changed(manifest, format=99, environment={"noiseproof": "7.1.0"})
+    words = (
+        r"manifest\.json has format 99, this version of noiseproof reads format 1: use noiseproof 7\.1\.0 or"
+    )
+    with pytest.raises(RunExistsError, match=words):
+        resumed(begun, blobs)
+    for read in (lambda run: run.record, lambda run: run.load_model(), lambda run: run.manifest):
+        with pytest.raises((ValueError, FileNotFoundError), match=r"format 99|it is unfinished"):
+            read(Run(begun[1]))
+
+
+@pytest.mark.parametrize("version", ["1", 0, -1, True, 1.5, None])
+def test_a_format_that_is_none_is_damage(begun, blobs, version):
+    changed(begun[1] / "manifest.json", format=version)
+    assert f"is damaged (its format is {version!r}): restore" in refused(begun, blobs)
+
+
+def test_versions_that_differ_are_named_and_the_run_goes_on(begun, blobs):
+    changed(begun[1] / "manifest.json", environment={"noiseproof": "0.0.9", "torch": "2.6.0"})
+    with pytest.warns(
+        UserWarning, match=r"begun with noiseproof 0\.0\.9 \(now .*\) and torch 2\.6\.0 \(now "
+    ):
+        assert resumed(begun, blobs).finished
+
+
+def test_a_run_without_a_checkpoint_begins_again_with_other_data(config, blobs):
+    """A first attempt that fails over a broken file must not bind the second, without that file."""
+
+    class Broken(Watcher):
+        def step(self, done):
+            raise ValueError("cannot read sample 7")
+
+    with pytest.raises(ValueError, match="sample 7"):
+        fit(config(), data=blobs(), watcher=Broken())
+    run = fit(config(), data=blobs(59))
+    assert run.manifest["data"]["train"]["samples"] == 59
+    assert len(run.record) == 59
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state["session"].pop("model"),
+        lambda state: state["session"].update(place={"epoch": -4, "batch": 0, "step": 0}),
+        lambda state: state["session"].update(place={"epoch": "x", "batch": 0, "step": 0}),
+        lambda state: state["session"].update(optimizer=3),
+        lambda state: state["session"]["model"].update({"head.weight": {"$tensor": "random.cpu"}}),
+        lambda state: state.pop("session"),
+        lambda state: state["session"].update(model={"$dict": [1]}),
+    ],
+    ids=range(7),
+)
+def test_a_forged_checkpoint_is_named(begun, blobs, change):
+    """Its checksum is right, its content is not that of a run."""
+    folder = begun[1] / "checkpoints"
+    found = checkpoint.newest(folder)
+    state = json.loads(json.dumps(found.state))
+    change(state)
+    checkpoint.save(folder, step=found.step, tensors=found.tensors, state=state)
+    assert refused(begun, blobs).startswith(f"{folder}: the newest checkpoint does not fit the run (")
+
+
+def test_a_flipped_bit_in_the_record_is_noticed(begun, blobs):
+    file = begun[1] / "record/epoch-00002.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(RunExistsError, match="no whole record of epoch 2"):
+        resumed(begun, blobs)
+    with pytest.raises(ValueError, match=r"epoch-00002\.safetensors: its checksum is wrong"):
+        _ = Run(begun[1]).record
 
 
 def test_a_finished_run_is_called_finished_whatever_its_manifest(begun, blobs):

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .data_check import check_data
+from .flags import Quiet
+from .names import known
 from .places import check_no_run, make_writable, named_folder
+from .screen import cell, complain, console, tell
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
@@ -20,7 +23,8 @@ Jobs = Annotated[
     typer.Option(min=1, help="Runs at the same time; by default one per core, on a GPU up to 8."),
 ]
 
-
+LOSS_HELP = f"A loss, such as 'gce(q=0.7)'; give it several times: {known('loss')}."
+METHOD_HELP = f"A method, such as 'elr(beta=0.7)'; give it several times: {known('method')}."
 CAPTIONS = {
     "final %": "final, best: test accuracy after the last epoch, and its maximum over epochs",
     "gain": "gain: final, against the first row",
@@ -35,8 +39,8 @@ NO_TEST = (
 
 @with_settings("loss", "method", "seed", "out")
 def compare(
-    loss: Annotated[list[str] | None, typer.Option(help="A loss; give it several times.")] = None,
-    method: Annotated[list[str] | None, typer.Option(help="A method; give it several times.")] = None,
+    loss: Annotated[list[str] | None, typer.Option(help=LOSS_HELP)] = None,
+    method: Annotated[list[str] | None, typer.Option(help=METHOD_HELP)] = None,
     seeds: Annotated[str, typer.Option(help="How many seeds, or which: 5, or '0,3,7'.")] = "5",
     out: Annotated[
         Path | None,
@@ -47,7 +51,7 @@ def compare(
         ),
     ] = None,
     jobs: Jobs = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
     settings: Any = None,
 ) -> None:
@@ -107,8 +111,6 @@ def title(config: Config) -> str:
 
 def print_comparison(found: Comparison, place: Path, heading: str) -> None:
     """The table, and where the files are."""
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     counts = {len(row.seeds) for row in found.rows}
@@ -120,15 +122,15 @@ def print_comparison(found: Comparison, place: Path, heading: str) -> None:
     for name in names:
         table.add_column(name, justify="left" if name == "run" else "right", overflow="fold")
     for cells in found.cells():
-        table.add_row(*(escape(cells[name]) for name in names))
-    console = Console(emoji=False, highlight=False)
-    console.print(f"[italic]{escape(heading)}[/italic]")
-    console.print(table)
+        table.add_row(*(cell(cells[name]) for name in names))
+    screen = console()
+    screen.print(f"[italic]{cell(heading)}[/italic]")
+    screen.print(table)
     captions = [words for name, words in CAPTIONS.items() if name in names]
     if any(row.seeds for row in found.rows) and "final %" not in names:
         captions.append(NO_TEST)
-    typer.echo("\n".join(captions))
-    typer.echo(f"table.md, table.csv, table.json and all runs are in {place}")
+    tell("\n".join(captions))
+    tell(f"table.md, table.csv, table.json and all runs are in {place}")
 
 
 def report_failures(found: Comparison) -> None:
@@ -139,7 +141,7 @@ def report_failures(found: Comparison) -> None:
         problems.setdefault(" ".join((outcome.problem or "").split()), []).append(name)
     for problem, names in problems.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        typer.echo(f"noiseproof: {names[0]}{more} failed: {problem}", err=True)
+        complain(f"{names[0]}{more} failed: {problem}")
     if found.failed:
-        typer.echo("noiseproof: the same command tries the failed runs again", err=True)
+        complain("the same command tries the failed runs again")
         raise typer.Exit(1)

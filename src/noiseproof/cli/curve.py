@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..atomic import explained
+from .names import known
 
 if TYPE_CHECKING:
     from ..losses import Curve
 
 FORMATS = (".svg", ".png", ".pdf")
+LOSS_HELP = f"Losses, such as 'gce(q=0.7)' or 'scale(mae, tau=2.6)': {known('loss')}."
 
 
 def curve(
     specs: Annotated[
-        list[str] | None, typer.Argument(help="Losses such as ce, 'gce(q=0.7)', 'scale(mae, tau=2.6)'.")
+        list[str] | None,
+        typer.Argument(help=LOSS_HELP),
     ] = None,
     classes: Annotated[
         int, typer.Option("--classes", "-k", min=2, help="Number of classes of the task.")

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .flags import Quiet
+from .screen import cell, console, tell
+
 if TYPE_CHECKING:
     from ..data.download import Report
 
@@ -37,32 +40,30 @@ def list_datasets(
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=f"Datasets in {escape(str(_folder(root)))}", title_justify="left")
+    table = Table(title=f"Datasets in {cell(_folder(root))}", title_justify="left")
     for heading in ("name", "download", "state", "licence"):
         table.add_column(heading, justify="right" if heading == "download" else "left")
     for row in rows:
-        table.add_row(str(row["name"]), _size(row["bytes"]), str(row["state"]), escape(str(row["licence"])))
-    Console().print(table)
+        table.add_row(str(row["name"]), _size(row["bytes"]), str(row["state"]), cell(row["licence"]))
+    console().print(table)
 
 
 @app.command()
 def get(
     name: Name,
     root: Root = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Download a dataset from its official host, check it, and put it where the library looks for it."""
     from ..data.download import DATASETS, fetch
 
     report = fetch(name, _folder(root), progress=not quiet)
     if not DATASETS[name].downloads:
-        typer.echo(f"{name} needs no download: {DATASETS[name].licence}")
+        tell(f"{name} needs no download: {DATASETS[name].licence}")
         return
-    typer.echo(f"{name} is complete in {report.folder} ({DATASETS[name].licence})")
+    tell(f"{name} is complete in {report.folder} ({DATASETS[name].licence})")
 
 
 @app.command("verify")
@@ -112,8 +113,8 @@ def _size(count: object) -> str:
 def _print_report(report: Report) -> None:
     for state in ("present", "missing", "wrong"):
         for content in getattr(report, state):
-            typer.echo(f"{state:8} {content}")
+            tell(f"{state:8} {content}")
     if report.is_complete:
-        typer.echo(f"{report.name} is complete in {report.folder}")
+        tell(f"{report.name} is complete in {report.folder}")
     else:
-        typer.echo(f"{report.name} is not complete in {report.folder}: noiseproof data get {report.name}")
+        tell(f"{report.name} is not complete in {report.folder}: noiseproof data get {report.name}")

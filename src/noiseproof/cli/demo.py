@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .compare import Jobs, print_comparison, report_failures, run_all
+from .flags import Quiet
 from .places import named_folder
+from .screen import tell
 
 if TYPE_CHECKING:
     from ..train.compare_table import Row
@@ -35,7 +37,7 @@ NEXT = """What to do next:
   open {report}
       which losses memorised wrong labels, which unlearned them, and the suspects as pictures
   noiseproof labels find {run}
-      the labels of one run that are probably wrong
+      the labels of one run that are suspected to be wrong
   noiseproof compare --loss ce --loss 'gce(q=0.9)' --data 'csv(path="rows_{{split}}.csv")'
       the same with your own data"""
 
@@ -47,7 +49,7 @@ def demo(
         Path, typer.Option(parser=named_folder, metavar="<path>", help="Folder of the table and the runs.")
     ] = Path("runs/demo"),
     jobs: Jobs = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train a small network on digits with 40% symmetric label noise, once per loss and seed."""
     from ..train import Config, grid
@@ -75,12 +77,12 @@ def show_suspects(run: Path, out: Path) -> None:
 
     found, record = labels.find(run), RunFolder(run).record
     number, doubt = labels.write(found, out / "suspects.csv"), weakness(found.attrs)
-    typer.echo(f"suspects.csv: {number} labels are {'suspected' if doubt else 'probably wrong'}")
+    tell(f"suspects.csv: {number} labels are suspected")
     if doubt:
-        typer.echo(f"Weak evidence. {doubt}")
+        tell(f"Weak evidence. {doubt}")
     if record.clean_label is not None:
         wrong = record.label.ne(record.clean_label).numpy()
         right = int(wrong[found.is_label_issue.to_numpy()].sum())
-        typer.echo(f"in truth {int(wrong.sum())} are; {right} of the suspects are among them")
-    typer.echo(f"report.html: {write_comparison(out)}")
-    typer.echo(NEXT.format(run=shlex.quote(str(run)), report=shlex.quote(str(out / "report.html"))))
+        tell(f"in truth {int(wrong.sum())} are; {right} of the suspects are among them")
+    tell(f"report.html: {write_comparison(out)}")
+    tell(NEXT.format(run=shlex.quote(str(run)), report=shlex.quote(str(out / "report.html"))))

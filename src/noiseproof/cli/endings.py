@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import errno
 import signal
-import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from .screen import complain
+
 MISTAKE, FAILURE = 2, 1
 """Exit codes: what the user can mend in the command, and everything else."""
 NOBODYS_MISTAKE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 FAILURES = ("NonFiniteError", "CaptureError", "OutOfMemoryError", "MemoryError")
-MISTAKES = ("RunLockedError",)
+MISTAKES = ("RunLockedError", "OneProcessError")
 """By name, so that knowing them does not load torch."""
+ALLOCATOR = "DefaultCPUAllocator"
+"""How torch begins to say that memory ran out."""
+MORE_MEMORY = (
+    "use a smaller --batch-size or --model, read the data in pieces (stream=True in its spec), or close"
+    " other programs"
+)
 ELSEWHERE = ", or set NOISEPROOF_DATA to a folder that has it"
 """How the message of a missing dataset ends."""
 
@@ -33,6 +40,8 @@ def exit_code(problem: BaseException) -> int | None:
         return int(problem.exit_code)  # type: ignore[attr-defined]
     if names & set(FAILURES) or (isinstance(problem, OSError) and problem.errno in NOBODYS_MISTAKE):
         return FAILURE
+    if is_lack_of_memory(problem):
+        return FAILURE
     if names & set(MISTAKES) or isinstance(problem, (ValueError, TypeError, OSError, ImportError)):
         return MISTAKE
     return None
@@ -45,8 +54,19 @@ def one_line(problem: BaseException) -> str:
     'no file. - a - b'
     """
     brief = getattr(problem, "brief", "")
-    text = f"{brief}{ELSEWHERE}" if brief else str(problem)
-    return " ".join(text.split()) or type(problem).__name__
+    text = " ".join((f"{brief}{ELSEWHERE}" if brief else str(problem)).split())
+    if is_lack_of_memory(problem):
+        own = type(problem).__module__.startswith("noiseproof.")  # which says itself what to do
+        return text if own else f"{text or 'out of memory'}: {MORE_MEMORY}"
+    return text or type(problem).__name__
+
+
+def is_lack_of_memory(problem: BaseException) -> bool:
+    """Whether memory ran out, of the machine or of the GPU; torch says so of the first in a RuntimeError."""
+    names = {kind.__name__ for kind in type(problem).__mro__}
+    return bool(names & {"MemoryError", "OutOfMemoryError"}) or (
+        isinstance(problem, RuntimeError) and ALLOCATOR in str(problem)
+    )
 
 
 @contextmanager
@@ -73,10 +93,9 @@ def plain_warnings() -> Iterator[None]:
 
 
 def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
-    plain = "".join(letter if letter.isprintable() else " " for letter in str(message))
-    sys.stderr.write(f"noiseproof: warning: {' '.join(plain.split())}\n")
+    complain(f"warning: {message}")
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    sys.stderr.write(f"noiseproof: stopped by {signal.Signals(number).name}\n")
+    complain(f"stopped by {signal.Signals(number).name}")
     raise SystemExit(128 + number)

@@ -15,6 +15,7 @@ def with_files(found: DataFrame, run: Path) -> DataFrame:
     from ..data.image_files import ImageFiles
     from ..dynamics import RunFolder
     from ..labels.export import neutral
+    from ..terminal import file_text
 
     source = RunFolder(run).settings.get("data")
     if not isinstance(source, str) or not (source.startswith("folder") or "image=" in source):
@@ -25,7 +26,8 @@ def with_files(found: DataFrame, run: Path) -> DataFrame:
         return found
     if not isinstance(data.inputs, ImageFiles):
         return found
-    files = dict(zip(data.index.tolist(), map(neutral, data.inputs.paths), strict=True))
+    names = (neutral(file_text(path)) for path in data.inputs.paths)
+    files = dict(zip(data.index.tolist(), names, strict=True))
     named = found.copy()
     named.insert(1, "file", named["index"].map(files).fillna(""))
     return named

@@ -1,4 +1,4 @@
-"""``noiseproof labels find``: the labels of a run that are probably wrong."""
+"""``noiseproof labels find``: the labels of a run that are suspected to be wrong."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .places import check_not_foreign, one_run
+from .screen import cell, console, tell
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
@@ -48,9 +49,10 @@ def find_labels(
     top: Annotated[int, typer.Option(min=0, help="How many of the worst to show.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Name the samples whose label is probably wrong, worst first, and estimate how many there are."""
+    """Name the samples whose label is suspected to be wrong, worst first, and estimate how many there are."""
     from ..labels import find, write
-    from ..labels.export import check_path, printable, with_names
+    from ..labels.export import check_path, with_names
+    from ..terminal import printable
     from .label_files import with_files
 
     if everything and out is None:
@@ -67,7 +69,7 @@ def find_labels(
     else:
         _show(found, worst, run)
     if out is not None:
-        typer.echo(f"{count:,} samples written to {out}", err=as_json)
+        tell(f"{count:,} samples written to {out}", err=as_json)
 
 
 def _find_with(run: Path, probabilities: Path) -> DataFrame:
@@ -92,38 +94,37 @@ def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
 
 
 def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
-    from ..labels.export import printable
+    from ..dynamics import RunFolder
     from ..labels.weakness import weakness
 
     suspects, about = int(found.is_label_issue.sum()), found.attrs
-    console = Console()
-    verdict = "suspected" if about["weak"] or about["unlearned_classes"] else "probably wrong"
-    console.print(
-        f"[bold]{suspects:,} of {len(found):,} labels of {escape(printable(str(run)))} are {verdict}"
-        f" ({100 * about['noise_rate']:.1f}%)[/bold], judged by {_epochs(about)}",
-        highlight=False,
+    screen = console()
+    expected = about.get("expected_wrong")
+    really = "" if expected is None else f", about {round(expected):,} of them really wrong"
+    screen.print(
+        f"[bold]{suspects:,} of {len(found):,} labels of {cell(run)} are suspected"
+        f" ({100 * about['noise_rate']:.1f}%){really}[/bold], judged by {_epochs(about)}",
     )
-    if (words := weakness(about)) is not None:
-        console.print(f"[bold]Weak evidence.[/bold] {words}", highlight=False)
+    settings = RunFolder(run).settings
+    if (words := weakness(about, settings.get("method") or settings.get("loss"))) is not None:
+        screen.print(f"[bold]Weak evidence.[/bold] {cell(words)}")
     if not suspects:
         return
     if len(worst):
-        console.print(f"\n[italic]The {len(worst):,} least trusted[/italic]", highlight=False)
+        screen.print(f"\n[italic]The {len(worst):,} least trusted[/italic]")
         table = Table()
         files = ["file"] if "file" in worst else []
         for heading in ("sample", "given label", "rather", "score", *files):
             number = heading in ("sample", "score")
             table.add_column(heading, justify="right" if number else "left", overflow="fold")
         for row in worst.itertuples():
-            names = escape(row.given_name), escape(row.predicted_name)
-            places = [escape(row.file)] if files else []
+            names = cell(row.given_name), cell(row.predicted_name)
+            places = [cell(row.file)] if files else []
             table.add_row(str(row.index), *names, f"{row.label_score:.3f}", *places)
-        console.print(table)
-    _show_classes(found, console)
+        screen.print(table)
+    _show_classes(found, screen)
 
 
 def _epochs(about: dict[str, Any]) -> str:
@@ -131,21 +132,18 @@ def _epochs(about: dict[str, Any]) -> str:
     return f"the epochs {begin + 1} to {end}" if begin else f"the first {end} epochs"
 
 
-def _show_classes(found: DataFrame, console: Console) -> None:
-    from rich.markup import escape
+def _show_classes(found: DataFrame, screen: Console) -> None:
     from rich.table import Table
-
-    from ..labels.export import printable
 
     rates = found.attrs["class_noise_rate"]
     counts = found.given_label[found.is_label_issue].value_counts(sort=False)
     order = sorted(range(len(rates)), key=lambda k: (-counts.get(k, 0), k))[:MOST_CLASSES]
     shown = "" if len(order) == len(rates) else f" ({len(order)} of {len(rates)} classes)"
-    console.print(f"\n[italic]Suspects by given label{shown}[/italic]", highlight=False)
+    screen.print(f"\n[italic]Suspects by given label{shown}[/italic]")
     table = Table()
     for heading in ("given label", "suspects", "share"):
         table.add_column(heading, justify="left" if heading == "given label" else "right")
     for number in order:
-        name = escape(printable(str(found.attrs["class_names"][number])))
+        name = cell(found.attrs["class_names"][number])
         table.add_row(name, f"{counts.get(number, 0):,}", f"{100 * rates[number]:.1f}%")
-    console.print(table)
+    screen.print(table)

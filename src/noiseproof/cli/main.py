@@ -14,13 +14,16 @@ from .curve import curve
 from .demo import demo
 from .doctor import doctor
 from .endings import MISTAKE, exit_code, one_line, plain_warnings, polite_signals
+from .flags import Verbs
 from .predict import predict
 from .report import report
+from .screen import complain, show_traceback
 from .train import train
 from .usage import is_usage, usage_line
 
 app = typer.Typer(
     name="noiseproof",
+    cls=Verbs,
     help="Train accurate classifiers on labels you cannot trust.",
     no_args_is_help=True,
     add_completion=False,
@@ -57,6 +60,7 @@ def _root(
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one line and exit code 2, a failure in exit code 1."""
+    sys.excepthook = show_traceback
     try:
         with polite_signals(), plain_warnings():
             code = app(standalone_mode=False)
@@ -68,7 +72,7 @@ def main() -> None:
         if code is None:
             raise
         if line:
-            typer.echo(f"noiseproof: {line}", err=True)
+            complain(line)
     sys.exit(code)
 
 

@@ -11,6 +11,7 @@ from .papers_figure import figure
 from .papers_printing import print_blocks, print_grid, print_notes, print_runs, screen_width, told
 from .papers_queue import queue, tally
 from .papers_run import AsJson, Columns, Name, ReadingName, Rows, compare, plan, read_as, run
+from .screen import tell
 
 app = typer.Typer(
     name="papers",
@@ -42,7 +43,7 @@ def list_tables(as_json: AsJson = False) -> None:
     rows.append(["all printed", str(total.total()), *told(total), ""])
     taken = sum(3 + max(len(row[k]) for row in (LIST, *rows)) for k in range(len(LIST) - 1))
     print_grid(LIST, [[*row[:-1], _cut(row[-1], screen_width() - taken - 4)] for row in rows], range(1, 6))
-    typer.echo(LEGEND)
+    tell(LEGEND)
 
 
 @app.command()
@@ -61,7 +62,7 @@ def show(
     if as_json:
         typer.echo(json.dumps(to_dict(table), indent=2, ensure_ascii=False))
         return
-    typer.echo(f"{table.name}: {table.title}")
+    tell(f"{table.name}: {table.title}")
     print_blocks(table)
     print_runs(table)
     print_notes(table)

@@ -9,6 +9,7 @@ import typer
 
 from ..atomic import explained
 from .papers_printing import print_grid
+from .screen import tell
 
 KINDS = (".png", ".pdf", ".svg")
 
@@ -41,4 +42,4 @@ def figure(
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         picture.savefig(path, dpi=150)
-    typer.echo(f"wrote {path}")
+    tell(f"wrote {path}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .papers_printing import print_grid
+from .screen import complain, tell
 
 if TYPE_CHECKING:
     from ..papers.comparing import Comparison
@@ -23,7 +24,7 @@ def print_found(found: Comparison, as_json: bool) -> None:
     else:
         _print_table(found)
     for problem in found.problems:
-        typer.echo(f"noiseproof: {' '.join(problem.split())}", err=True)
+        complain(problem)
 
 
 def write_files(found: Comparison, md: Path | None, html: Path | None) -> None:
@@ -41,9 +42,9 @@ def _print_table(found: Comparison) -> None:
     from ..papers import render
     from ..papers.describe import cell_notes
 
-    typer.echo(render.heading(found))
+    tell(render.heading(found))
     busy, idle = found.parts()
     print_grid(render.NARROW, render.narrow_lines(busy if busy.entries else found), range(1, 6))
     if busy.entries and idle.entries:
-        typer.echo(f"and {render.counted(idle)} ('noiseproof papers show {found.table.name}' prints all)")
-    typer.echo("\n".join([render.EXPLAINED, *cell_notes(found.table)]))
+        tell(f"and {render.counted(idle)} ('noiseproof papers show {found.table.name}' prints all)")
+    tell("\n".join([render.EXPLAINED, *cell_notes(found.table)]))

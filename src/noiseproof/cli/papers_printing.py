@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import typer
+from .screen import cell, console, tell
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -14,24 +14,20 @@ if TYPE_CHECKING:
 
 
 def screen_width() -> int:
-    from rich.console import Console
-
-    return Console().width
+    return console().width
 
 
 def print_grid(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: range) -> None:
     """Columns with these numbers to the right; they stay in one line, words are folded."""
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table as Grid
 
     grid = Grid()
     for number, name in enumerate(headings):
         justify: JustifyMethod = "right" if number in numbers else "left"
-        grid.add_column(escape(name), justify=justify, overflow="fold", no_wrap=number in numbers)
+        grid.add_column(cell(name), justify=justify, overflow="fold", no_wrap=number in numbers)
     for row in rows:
-        grid.add_row(*map(escape, row))
-    Console(emoji=False, highlight=False).print(grid)
+        grid.add_row(*map(cell, row))
+    console().print(grid)
 
 
 def told(counts: Mapping[str, int]) -> list[str]:
@@ -58,7 +54,7 @@ def print_runs(table: Table) -> None:
     if not variants:
         return
     words = ", ".join(f"{name}={value}" for name, value in common.items())
-    typer.echo(f"runs: {words or 'nothing in common'}")
+    tell(f"runs: {words or 'nothing in common'}")
     names = list(dict.fromkeys(name for variant in variants for name in variant.settings))
     rows = [
         [*(str(variant.settings.get(name, "")) for name in names), str(variant.seeds), str(variant.cells)]
@@ -74,4 +70,4 @@ def print_notes(table: Table) -> None:
     notes = [words for state, words in LEGEND.items() if state in states]
     notes += [f"{', '.join(rows)}: {words}" for words, rows in reasons(table).items()]
     for note in [*notes, *cell_notes(table), *table.notes]:
-        typer.echo(f"- {note}")
+        tell(f"- {note}")

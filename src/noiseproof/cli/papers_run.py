@@ -9,8 +9,10 @@ import typer
 
 from .compare import Jobs
 from .data_check import check_data
+from .flags import Quiet
 from .papers_outcome import print_found, write_files
 from .places import check_targets, named_folder
+from .screen import complain, tell
 
 HOME = Path("runs/papers")
 Name = Annotated[str, typer.Argument(help="A table such as gr.table3; 'noiseproof papers ls' names them.")]
@@ -71,7 +73,7 @@ def plan(
     from ..papers.tables import get
 
     table = get(read_as(name, reading)).select(rows or (), columns or (), seeds)
-    typer.echo(to_markdown(table, Changes(epochs, precision)))
+    tell(to_markdown(table, Changes(epochs, precision)))
 
 
 def run(
@@ -88,7 +90,7 @@ def run(
     engine: Engine = "local",
     md: Md = None,
     html: Html = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train the runs of a table, or of a part of it, and compare.
@@ -112,7 +114,7 @@ def run(
     )
     print_found(found, as_json)
     if found.problems:
-        typer.echo("noiseproof: the same command tries the failed runs again", err=True)
+        complain("the same command tries the failed runs again")
     write_files(found, md, html)
     if found.problems:
         raise typer.Exit(1)

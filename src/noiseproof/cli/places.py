@@ -30,11 +30,11 @@ def named_folder(words: str) -> Path:
 
 
 def one_run(folder: Path) -> Path:
-    """The folder, unless it is no run and runs lie below it: then the error names one of them."""
+    """The folder, unless it is not a run folder and runs lie below it: then the error names one of them."""
     if not (folder / CONFIG).is_file() and (below := sorted(folder.glob(f"*/{CONFIG}"))):
         number = f"{len(below)} runs" if len(below) > 1 else "one"
         raise FileNotFoundError(
-            f"{folder} is no run, it holds {number}: choose one, such as {below[0].parent}"
+            f"{folder} is not a run folder, it holds {number}: choose one, such as {below[0].parent}"
         )
     return folder
 

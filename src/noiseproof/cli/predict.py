@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .names import known
 from .places import check_not_foreign, one_run
 from .quotes import check_quotes
+from .screen import tell
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -18,11 +20,12 @@ if TYPE_CHECKING:
     from ..train import Run
 
 FORMATS = (".csv", ".parquet")
+DATA_HELP = f"Data, such as 'csv(path=\"new.csv\")': {known('data')}."
 
 
 def predict(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
-    data: Annotated[str, typer.Argument(help="Data such as digits or 'csv(path=\"new.csv\")'.")],
+    data: Annotated[str, typer.Argument(help=DATA_HELP)],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv or .parquet.")],
     split: Annotated[
         str | None, typer.Option(help="train or test; by default test, or all where there is no test split.")
@@ -52,7 +55,7 @@ def predict(
     with atomic.explained(out):
         out.parent.mkdir(parents=True, exist_ok=True)
     _write(table, out)
-    typer.echo(f"wrote {len(table):,} predictions to {out}")
+    tell(f"wrote {len(table):,} predictions to {out}")
 
 
 def samples_of(run: Run, data: str, split: str | None) -> LabelledData:
@@ -72,13 +75,14 @@ def predictions(run: Run, samples: LabelledData, which: str) -> pd.DataFrame:
     import pandas as pd
 
     from ..data.image_files import ImageFiles
+    from ..terminal import file_text, printable
 
     probability = run.predict(samples, which=which)
-    names = run.class_names
+    names = [printable(name) for name in run.class_names]
     table = pd.DataFrame(probability.numpy(), columns=[f"probability_{name}" for name in names])
     table.insert(0, "predicted_label", [names[number] for number in probability.argmax(1).tolist()])
     if isinstance(samples.inputs, ImageFiles):
-        table.insert(0, "file", samples.inputs.paths)
+        table.insert(0, "file", [file_text(path) for path in samples.inputs.paths])
     table.insert(0, "index", samples.index.cpu().numpy())
     return table
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .flags import Quiet
+from .screen import cell, console, tell
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from ..train import Config, Run, Watcher
 
 app = typer.Typer(name="recipe", help="Procedures of several runs.", no_args_is_help=True)
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -62,8 +63,6 @@ def _watched(config: Config, quiet: bool, recipe: Any, **options: Any) -> Any:
 
 
 def _print(title: str, first: Run, second: Run, told: dict[str, Any], as_json: bool) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     from .progress import percent
@@ -73,12 +72,12 @@ def _print(title: str, first: Run, second: Run, told: dict[str, Any], as_json: b
         folders = {name: str(run.folder) for name, run in (("first", first), ("second", second))}
         typer.echo(json.dumps({**results, "folders": folders, **told}, indent=2))
         return
-    table = Table(title=escape(title), title_justify="left")
+    table = Table(title=cell(title), title_justify="left")
     for heading in ("", "first run", "second run"):
         table.add_column(heading)
     for words, name in (("final test accuracy", "final"), ("best test accuracy", "best")):
         table.add_row(words, *(percent(found[f"{name}_test_accuracy"]) for found in results.values()))
     for words, value in told.items():
         table.add_row(words, "", str(value))
-    Console(emoji=False, highlight=False).print(table)
-    typer.echo(f"runs: {first.folder} and {second.folder}")
+    console().print(table)
+    tell(f"runs: {first.folder} and {second.folder}")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .places import one_run
+from .screen import tell
 
 
 def report(
@@ -30,7 +31,7 @@ def report(
     if len(runs) == 1 and is_comparison(runs[0]):
         from ..report import write_comparison
 
-        typer.echo(f"wrote {write_comparison(runs[0], out, data=data)}")
+        tell(f"wrote {write_comparison(runs[0], out, data=data)}")
         return
     from ..dynamics import RunFolder
 
@@ -41,4 +42,4 @@ def report(
         path = write(folders[0], out, data=data)
     else:
         path = write_comparison(folders, out or Path("comparison.html"), data=data)
-    typer.echo(f"wrote {path}")
+    tell(f"wrote {path}")

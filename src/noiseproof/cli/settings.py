@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
+from .names import known
 from .quotes import check_quotes
 
 if TYPE_CHECKING:
@@ -25,26 +26,36 @@ class Setting(NamedTuple):
     help: str
 
 
+DATA_HELP = (
+    'Training data, such as \'csv(path="rows_{split}.csv", label="kind", features="age, height")\' or'
+    f" 'folder(path=\"photos/{{split}}\", size=32)', where {{split}} becomes train and test: {known('data')}."
+)
 SETTINGS: dict[str, Setting] = {
-    "data": Setting(str, "digits", "Training data: digits, cifar10, 'csv(path=\"rows_{split}.csv\")', ..."),
+    "data": Setting(str, "digits", DATA_HELP),
     "test": Setting(str, None, "Test data, if not the test split of --data; 'none' for no test."),
-    "noise": Setting(str, None, "Noise added to the labels: 'symmetric(0.4)', 'instance(0.3)', ..."),
+    "noise": Setting(str, None, f"Noise added to the labels, such as 'symmetric(0.4)': {known('noise')}."),
     "noise_seed": Setting(int, None, "Seed of the noise, if not that of the run."),
     "exact_noise": Setting(bool, False, "Flip exactly the share asked for, not each label by its own coin."),
-    "model": Setting(str, "mlp", "Network: mlp, 'mlp(norm=True)', cnn8, resnet20, ..."),
+    "model": Setting(
+        str, "mlp", f"Network, such as 'mlp(norm=True)': {known('model')}; timm:NAME, torchvision:NAME."
+    ),
     "weights": Setting(str, None, "A safetensors file of weights to begin with."),
-    "loss": Setting(str, "ce", "Loss: ce, 'gce(q=0.7)', 'sl(alpha=0.1, beta=1.0)', ..."),
-    "method": Setting(str, None, "What is more than a loss, such as 'elr(beta=0.7)'."),
+    "loss": Setting(str, "ce", f"Loss, such as 'gce(q=0.7)' or '10*nce + 0.1*agce': {known('loss')}."),
+    "method": Setting(str, None, f"What is more than a loss, such as 'elr(beta=0.7)': {known('method')}."),
     "epochs": Setting(int, None, "Passes over the data; 100 unless --iterations is given."),
     "iterations": Setting(int, None, "Steps, instead of epochs."),
     "batch_size": Setting(int, 128, "Samples per step."),
-    "optimizer": Setting(str, "sgd", "sgd, 'sgd(nesterov=True)', adam or adamw."),
+    "optimizer": Setting(str, "sgd", "sgd, adam or adamw, with options as in 'sgd(nesterov=True)'."),
     "lr": Setting(float, 0.01, "Learning rate at the beginning."),
     "momentum": Setting(float, 0.9, "Momentum of sgd."),
     "weight_decay": Setting(float, 0.0, "L2 penalty of the weights."),
-    "schedule": Setting(str, "cosine", "cosine, constant, \"step(milestones='40,80')\", warm_restarts, ..."),
+    "schedule": Setting(
+        str, "cosine", f"Learning rates, such as \"step(milestones='40,80')\": {known('schedule')}."
+    ),
     "clip": Setting(float, None, "Largest norm of the gradient."),
-    "augment": Setting(str, None, "Such as \"crop(padding=4) | flip | normalize('cifar10')\"."),
+    "augment": Setting(
+        str, None, f"Such as \"crop(padding=4) | flip | normalize('cifar10')\": {known('augment')}."
+    ),
     "precision": Setting(str, "fp32", "fp32, or bf16 for the network (the loss stays in fp32)."),
     "dropout": Setting(float, 0.0, "Share of features dropped in training."),
     "validation": Setting(float, 0.0, "Share of the training data that chooses the best epoch."),
@@ -105,7 +116,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     if file is None:
         return Config(**given)
     if not file.is_file():
-        raise FileNotFoundError(f"--config {file} is no file: give a config.json as a run writes it")
+        raise FileNotFoundError(f"--config {file} is not a file: give a config.json as a run writes it")
     try:
         base = Config.load(file)
     except (ValueError, TypeError) as problem:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .flags import Quiet
 from .places import check_no_comparison
+from .screen import cell, console
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 @with_settings()
 def train(
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also write the metrics for TensorBoard, into the run.")
@@ -76,15 +78,13 @@ def summary(run: Run) -> dict[str, str]:
 
 
 def _print(run: Run) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     config = run.config
     title = ", ".join(part for part in (config.method or config.loss, config.data, config.noise) if part)
-    table = Table(title=escape(title), title_justify="left", show_header=False)
+    table = Table(title=cell(title), title_justify="left", show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, words in summary(run).items():
-        table.add_row(name, escape(words))
-    Console(emoji=False, highlight=False).print(table)
+        table.add_row(name, cell(words))
+    console().print(table)

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..files import open_regular
 from .archive_limits import ArchiveError, Budget, Limits
 from .archive_member import Member
 from .archive_names import Names
 from .archive_tar import tar_members
-from .archive_zip import declared_size, zip_members
+from .archive_zip import check_directory, declared_size, zip_members
 
 __all__ = ["ArchiveError", "Limits", "unpack"]
 
@@ -114,8 +115,10 @@ def _write_members(archive: Path, folder: Path, limits: Limits) -> list[Path]:
 
 
 def _members(archive: Path, folder: Path, budget: Budget) -> Iterator[Member]:
-    with archive.open("rb") as file:
+    with open_regular(archive) as file:
         is_zip = file.read(4) in ZIP_STARTS
+        if is_zip:
+            check_directory(file, budget.limits.members)
     require_space(folder, min(declared_size(archive), budget.allowance) if is_zip else budget.archive_bytes)
     return zip_members(archive) if is_zip else tar_members(archive, budget)
 

@@ -9,6 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+NUMBER_THEM = "number the classes 0 ... K-1 first and pass their names as class_names"
+
 
 def as_class_numbers(values: object, what: str = "label") -> Tensor:
     """Integers of any size or bools, as an int64 tensor (N,) of its own.
@@ -80,6 +82,6 @@ def _why_no_class_numbers(array: NDArray[Any], what: str) -> str:
     else:
         odd = [not isinstance(value, (int, np.integer)) for value in array]
         where = odd.index(True) if True in odd else 0
-        hint = "number the classes 0 ... K-1 first and pass their names as class_names"
+        hint = NUMBER_THEM
     kind = array.dtype if array.dtype.kind == "f" else type(array[where]).__name__
     return f"{what}[{where}] = {array[where]!s} is a {kind}: class labels are integers; {hint}"

@@ -71,7 +71,7 @@ def read_torch_file(path: Path) -> dict[str, object]:
                 raise ValueError(f"its pickle has {member.file_size:,} bytes")
             return dict(parse_plain_pickle(archive.read(member)))
     except (zipfile.BadZipFile, ValueError, EOFError) as problem:
-        raise ValueError(f"{path.name} is no file of labels written by torch.save: {problem}") from None
+        raise ValueError(f"{path.name} is not a file of labels written by torch.save: {problem}") from None
 
 
 FORMS: dict[str, Callable[[Sequence[Path], Path], None]] = {

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import DamagedFileError, read_bytes
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -24,13 +26,13 @@ BILINEAR = 2
 def read_image(
     path: str | Path, *, mode: str = "RGB", size: tuple[int, int] | None = None
 ) -> NDArray[np.uint8]:
-    """Pixels as (channels, height, width); ``size`` (height, width) resizes bilinearly.
+    """Pixels (channels, height, width); ``size`` (height, width) resizes bilinearly, transparency is white.
 
     Every problem, from a missing file to a wrong checksum, is a ValueError or an OSError with its reason.
     """
     content = _content(Path(path))
     try:
-        image = _decoded(content).convert(mode)
+        image = on_white(_decoded(content)).convert(mode)
     except (OSError, ValueError):
         raise
     except Exception as problem:  # decoders raise anything on hostile bytes
@@ -42,10 +44,10 @@ def read_image(
 
 
 def _content(path: Path) -> bytes:
-    length = path.stat().st_size
-    if length > MOST_BYTES:
-        raise ValueError(f"the file has {length} bytes, more than {MOST_BYTES}")
-    return path.read_bytes()
+    try:
+        return read_bytes(path, MOST_BYTES)
+    except DamagedFileError as problem:
+        raise ValueError(problem.reason) from None
 
 
 def _decoded(content: bytes) -> Image:
@@ -64,4 +66,14 @@ def _decoded(content: bytes) -> Image:
     if image.mode.startswith(("I", "F")):
         raise ValueError(f"pixels of mode {image.mode} do not fit into 8 bits: convert the file first")
     image.load()
-    return image.convert("RGBA") if "transparency" in image.info else image
+    return image
+
+
+def on_white(image: Image) -> Image:
+    """The image as it looks on white paper: what is transparent would else become black, or anything."""
+    from PIL import Image as pillow  # noqa: N813
+
+    if not ("A" in image.getbands() or "transparency" in image.info):
+        return image
+    layer = image.convert("RGBA")
+    return pillow.alpha_composite(pillow.new("RGBA", layer.size, "white"), layer).convert("RGB")

@@ -15,9 +15,13 @@ from typing import Any
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from ..files import DamagedFileError, open_regular
+from .archive_zip import check_directory
 from .npy_header import NpyHeader, Readable, read_header
+from .packed import FREE, allowance
 
 MOST_BYTES = 1 << 33
+MOST_MEMBERS = 10_000
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -49,23 +53,28 @@ def read_npz(path: str | Path, keys: Sequence[str]) -> list[NDArray[Any]]:
 def opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
     """The archive, its directory read."""
     with damage_named(path):
-        archive = zipfile.ZipFile(path)
-    with archive:
-        yield archive
+        file = open_regular(path)
+    with file:
+        with damage_named(path):
+            check_directory(file, MOST_MEMBERS)
+            archive = zipfile.ZipFile(file)
+        with archive:
+            yield archive
 
 
 @contextmanager
-def damage_named(path: str | Path, member: str | None = None) -> Iterator[None]:
+def damage_named(path: str | Path, member: str | None = None, verb: str = "read") -> Iterator[None]:
     """Every kind of damage as a ValueError that names file and member; a disk that fails stays an OSError."""
     where = "" if member is None else f"member {member!r}: "
     try:
         yield
     except DAMAGE as problem:
-        raise ValueError(f"cannot read {path}: {where}{problem or type(problem).__name__}") from None
+        reason = problem.reason if isinstance(problem, DamagedFileError) else problem
+        raise ValueError(f"cannot {verb} {path}: {where}{reason or type(problem).__name__}") from None
     except OSError as problem:
         if problem.errno not in (None, errno.EINVAL):  # a position outside of the file is EINVAL
             raise
-        raise ValueError(f"cannot read {path}: {where}it is damaged ({problem})") from None
+        raise ValueError(f"cannot {verb} {path}: {where}it is damaged ({problem})") from None
 
 
 def member_of(archive: zipfile.ZipFile, path: str | Path, key: str) -> zipfile.ZipInfo:
@@ -93,7 +102,18 @@ def checked_header(file: Readable, size: int) -> NpyHeader:
     return header
 
 
+def check_ratio(path: str | Path, member: zipfile.ZipInfo) -> None:
+    """ValueError for a member that unpacks to far more than it takes in the file."""
+    most = allowance(member.compress_size, 4 * FREE)
+    if member.file_size > most:
+        raise ValueError(
+            f"cannot read {path}: member {member.filename!r}: it unpacks to {member.file_size:,} bytes, more"
+            f" than the {most:,} its size allows: save it with numpy.savez, if that is right"
+        )
+
+
 def _array(archive: zipfile.ZipFile, path: str | Path, member: zipfile.ZipInfo) -> NDArray[Any]:
+    check_ratio(path, member)
     with damage_named(path, member.filename):
         if member.file_size > MOST_BYTES:
             raise ValueError(f"it has {member.file_size} bytes unpacked, more than {MOST_BYTES}")

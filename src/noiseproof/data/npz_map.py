@@ -8,13 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from ..files import open_regular
 from .archive import require_space
 from .archive_member import CHUNK
 from .memory import is_large
-from .npz import checked_header, damage_named, member_of, opened, read_npz
+from .npy import mapped
+from .npz import check_ratio, checked_header, damage_named, member_of, opened, read_npz
 from .stream_cache import StreamCache
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")
@@ -52,7 +53,7 @@ def _check_once(archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo, r
 
 
 def _mapped(path: Path, member: zipfile.ZipInfo) -> NDArray[Any]:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         file.seek(member.header_offset)
         magic, name, extra = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
         if magic != b"PK\x03\x04":
@@ -61,12 +62,7 @@ def _mapped(path: Path, member: zipfile.ZipInfo) -> NDArray[Any]:
         if member.compress_size != member.file_size or start + member.file_size > path.stat().st_size:
             raise ValueError(f"its {member.file_size} bytes are not all in the file")
         header = checked_header(_From(file, start), member.file_size)
-    if header.nbytes == 0:
-        return np.empty(header.shape, header.dtype)
-    order: Any = "F" if header.fortran else "C"
-    return np.memmap(
-        path, header.dtype, mode="r", offset=start + header.start, shape=header.shape, order=order
-    )
+    return mapped(path, header, start)
 
 
 class _From:
@@ -88,6 +84,7 @@ def _unpacked(archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo, roo
     found = cache.map(UNPACKED)
     if found is None:
         with cache.writing() as new:
+            check_ratio(path, member)
             require_space(new, member.file_size)
             with damage_named(path, member.filename):
                 _unpack(archive, member, new / UNPACKED)

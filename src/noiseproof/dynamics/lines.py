@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import atomic
+from ..files import read_bytes
+
+MOST, MOST_LINES = 1 << 28, 1 << 20
+"""Bytes and lines of a file that are read."""
 
 
 def append(path: str | os.PathLike[str], entry: Mapping[str, object], *, sync: bool = False) -> None:
@@ -30,7 +34,7 @@ def append(path: str | os.PathLike[str], entry: Mapping[str, object], *, sync: b
     """
     line = (json.dumps(_plain(entry, "entry"), allow_nan=False) + "\n").encode()
     with atomic.explained(path, len(line)):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = atomic.open_in_place(path, os.O_RDWR | os.O_APPEND)
         try:
             end = _mended(descriptor)
             try:
@@ -56,12 +60,14 @@ def keep(path: str | os.PathLike[str], wanted: Callable[[dict[str, Any]], bool])
     if not Path(path).exists():
         return
     content = b"".join(line + b"\n" for line, entry in _parsed(Path(path)) if wanted(entry))
-    if content != Path(path).read_bytes():
+    if content != read_bytes(path, MOST):
         atomic.write_bytes(path, content)
 
 
 def _parsed(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
-    *lines, last = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    *lines, last = read_bytes(path, MOST).split(b"\n") if path.exists() else [b""]
+    if len(lines) > MOST_LINES:
+        raise ValueError(f"{path} has {len(lines):,} lines, more than {MOST_LINES:,}")
     found = []
     for number, line in enumerate(lines, 1):
         entry = _entry(line)

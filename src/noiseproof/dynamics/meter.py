@@ -37,11 +37,13 @@ class EmphasisMeter:
     """
 
     def __init__(self, index: Tensor, noisy: Tensor | None = None) -> None:
-        self.rows = Rows(index)
+        self.rows, self.is_known = Rows(index), noisy is not None
         wrong = torch.full((len(index),), torch.nan) if noisy is None else noisy.double()
         groups = torch.stack([torch.ones(len(index)), 1 - wrong, wrong], 1)
         self.groups = groups.to(index.device, torch.float64)
         self.total = torch.zeros(len(TOTALS), dtype=torch.float64, device=index.device)
+        if not self.is_known:
+            self.total[2:] = torch.nan
         self.epoch = torch.zeros(len(EPOCH), dtype=torch.float64, device=index.device)
 
     def add(self, index: Tensor, *, emphasis: Tensor, loss: Tensor, lr: float | Tensor) -> None:
@@ -53,6 +55,35 @@ class EmphasisMeter:
         self.epoch[0].add_(loss.detach(), alpha=len(pull))
         self.epoch[2].add_(pull.var(correction=0))
         torch._foreach_add_([self.epoch[1], self.epoch[3]], [len(pull), 1])
+
+    def add_steps(
+        self, index: Tensor, sizes: list[int], *, emphasis: Tensor, losses: list[float], rates: list[float]
+    ) -> None:
+        """Several steps at once, on a CPU: their samples one step after the other, and how many each has.
+
+        The sums are the same to the last bit, however many steps are given together.
+        """
+        counts = torch.tensor(sizes)
+        steps = torch.arange(len(sizes)).repeat_interleave(counts)
+
+        def sums(values: Tensor) -> Tensor:
+            return torch.bincount(steps, values, minlength=len(sizes))  # one sample after the other
+
+        pull = 2 * emphasis.detach().double()
+        pulled = sums(pull)
+        spread = (sums((pull - (pulled / counts)[steps]).square()) / counts).tolist()
+        moved = [pulled.tolist(), [float(size) for size in sizes]]
+        if self.is_known:
+            groups = self.groups[self.rows.of(index), 1:].unbind(1)
+            moved += [sums(part).tolist() for group in groups for part in (pull * group, group)]
+        total, epoch = self.total.tolist(), self.epoch.tolist()
+        for step, (size, lr) in enumerate(zip(sizes, rates, strict=True)):
+            for place, column in enumerate(moved):
+                total[place] += lr * column[step]
+            for place, news in enumerate((losses[step] * size, size, spread[step], 1)):
+                epoch[place] += news
+        self.total.copy_(torch.tensor(total, dtype=torch.float64))
+        self.epoch.copy_(torch.tensor(epoch, dtype=torch.float64))
 
     def read(self) -> dict[str, float | None]:
         """The numbers so far; None where there is nothing to divide by."""

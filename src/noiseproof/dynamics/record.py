@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -10,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from ..atomic import write_tensors
+from ..data.memory import available_memory
+from .checks import check_columns, check_samples, damaged, read_tensors
 
 if TYPE_CHECKING:
     from ..losses import MarginLoss
@@ -77,42 +79,41 @@ class Record:
 
     @classmethod
     def load(cls, folder: str | Path) -> Record:
-        """From the ``record`` folder of a run, finished or not."""
-        folder = Path(folder)
-        if not (folder / SAMPLES).is_file():
+        """From the ``record`` folder of a run, finished or not; ValueError if a file of it is damaged."""
+        samples, merged = Path(folder, SAMPLES), Path(folder, MERGED)
+        if not os.path.lexists(samples):
             raise FileNotFoundError(f"{folder} holds no record: expected {SAMPLES} in it, as a run writes it")
-        facts, about = read_tensors(folder / SAMPLES)
-        merged = folder / MERGED
-        columns = (
-            read_tensors(merged)[0]
-            if merged.is_file()
-            else _stacked(epoch_files(folder), len(facts["index"]))
-        )
+        facts, about = read_tensors(samples)
+        class_names = check_samples(samples, facts, about)
+        count = len(facts["index"])
+        if os.path.lexists(merged):
+            columns = read_tensors(merged)[0]
+            check_columns(merged, columns, (*columns.get("margin", facts["index"]).shape[:1], count))
+        else:
+            columns = _stacked(epoch_files(Path(folder)), count)
         record = cls(
             index=facts["index"],
             label=facts["label"],
             clean_label=facts.get("clean_label"),
-            class_names=tuple(json.loads(about["class_names"])),
+            class_names=class_names,
             margin=columns.pop("margin"),
             prediction=columns.pop("prediction"),
             extra=columns,
         )
-        check_classes(record, folder)
+        check_classes(record, Path(folder))
         return record
 
 
 def check_classes(record: Record, folder: Path) -> None:
-    """ValueError where a label or a prediction is no class: the files are damaged."""
+    """ValueError where a label or a prediction is not a class: the files are damaged."""
     for name, least in (("label", 0), ("clean_label", -1), ("prediction", -1)):
         column = getattr(record, name)
         if column is None or column.numel() == 0:
             continue
         low, high = (int(end) for end in torch.aminmax(column))
         if low < least or high >= record.num_classes:
-            raise ValueError(
-                f"{folder} is damaged: {name} {low if low < least else high} is none of its"
-                f" {record.num_classes} classes; restore the folder or train again"
-            )
+            wrong = low if low < least else high
+            raise damaged(folder, f"{name} {wrong} is none of its {record.num_classes} classes")
 
 
 def save_samples(
@@ -120,13 +121,13 @@ def save_samples(
 ) -> None:
     """What does not change from epoch to epoch."""
     facts = {"index": index, "label": label} | ({} if clean_label is None else {"clean_label": clean_label})
-    write_tensors(folder / SAMPLES, facts, {"class_names": json.dumps(class_names)})
+    write_tensors(folder / SAMPLES, facts, {"class_names": json.dumps(class_names)}, checked=True)
 
 
 def save_epoch(folder: Path, epoch: int, columns: Mapping[str, Tensor]) -> Path:
     """One file per epoch, counted from 1; ``atomic.flush`` it before a checkpoint relies on it."""
     path = _epoch_file(folder, epoch)
-    write_tensors(path, columns, sync=False)
+    write_tensors(path, columns, sync=False, checked=True)
     return path
 
 
@@ -135,7 +136,7 @@ def merge(folder: Path) -> None:
     files = epoch_files(folder)
     if not files:
         return
-    write_tensors(folder / MERGED, _stacked(files, 0))
+    write_tensors(folder / MERGED, _stacked(files, None), checked=True)
 
 
 def epoch_files(folder: Path) -> list[Path]:
@@ -152,26 +153,25 @@ def _epoch_file(folder: Path, epoch: int) -> Path:
 
 
 def _is_whole(path: Path) -> bool:
-    """There, and as long as its header says."""
+    """There, as long as its header says, and with the checksum it was written with."""
     try:
-        with safe_open(path, framework="pt"):
-            return True
-    except (SafetensorError, OSError):
+        read_tensors(path)
+    except (ValueError, OSError):
         return False
+    return True
 
 
-def _stacked(files: list[Path], samples: int) -> dict[str, Tensor]:
+def _stacked(files: list[Path], samples: int | None) -> dict[str, Tensor]:
+    """Columns (E, N) of these epochs; ``samples`` None takes the number that the first of them has."""
     if not files:
-        nothing = torch.zeros(0, samples)
+        nothing = torch.zeros(0, samples or 0)
         return {"margin": nothing.half(), "prediction": nothing.int()}
-    epochs = [read_tensors(file)[0] for file in files]
+    most = available_memory()
+    epochs = [read_tensors(file, most)[0] for file in files]
+    if samples is None:
+        samples = epochs[0].get("margin", torch.empty(0)).numel()
+    for file, epoch in zip(files, epochs, strict=True):
+        check_columns(file, epoch, (samples,))
+        if epoch.keys() != epochs[0].keys():
+            raise damaged(file, f"its columns are not those of {files[0].name}")
     return {name: torch.stack([epoch[name] for epoch in epochs]) for name in epochs[0]}
-
-
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a safetensors file."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except (SafetensorError, OSError) as problem:
-        raise ValueError(f"cannot read {path}: {problem}") from None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from .checks import check_manifest, check_numbers, check_outputs, damaged, read_json, read_tensors
 from .lines import read as read_lines
-from .record import Record, read_tensors
+from .record import Record
 
 CONFIG, MANIFEST, METRICS, RESULT = "config.json", "manifest.json", "metrics.jsonl", "result.json"
 RECORD, CHECKPOINTS, MODEL, BEST = "record", "checkpoints", "model.safetensors", "best.safetensors"
@@ -37,7 +37,7 @@ class RunFolder:
         self.folder = Path(folder)
         if not (self.folder / CONFIG).is_file():
             raise FileNotFoundError(
-                f"{self.folder} is no run: expected {CONFIG} in it, as training writes it"
+                f"{self.folder} is not a run folder: expected {CONFIG} in it, as training writes it"
             )
 
     def __repr__(self) -> str:
@@ -53,37 +53,51 @@ class RunFolder:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        return self._json(CONFIG)
+        return read_json(self.folder / CONFIG)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        return self._json(MANIFEST)
+        path = self.folder / MANIFEST
+        found = read_json(path)
+        check_manifest(path, found)
+        return found
 
     @property
     def result(self) -> dict[str, Any] | None:
         """The numbers of a finished run, None before."""
-        return self._json(RESULT) if self.finished else None
+        if not self.finished:
+            return None
+        path = self.folder / RESULT
+        found = read_json(path)
+        check_numbers(path, found)
+        return found
 
     @property
     def damage(self) -> str | None:
         """Which of config.json and result.json cannot be read, and what to do; None if all is well."""
         try:
-            for name in (CONFIG, RESULT):
-                if (self.folder / name).is_file():
-                    self._json(name)
+            _ = self.settings, self.result
         except ValueError as problem:
-            return f"{problem}; remove the folder to train it again"
+            return str(problem)
         return None
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """One entry per epoch."""
         path = self.folder / METRICS
-        return read_lines(path) if path.is_file() else []
+        if not path.is_file():
+            return []
+        found = read_lines(path)
+        for line in found:
+            check_numbers(path, line)
+            if type(line.get("epoch")) is not int:
+                raise damaged(path, "a line does not say its epoch")
+        return found
 
     @property
     def record(self) -> Record:
         """Margins and predictions, of the epochs so far."""
+        self._check_format()
         return Record.load(self.folder / RECORD)
 
     @property
@@ -94,14 +108,14 @@ class RunFolder:
         Probabilities of very large data are left out.
         """
         path = self.folder / OUTPUTS
-        return read_tensors(path)[0] if path.is_file() else {}
-
-    def _json(self, name: str) -> dict[str, Any]:
-        path = self.folder / name
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as problem:
-            raise ValueError(f"cannot read {path}: {problem}") from None
-        if not isinstance(found, dict):
-            raise ValueError(f"{path} does not hold a JSON object")
+        if not path.is_file():
+            return {}
+        self._check_format()
+        found = read_tensors(path)[0]
+        check_outputs(path, found)
         return found
+
+    def _check_format(self) -> None:
+        """ValueError if a later version wrote the folder; older ones may lack the manifest."""
+        if (self.folder / MANIFEST).is_file():
+            _ = self.manifest

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..atomic import write_bytes
+from ..terminal import printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 """What a spreadsheet takes for the beginning of a formula; the last four are the wide forms."""
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters, line separators, and marks that turn the direction of text."""
-
-
-def printable(text: str) -> str:
-    """Text that a terminal does not take for a command: control characters become spaces.
-
-    Example:
-        >>> printable("=1+1"), printable(chr(27) + "[2J")
-        ('=1+1', ' [2J')
-    """
-    return CONTROL.sub(" ", text)
 
 
 def neutral(text: str) -> str:

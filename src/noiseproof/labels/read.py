@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..data.npy import map_npy
 from .export import neutral
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ def read_probabilities(path: str | Path, index: np.ndarray, class_names: Sequenc
 
 def _array(path: Path) -> np.ndarray:
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
+        return np.asarray(map_npy(path))
     except OSError as problem:
         raise ValueError(f"cannot read {str(path)!r}: {_reason(problem)}") from None
-    except (ValueError, EOFError):
+    except ValueError:
         raise ValueError(f"cannot read {str(path)!r}: it holds no array of numbers") from None
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .export import printable
+from ..terminal import printable
 from .learned import HALF_SURE
 
 SHOWN = 5
 
 
-def weakness(about: Mapping[str, Any]) -> str | None:
+def weakness(about: Mapping[str, Any], loss: object = None) -> str | None:
     """Why the findings of ``find`` are weak evidence, and what to do; None where they are not.
 
     Args:
         about: the ``attrs`` of its frame.
+        loss: what the run was trained with; it is not recommended again.
 
     Example:
         >>> print(weakness({"weak": True, "agreement": 0.4, "sureness": 0.25}).partition(":")[0])
@@ -31,9 +32,20 @@ def weakness(about: Mapping[str, Any]) -> str | None:
         causes.append(_unsure(about))
     return (
         f"This network {' and '.join(causes)}: labels it suspects may well be right, and wrong ones may be"
-        " missing. Before you change a label, train longer, with a higher learning rate, or with a loss that"
-        " grows sure, such as gce."
+        f" missing. Before you change a label, {_advice(str(loss))}."
     )
+
+
+def _advice(loss: str) -> str:
+    """
+    >>> _advice("ce")
+    'train longer, with a higher learning rate, or with a loss that grows sure, such as gce'
+    >>> _advice("gce(q=0.7)")
+    'train longer or with a higher learning rate'
+    """
+    if "gce" in loss:
+        return "train longer or with a higher learning rate"
+    return "train longer, with a higher learning rate, or with a loss that grows sure, such as gce"
 
 
 def _unlearned(names: Sequence[str], classes: int) -> str:

@@ -2,7 +2,7 @@
 
 from . import nal
 from .backward import Backward
-from .base import Method, Outputs, Situation
+from .base import Method, OneProcessError, Outputs, Situation
 from .bootstrap import BootstrapHard, BootstrapSoft
 from .corrections import Confusions, confusion, confusions
 from .elr import ELR
@@ -33,6 +33,7 @@ __all__ = [
     "LossAlone",
     "MemoryMethod",
     "Method",
+    "OneProcessError",
     "Outputs",
     "PrunedGCE",
     "SAdaptation",

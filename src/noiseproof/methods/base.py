@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from ..data import Batch
 from ..kernels import values_can_be_checked
@@ -62,6 +62,8 @@ class Method(nn.Module):
     """Whether ``loss`` does not look at the epoch and never waits for the device."""
     ignores: ClassVar[bool] = False
     """Whether labels may be ``ignore_index``, or anything else that ``loss`` checks itself."""
+    one_process: ClassVar[bool] = False
+    """Whether it keeps a memory or weights that processes of torch.distributed would have to share."""
     columns: ClassVar[tuple[str, ...]] = ()
     """Names of what ``observed`` returns: columns of the record beside margin and prediction."""
 
@@ -93,6 +95,7 @@ class Method(nn.Module):
             raise TypeError(
                 f"{self.name} needs more than logits: call loss((Outputs(logits, features),), batch, epoch)"
             )
+        check_one_process(self)
         if not self.ignores and values_can_be_checked(target):
             raise_for_invalid(target, None, logits.shape[1], "a method skips none")
         return self.loss((Outputs(logits),), Batch(logits, target.long(), index.long()), epoch)
@@ -107,6 +110,26 @@ class Method(nn.Module):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+class OneProcessError(RuntimeError):
+    """Something that only one process can do was asked of several."""
+
+
+def check_one_process(method: Method) -> None:
+    """OneProcessError where several processes would each keep a memory of their own, and be wrong.
+
+    Each sees a part of the samples, so that what it remembers of the others is out of date.
+    """
+    if not method.one_process or not (distributed.is_available() and distributed.is_initialized()):
+        return
+    size = distributed.get_world_size()
+    if size > 1:
+        raise OneProcessError(
+            f"{method.name} cannot be used in {size} processes of torch.distributed yet: each would remember"
+            " only the samples it has seen itself; train in one process, or use a loss such as gce, which"
+            " remembers nothing"
+        )
 
 
 def unprepared(method: Method) -> RuntimeError:

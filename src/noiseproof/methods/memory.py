@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..data import Batch
 from ..dynamics.rows import Rows
 from ..kernels import values_can_be_checked
-from .base import Method, Situation, unprepared
+from .base import Method, Situation, check_one_process, unprepared
 from .probabilities import one_hot
 
 
@@ -54,6 +54,7 @@ class SampleTable(nn.Module):
 class MemoryMethod(Method):
     """A method with a table; ``prepare`` fills it through ``remember``."""
 
+    one_process = True
     table: SampleTable | None
     believed: Tensor | None
 
@@ -81,6 +82,7 @@ class MemoryMethod(Method):
     def memory(self) -> SampleTable:
         if self.table is None:
             raise unprepared(self)
+        check_one_process(self)
         return self.table
 
     def believe(self, batch: Batch) -> None:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ..data import Batch
 from ..losses.checks import number
-from .base import Outputs, Situation, unprepared
+from .base import Outputs, Situation, check_one_process, unprepared
 from .forward import log_noisy_probability
 from .probabilities import log_probabilities
 from .transition import TransitionMethod
@@ -45,6 +45,7 @@ class SAdaptation(TransitionMethod):
 
     name = "s_adaptation"
     same_every_epoch = True
+    one_process = True
 
     def __init__(self, *, transition: object = None, rate: float = 0.1) -> None:
         super().__init__(transition)
@@ -71,4 +72,5 @@ class SAdaptation(TransitionMethod):
     def _log_matrix(self) -> Tensor:
         if self.b is None:
             raise unprepared(self)
+        check_one_process(self)
         return torch.log_softmax(self.b, 1)

@@ -13,7 +13,9 @@ from .making import maker
 from .mlp import mlp
 from .resnet import resnet18, resnet34, resnet50
 from .seeding import build
+from .size import check_size
 from .small_cnn import cnn4, cnn8
+from .spec import parse
 from .task import ImageSize, Task, count
 from .thin_resnet import resnet20, resnet32, resnet44, resnet56
 from .vgg import vgg19_bn
@@ -65,7 +67,10 @@ def get(
         model = _ready_made(name_or_spec, num_classes, dropout)
     elif isinstance(name_or_spec, str):
         task = Task(num_classes=num_classes, in_channels=in_channels, image_size=image_size, dropout=dropout)
-        model = build(maker(name_or_spec, task, MODELS), seed)
+        make = maker(name_or_spec, task, MODELS)
+        if parse(name_or_spec)[0] in BUILT_IN:
+            check_size(make, name_or_spec)
+        model = build(make, seed)
     else:
         raise TypeError(f"a model is a spec string or an nn.Module, got {type(name_or_spec).__name__}")
     if weights is not None:

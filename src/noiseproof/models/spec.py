@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Mapping
 
 from ..grammar import Literal, literal, options, read
 
@@ -24,6 +25,16 @@ def parse(text: str) -> tuple[str, dict[str, Literal]]:
         raise ValueError(f"cannot read the model spec {text!r}: write name or name(option=value)")
     name, call = parts.groups()
     return name, _options("_" * len(name) + call, text) if call else {}
+
+
+def spec_text(name: str, options: Mapping[str, Literal]) -> str:
+    """The spec that is read as this name and these options.
+
+    >>> spec_text("mlp", {"hidden": "8"})
+    "mlp(hidden='8')"
+    """
+    told = ", ".join(f"{word}={value!r}" for word, value in options.items())
+    return f"{name}({told})" if told else name
 
 
 def _options(call: str, text: str) -> dict[str, Literal]:

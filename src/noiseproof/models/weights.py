@@ -5,6 +5,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from ..data.memory import available_memory
+from ..files import DamagedFileError, read_tensors
 from .weights_report import Report, WrongShape, few
 
 WRAPPERS = ("module.", "_orig_mod.", "model.")
@@ -60,9 +62,6 @@ def load_weights(model: nn.Module, path: str | Path) -> Report:
 
 
 def _read(path: Path) -> dict[str, Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     if not path.is_file():
         raise FileNotFoundError(f"no weights at {path}")
     if path.suffix.lower() in PICKLES:
@@ -71,9 +70,9 @@ def _read(path: Path) -> dict[str, Tensor]:
             " safetensors.torch.save_file(state_dict, 'weights.safetensors')"
         )
     try:
-        return load_file(path)
-    except SafetensorError as problem:
-        raise ValueError(f"{path} is no readable safetensors file: {problem}") from problem
+        return read_tensors(path, available_memory())[0]
+    except DamagedFileError as problem:
+        raise ValueError(f"{path} is no readable safetensors file: {problem.reason}") from None
 
 
 def _renamed(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:

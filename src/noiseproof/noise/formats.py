@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import csv
-import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.npz import read_npz
+from ..data.npy import map_npy
+from ..data.npz import opened, read_npz
+from ..files import parse_json, read_bytes
 
-LARGEST = 4 * 2**30
+LARGEST = 1 << 30
 """Most bytes of a text file."""
 
 
 def _read_npy(path: Path, key: str | None) -> NDArray[np.generic]:
     if key is not None:
         raise ValueError(f"{path} is a single array: it has no key {key!r}")
-    try:
-        return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
-    except ValueError as problem:
-        raise ValueError(f"cannot read {path}: {problem}") from None
+    return np.array(map_npy(path))
 
 
 def _read_npz(path: Path, key: str | None) -> NDArray[np.generic]:
-    with zipfile.ZipFile(path) as archive:
+    with opened(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
     return read_npz(path, [_only(path, key, names)])[0]
 
 
 def _read_json(path: Path, key: str | None) -> NDArray[np.generic]:
-    content = json.loads(_text(path))
+    try:
+        content = parse_json(_text(path))
+    except ValueError as problem:
+        raise ValueError(f"cannot read {path}: {problem}") from None
     if isinstance(content, dict):
         if key is None and content and all(name.isdecimal() for name in content):
             positions = {int(name): value for name, value in content.items()}
@@ -86,9 +86,7 @@ def _only(path: Path, key: str | None, known: list[str]) -> str:
 
 
 def _text(path: Path) -> str:
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path} has {path.stat().st_size} bytes, more than {LARGEST}")
-    return path.read_text(encoding="utf-8-sig")
+    return read_bytes(path, LARGEST).decode("utf-8-sig")
 
 
 def _is_number(cell: str) -> bool:

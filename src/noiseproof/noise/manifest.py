@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..atomic import write_text
+from ..files import MOST_JSON, parse_json, read_bytes
 from .arrays import Integers, as_labels
 
 FORMAT_VERSION = 2
@@ -61,8 +62,8 @@ class Manifest:
     @classmethod
     def from_json(cls, text: str) -> Manifest:
         try:
-            content = json.loads(text)
-        except json.JSONDecodeError as problem:
+            content = parse_json(text)
+        except ValueError as problem:
             raise ValueError(f"a noise manifest is json: {problem}") from None
         return cls(**_checked(cls, content))
 
@@ -72,7 +73,7 @@ class Manifest:
 
     @classmethod
     def load(cls, path: str | Path) -> Manifest:
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        return cls.from_json(read_bytes(path, MOST_JSON).decode("utf-8"))
 
     def verify(self, clean: object, noisy: object) -> None:
         """ValueError with the differences unless these are the labels the manifest describes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import csv
 import zipfile
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def read_array(path: str | Path, key: str | None = None) -> NDArray[np.generic]:
     try:
         return reader(path, key)
     except (
-        json.JSONDecodeError,
+        csv.Error,
         UnicodeDecodeError,
         zipfile.BadZipFile,
         EOFError,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import explained, write_text
+from ..files import DamagedFileError, read_json
 from ..train import Config
 from ..train.config import NEUTRAL
 from ..train.lock import RunLock
@@ -35,12 +36,15 @@ class Manifest:
     def _read(self) -> None:
         path = self.folder / NAME
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             self.tables = {name: Changes(**found) for name, found in content["tables"].items()}
             self.runs = content["runs"]
             _check(self.runs)
         except (ValueError, TypeError, KeyError, AttributeError) as problem:
-            raise ValueError(f"{path} is no manifest of tables: {problem!r}") from None
+            reason = problem.reason if isinstance(problem, DamagedFileError) else repr(problem)
+            raise ValueError(
+                f"{path} is no manifest of tables: {reason}; restore the file, or choose another --out"
+            ) from None
 
     def add(self, table: str, changes: Changes, planned: Mapping[str, Planned]) -> None:
         """Put the runs of a table to those that are there already; other changes only before the first."""
@@ -112,4 +116,6 @@ def _check(runs: Mapping[str, Any]) -> None:
         if Path(run["folder"]).is_absolute() or ".." in Path(run["folder"]).parts:
             raise ValueError(f"the folder {run['folder']!r} lies elsewhere")
         Config.from_dict(run["config"])
+        if not isinstance(run.get("problem"), str | None):
+            raise ValueError("a problem is not text")
         run["cells"] = [[str(part) for part in place] for place in run["cells"]]

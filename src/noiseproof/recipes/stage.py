@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ..atomic import write_bytes
+from ..atomic import refuse_link, write_bytes
 from ..dynamics.run_folder import CONFIG, RESULT
 from ..train import Config, Run, RunExistsError, Watcher, fit
 from ..train.kept import check_kept
@@ -27,6 +27,7 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
     """
     settled = config.replace(out=str(recipe_folder(config) / name))
     folder = run_folder(settled)
+    refuse_link(folder)
     if (folder / RESULT).is_file() and (folder / CONFIG).is_file():
         run = Run(folder)
         if found := run.config.differences(settled):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from ..dynamics import RunFolder
+from ..files import DamagedFileError, read_json
 from .evidence import Evidence, NothingToShow
 
 TABLE, CONFIG = "table.json", "config.json"
@@ -24,7 +24,7 @@ def runs_in(folder: str | Path) -> list[Evidence]:
     """
     place = Path(folder)
     if not is_comparison(place):
-        raise FileNotFoundError(f"{place} is no comparison: expected {TABLE} in it, as compare writes it")
+        raise FileNotFoundError(f"{place} is not a comparison: expected {TABLE} in it, as compare writes it")
     found = []
     for name in _names(place / TABLE):
         try:
@@ -38,7 +38,8 @@ def runs_in(folder: str | Path) -> list[Evidence]:
 
 def _names(table: Path) -> list[str]:
     try:
-        rows = json.loads(table.read_text(encoding="utf-8"))["rows"]
+        rows = read_json(table)["rows"]
         return [Path(run["folder"]).name for row in rows for run in row["runs"]]
     except (OSError, ValueError, TypeError, KeyError) as problem:
-        raise ValueError(f"cannot read {table}: {problem!r}; run the comparison again") from None
+        reason = problem.reason if isinstance(problem, DamagedFileError) else repr(problem)
+        raise DamagedFileError(table, reason, remedy="run the comparison again") from None

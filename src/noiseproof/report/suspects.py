@@ -69,7 +69,8 @@ def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most
     limit = _limit(evidence, worst)
     cards = [_card(evidence, row, look, limit) for row, look in zip(worst, pictures, strict=True)]
     pairs = _pairs(evidence, order.tolist())
-    return Suspects(tuple(cards), len(order), pairs, why, weakness(frame.attrs))
+    loss = evidence.settings.get("method") or evidence.settings.get("loss")
+    return Suspects(tuple(cards), len(order), pairs, why, weakness(frame.attrs, loss))
 
 
 def _card(evidence: Evidence, row: int, look: dict[str, Any], limit: float) -> Suspect:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from .. import __version__
+from ..dynamics.checks import check_manifest
+from ..dynamics.lines import MOST
 from ..dynamics.run_folder import CHECKPOINTS, CONFIG, MANIFEST
+from ..files import DamagedFileError, read_bytes, read_json
+from .checkpoint import Checkpoint, unflatten
 from .config import Config
 from .fingerprint import as_noted
+from .session import Session
 
 SHOWN = 8
 ADVICE = "restore the file, remove the folder to train it again, or choose another --out"
@@ -27,7 +36,8 @@ def settings_of(folder: Path) -> Config:
     try:
         return Config.load(folder / CONFIG)
     except (ValueError, TypeError) as problem:
-        raise DamagedRunError(f"{folder / CONFIG} is damaged ({problem}): {ADVICE}") from None
+        reason = problem.reason if isinstance(problem, DamagedFileError) else problem
+        raise DamagedRunError(f"{folder / CONFIG} is damaged ({reason}): {ADVICE}") from None
 
 
 def manifest_of(folder: Path) -> dict[str, Any] | None:
@@ -40,11 +50,12 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as problem:
-        raise DamagedRunError(f"{path} is damaged ({problem}): {ADVICE}") from None
-    if not isinstance(found, dict):
-        raise DamagedRunError(f"{path} is damaged (it holds no JSON object): {ADVICE}")
+        found = read_json(path)
+        check_manifest(path, found)
+    except DamagedFileError as problem:
+        raise DamagedRunError(f"{path} is damaged ({problem.reason}): {ADVICE}") from None
+    except ValueError as problem:
+        raise RunExistsError(f"{problem}, or choose another --out") from None
     return found
 
 
@@ -57,13 +68,43 @@ def check_data(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> Non
     if changed:
         raise RunExistsError(
             f"{folder} was begun with other {' and '.join(changed)}: the same settings"
-            " now give other samples or labels; choose another --out"
+            " now give other samples or labels; remove the folder to begin again, or choose another --out"
         )
+
+
+def warn_of_versions(folder: Path, before: dict[str, Any]) -> None:
+    """Other versions compute other bits: name those that differ from what the run was begun with."""
+    written, now = before.get("environment") or {}, {"noiseproof": __version__, "torch": torch.__version__}
+    changed = [
+        f"{name} {written[name]} (now {version})"
+        for name, version in now.items()
+        if name in written and written[name] != version
+    ]
+    if changed:
+        warnings.warn(
+            f"{folder} was begun with {' and '.join(changed)}: it goes on, but the result may differ from"
+            " that of a run without an interruption",
+            stacklevel=2,
+        )
+
+
+def restore(session: Session, found: Checkpoint, folder: Path) -> None:
+    """Put the session where the checkpoint was; DamagedRunError if that is not one of its settings."""
+    try:
+        session.restore(unflatten(found.tensors, found.state["session"]))
+        place = (session.epoch, session.batch, session.step)
+        if not all(type(number) is int and number >= 0 for number in place) or session.epoch < 1:
+            raise ValueError(f"it is of epoch, batch and step {place}")
+    except (ValueError, TypeError, LookupError, AttributeError, RuntimeError, RecursionError) as problem:
+        reason = next(iter(str(problem).splitlines()), type(problem).__name__)
+        raise DamagedRunError(
+            f"{folder}: the newest checkpoint does not fit the run ({reason}): {ADVICE}"
+        ) from None
 
 
 def check_metrics(path: Path, finished: int) -> None:
     """Whether every finished epoch has one whole line, in order: the result is made of these lines."""
-    lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    lines = read_bytes(path, MOST).split(b"\n") if path.is_file() else []
     wanted = range(1, finished + 1)
     found = [epoch for epoch in map(_epoch, lines) if epoch in wanted]
     if found == list(wanted):

@@ -20,6 +20,7 @@ from pathlib import Path
 from torch import Tensor
 
 from .. import atomic
+from ..data.memory import available_memory
 from .mark import DamagedError, check_json, mark_text, read_bytes, read_mark
 from .nested import JSON, flatten, unflatten
 
@@ -60,8 +61,7 @@ def save(
         raise ValueError(f"step={step!r} must be a whole number, 0 or more")
     check_json(dict(state))
     data, mark = atomic.tensor_bytes(tensors), _mark(Path(folder), step)
-    with atomic.explained(folder):
-        mark.parent.mkdir(parents=True, exist_ok=True)
+    atomic.make_folder(folder)
     tensor_file = _tensor_file(mark, data)
     try:
         if not _holds(tensor_file, data):
@@ -93,7 +93,7 @@ def _read(mark: Path, step: int) -> Checkpoint:
         raise DamagedError(f"{mark} is the checkpoint of step {content.get('step')!r} under a wrong name")
     plain, again = _possible(mark)
     tensor_file = again if content.get("tensors") == again.name else plain
-    data = read_bytes(tensor_file)
+    data = read_bytes(tensor_file, available_memory())
     if hashlib.sha256(data).hexdigest() != content.get("sha256"):
         raise DamagedError(f"{tensor_file} is damaged: its checksum is not the one in {mark.name}")
     return Checkpoint(step, load(data), content["state"])  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..atomic import refuse_link
 from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
 from .begun import DamagedRunError, RunExistsError, settings_of
 from .compare_table import Comparison, Outcome
@@ -17,6 +18,7 @@ from .device import pick_device
 from .interrupt import Interrupted, Interruption
 from .kept import check_all_kept
 from .out import run_folder
+from .ranks import refuse_ranks
 from .run import Run
 from .together import can_share, room, train_together
 
@@ -71,10 +73,9 @@ def compare(
         ...     [(row.name, row.seeds) for row in compare(runs, jobs=1).rows]
         [('ce', [0]), ('mae', [0])]
     """
+    refuse_ranks()
     _check_configs(configs)
-    watcher, folders = watcher or ComparisonWatcher(), [run_folder(config) for config in configs]
-    if len({folder.resolve() for folder in folders}) < len(folders):
-        raise ValueError("two runs of a comparison have the same folder: give each its own out, as grid does")
+    watcher, folders = watcher or ComparisonWatcher(), _folders(configs)
     damaged = {number: words for number, folder in enumerate(folders) if (words := _damage(folder))}
     sound = [number for number in range(len(configs)) if number not in damaged]
     left = [number for number in sound if not _is_finished(configs[number], folders[number])]
@@ -143,6 +144,15 @@ def _train(runs: list[tuple[int, Config]], jobs: int | None, tell: Any, interrup
 
 def _has_result(folder: Path) -> bool:
     return (folder / RESULT).is_file()
+
+
+def _folders(configs: Sequence[Config]) -> list[Path]:
+    folders = [run_folder(config) for config in configs]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise ValueError("two runs of a comparison have the same folder: give each its own out, as grid does")
+    for folder in folders:
+        refuse_link(folder)
+    return folders
 
 
 def _check_configs(configs: object) -> None:

@@ -25,6 +25,7 @@ from .config import Config
 from .interrupt import Interrupted, Interruption
 from .loop import fit, train
 from .out import run_folder
+from .threads import share
 from .watcher import Watcher
 
 Tell = Callable[[int, str, Any], None]
@@ -85,10 +86,8 @@ def _keep_traceback(config: Config, problem: Exception) -> None:
 
 def work(pipe: Connection, threads: int) -> None:
     """The life of a worker: runs come in, news go out. Ctrl-C is for the parent, which sends SIGTERM."""
-    import torch
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    torch.set_num_threads(threads)
+    share(threads)
     warnings.formatwarning = lambda message, *place, **more: f"noiseproof: warning: {message}\n"
     while True:
         try:

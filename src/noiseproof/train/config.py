@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..files import parse_json, read_bytes
 from ..grammar import nearest
 from .checks import check_config
 
@@ -108,8 +109,8 @@ class Config:
         if len(text) > LONGEST:
             raise ValueError(f"a config has at most {LONGEST} characters, this one has {len(text)}")
         try:
-            content = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as problem:
+            content = parse_json(text)
+        except ValueError as problem:
             raise ValueError(f"a config is JSON: {problem}") from None
         return cls.from_dict(content)
 
@@ -125,7 +126,7 @@ class Config:
 
     @classmethod
     def load(cls, path: str | Path) -> Config:
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        return cls.from_json(read_bytes(path, LONGEST).decode("utf-8"))
 
     def differences(self, other: Config) -> list[str]:
         """The settings that change what is learned and are not the same, as ``name: ours -> theirs``."""

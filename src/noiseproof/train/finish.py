@@ -25,9 +25,9 @@ FEATURES = 1000
 
 def finish(session: Session, task: Task, keeper: Keeper) -> None:
     """Write everything a finished run has; the result comes last and says that the rest is there."""
-    write_tensors(keeper.folder / MODEL, session.model.state_dict())
+    write_tensors(keeper.folder / MODEL, session.model.state_dict(), checked=True)
     train = logits_of(session, task.train)
-    write_tensors(keeper.folder / OUTPUTS, _outputs(session, task, train))
+    write_tensors(keeper.folder / OUTPUTS, _outputs(session, task, train), checked=True)
     fitted = subset_accuracies(train.argmax(1), task.train.label, task.train.clean_label)
     keeper.close(session, summary(keeper.lines(), session.best, fitted))
 

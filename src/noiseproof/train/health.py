@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -20,8 +22,13 @@ class NonFiniteError(ArithmeticError):
 
 
 def check_now(session: Session, values: Tensor, batch: Batch, number: int | Tensor, what: str) -> None:
-    """Raise at once on a CPU, where looking is free, unless the step is one to be captured."""
-    if session.device.type != "cpu" or isinstance(number, Tensor) or bool(values.detach().isfinite().all()):
+    """Raise at once on a CPU, where looking is free, unless the step is one to be captured.
+
+    A sum that is finite has only finite terms, so that most of the time the terms need not be looked at.
+    """
+    if session.device.type != "cpu" or isinstance(number, Tensor):
+        return
+    if math.isfinite(float(values.detach().sum())) or bool(values.detach().isfinite().all()):
         return
     rows = values.detach().isfinite().reshape(len(values), -1).all(1) if values.dim() else None
     index = batch.index if rows is None else batch.index[~rows]
@@ -31,8 +38,11 @@ def check_now(session: Session, values: Tensor, batch: Batch, number: int | Tens
 def note_health(session: Session, logits: Tensor, loss: Tensor, number: int | Tensor) -> None:
     """Keep the number of the first bad batch on the device, without waiting for it, in few kernels.
 
-    A sum is finite where all its terms are, or they are so large that training is lost as well.
+    A sum is finite where all its terms are, or they are so large that training is lost as well. Where
+    ``check_now`` has looked there is nothing to note.
     """
+    if session.device.type == "cpu" and not isinstance(number, Tensor):
+        return
     total = logits.detach().sum() + loss.detach()
     first = torch.where(total - total == 0, session.first_bad, number)
     torch.minimum(session.first_bad, first, out=session.first_bad)

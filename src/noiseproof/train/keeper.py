@@ -13,9 +13,18 @@ from typing_extensions import Self
 
 from .. import atomic
 from ..dynamics import lines, record
+from ..dynamics.checks import FORMAT
 from ..dynamics.run_folder import BEST, CHECKPOINTS, CONFIG, MANIFEST, METRICS, RECORD, RESULT
 from . import checkpoint
-from .begun import RunExistsError, check_data, check_metrics, manifest_of, settings_of
+from .begun import (
+    RunExistsError,
+    check_data,
+    check_metrics,
+    manifest_of,
+    restore,
+    settings_of,
+    warn_of_versions,
+)
 from .capture import alone
 from .config import Config
 from .environment import environment
@@ -24,8 +33,7 @@ from .lock import RunLock
 from .out import run_folder
 from .session import Session
 from .task import Task
-
-FORMAT = 1
+from .tensorboard import FOLDER as TENSORBOARD
 
 
 class Keeper:
@@ -55,7 +63,9 @@ class Keeper:
         self._lock.__exit__(kind, problem, trace)
 
     def _refuse_others(self) -> None:
-        """A finished run, a damaged one and one of another config are not touched."""
+        """A finished run, a damaged one, one of another config and what links point to are not touched."""
+        for name in (RECORD, CHECKPOINTS, TENSORBOARD):
+            atomic.refuse_link(self.folder / name)
         if (self.folder / CONFIG).is_file():
             if found := settings_of(self.folder).differences(self.config):
                 raise RunExistsError(
@@ -73,15 +83,14 @@ class Keeper:
         """Write what is known before the first step, or restore where the run stopped."""
         facts = {"format": FORMAT, "data": task.facts(), "noise": task.noise}
         before = manifest_of(self.folder)
-        if before is not None:
-            check_data(self.folder, before, facts)
         found = None if before is None else checkpoint.newest(self.folder / CHECKPOINTS)
-        if found is not None:
-            state = checkpoint.unflatten(found.tensors, found.state["session"])
-            session.restore(state)  # type: ignore[arg-type]
+        if found is not None and before is not None:
+            check_data(self.folder, before, facts)
+            warn_of_versions(self.folder, before)
+            restore(session, found, self.folder / CHECKPOINTS)
         self._forget_after(session.epoch)
         train = task.train
-        (self.folder / RECORD).mkdir(exist_ok=True)
+        atomic.make_folder(self.folder / RECORD)
         record.save_samples(
             self.folder / RECORD, train.index, train.label, train.clean_label, train.class_names
         )
@@ -137,7 +146,7 @@ class Keeper:
             session.best = {
                 name: line.get(name) for name in ("epoch", "validation_accuracy", "test_accuracy")
             }
-            atomic.write_tensors(self.folder / BEST, session.model.state_dict())
+            atomic.write_tensors(self.folder / BEST, session.model.state_dict(), checked=True)
 
     def has_waited_enough(self, session: Session) -> bool:
         """Whether patience with the validation accuracy has run out, at an epoch that was evaluated."""

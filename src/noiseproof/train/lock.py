@@ -51,7 +51,7 @@ class RunLock:
     def __enter__(self) -> Self:
         with atomic.explained(self.folder / "lock"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = atomic.open_in_place(self.folder / "lock", os.O_RDWR)
         try:
             if not self._wait(descriptor):
                 raise RunLockedError(

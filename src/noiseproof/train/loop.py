@@ -14,10 +14,12 @@ from .health import check_health
 from .interrupt import Interruption
 from .keeper import Keeper
 from .measure import measure
+from .ranks import refuse_ranks
 from .run import Run
 from .session import Session
 from .steps import Steps, make_steps
 from .task import make_task
+from .threads import fitting_threads
 from .watcher import Watcher
 
 
@@ -79,22 +81,25 @@ def train(
     interruption: Interruption,
 ) -> Run:
     """The same for who looks after signals for several runs."""
+    refuse_ranks()
     device = pick_device(config.device)
     with on_the_cpu(), Keeper(config) as keeper, isolated_random(config.seed, device):
         task = make_task(config, data, test)
         with alone:  # initial weights come from the random state of the process
             session = Session(config, task, device, model)
-            keeper.begin(task, session)
-        steps = make_steps(session)
-        watcher.begin(session.step, session.steps)
-        while session.epoch <= session.epochs and not keeper.has_waited_enough(session):
-            train_epoch(session, steps, keeper, interruption, watcher)
-            line = measure(session, task)
-            keeper.end_epoch(session, line)
-            session.end_epoch()
-            watcher.epoch(line)
-        keeper.save(session)
-        finish(session, task, keeper)
+        with fitting_threads(session.model, session.views.shape, config.batch_size, device):
+            with alone:
+                keeper.begin(task, session)
+            steps = make_steps(session)
+            watcher.begin(session.step, session.steps)
+            while session.epoch <= session.epochs and not keeper.has_waited_enough(session):
+                train_epoch(session, steps, keeper, interruption, watcher)
+                line = measure(session, task)
+                keeper.end_epoch(session, line)
+                session.end_epoch()
+                watcher.epoch(line)
+            keeper.save(session)
+            finish(session, task, keeper)
     watcher.end()
     return Run(keeper.folder)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import torch
 
-from .. import __version__
+from .. import __version__, files
+from ..files import MOST_JSON
 from .nested import JSON
 
 FORMAT = 1
@@ -63,7 +64,7 @@ def check_json(value: object, path: str = "state") -> None:
 
 def read_mark(path: Path) -> dict[str, JSON]:
     """The entries of a mark; DamagedError unless it is whole, ValueError if a later version wrote it."""
-    data = read_bytes(path)
+    data = read_bytes(path, MOST_JSON)
     try:
         content = json.loads(data.decode("utf-8"))
         found = content.pop("checksum")
@@ -83,11 +84,13 @@ def read_mark(path: Path) -> dict[str, JSON]:
     return content  # type: ignore[no-any-return]
 
 
-def read_bytes(path: Path) -> bytes:
-    """DamagedError unless the file can be read; a lack of permission is no damage."""
+def read_bytes(path: Path, most: int) -> bytes:
+    """DamagedError unless it is a regular file of that size at most; a lack of permission is no damage."""
     try:
-        return path.read_bytes()
+        return files.read_bytes(path, most)
     except PermissionError:
         raise
+    except files.DamagedFileError as problem:
+        raise DamagedError(str(problem)) from None
     except OSError as problem:
         raise DamagedError(f"cannot read {path}: {problem.strerror}") from None

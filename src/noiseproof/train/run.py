@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,22 @@ from .. import models
 from ..data import LabelledData
 from ..data.host import on_the_cpu
 from ..dynamics import RunFolder
-from ..dynamics.record import read_tensors
-from ..dynamics.run_folder import BEST, MODEL
+from ..dynamics.checks import REMEDY, damaged, read_tensors
+from ..dynamics.run_folder import BEST, CONFIG, MANIFEST, MODEL
+from ..files import DamagedFileError
+from ..models.registry import BUILT_IN
+from ..models.size import blueprint
+from ..models.spec import parse as parse_model
+from ..models.spec import spec_text
 from .config import Config
 from .device import pick_device
 from .evaluate import predict_logits
 from .new_samples import check_columns, new_samples
 from .views import Views
+
+FILES = {"final": MODEL, "best": BEST}
+ON_THE_NET = ("hf-hub:", "hf_hub:", "local-dir:")
+"""How names begin that timm looks up elsewhere."""
 
 
 class Run(RunFolder):
@@ -29,12 +39,15 @@ class Run(RunFolder):
     Example:
         >>> Run("nowhere")
         Traceback (most recent call last):
-        FileNotFoundError: nowhere is no run: expected config.json in it, as training writes it
+        FileNotFoundError: nowhere is not a run folder: expected config.json in it, as training writes it
     """
 
     @cached_property
     def config(self) -> Config:
-        return Config.from_dict(self.settings)
+        try:
+            return Config.from_dict(self.settings)
+        except (ValueError, TypeError) as problem:
+            raise DamagedFileError(self.folder / CONFIG, str(problem), remedy=REMEDY) from None
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -56,18 +69,17 @@ class Run(RunFolder):
             which: "final", or "best" for the one validation data chose.
             model: the network to load into, for runs with a network of your own.
         """
-        files = {"final": MODEL, "best": BEST}
-        if which not in files:
+        if which not in FILES:
             raise ValueError(f"which={which!r} is unknown, choose 'final' or 'best'")
-        path = self.folder / files[which]
+        path = self.folder / FILES[which]
         if not path.is_file():
             hint = "it is unfinished" if which == "final" else "it had no validation data"
             raise FileNotFoundError(f"{self.folder} has no {path.name}: {hint}")
-        if model is None:
-            with on_the_cpu():
-                model = models.get(self.config.model, dropout=self.config.dropout, seed=0, **self._shape())
-        model.load_state_dict(read_tensors(path)[0])
-        return model.eval()
+        weights = read_tensors(path)[0]
+        network = self._network(path, weights) if model is None else model
+        check_weights(path, weights, network.state_dict())
+        network.load_state_dict(weights)
+        return network.eval()
 
     def predict(
         self,
@@ -80,7 +92,9 @@ class Run(RunFolder):
         """Class probabilities (N, C) of the samples of ``data``."""
         samples = self.samples(data, split=split) if isinstance(data, str) else data
         device = pick_device(self.config.device)
-        network = self.load_model(which, model=model).to(device)
+        network = self.load_model(which, model=model)
+        check_finite(self.folder / FILES[which], network.state_dict())
+        network = network.to(device)
         expected = tuple(self._facts["sample_shape"])
         if samples.sample_shape != expected:
             raise ValueError(f"samples have shape {samples.sample_shape}, the run was trained on {expected}")
@@ -99,12 +113,78 @@ class Run(RunFolder):
         """What the manifest says of the data."""
         facts = self.manifest.get("data")
         if not isinstance(facts, dict) or not {"class_names", "sample_shape"} <= set(facts):
-            raise ValueError(f"{self.folder / 'manifest.json'} says nothing of the data: it is damaged")
+            raise damaged(self.folder / MANIFEST, "it says nothing of the data")
         return facts
+
+    def _network(self, path: Path, weights: Mapping[str, Tensor]) -> nn.Module:
+        """The network the config names, built once the file is known to have weights of its shapes."""
+        spec = without_download(self.config.model)
+
+        def make() -> nn.Module:
+            return models.get(spec, dropout=self.config.dropout, seed=0, **self._shape())
+
+        try:
+            if parse_model(spec)[0] in BUILT_IN:
+                check_weights(path, weights, blueprint(make))
+            with on_the_cpu():
+                return make()
+        except DamagedFileError:
+            raise
+        except (ValueError, TypeError, MemoryError) as problem:
+            place = self.folder / CONFIG
+            raise DamagedFileError(place, str(problem), state="cannot be used", remedy=REMEDY) from None
 
     def _shape(self) -> dict[str, Any]:
         shape = tuple(self._facts["sample_shape"])
         views = Views(self.config, shape)
-        seen = views.evaluation(torch.zeros(1, *shape))
+        with on_the_cpu():
+            seen = views.evaluation(torch.zeros(1).expand(1, *shape))
         size = {"image_size": tuple(seen.shape[2:])} if seen.dim() == 4 else {}
         return {"in_channels": int(seen.shape[1]), "num_classes": len(self.class_names), **size}
+
+
+class WrongWeightsError(DamagedFileError, RuntimeError):
+    """Weights that are not those of a network; also a RuntimeError, as ``load_state_dict`` raises it."""
+
+
+def check_weights(path: Path, weights: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+    """WrongWeightsError unless the file has exactly the tensors of the network, each of its shape."""
+    missing, extra = sorted(own.keys() - weights.keys()), sorted(weights.keys() - own.keys())
+    wrong = [name for name in own if name in weights and weights[name].shape != own[name].shape]
+    if missing:
+        reason = f"Missing key {missing[0]!r}"
+    elif extra:
+        reason = f"Unexpected key {extra[0]!r}"
+    elif wrong:
+        shapes = f"{tuple(weights[wrong[0]].shape)}, in the network {tuple(own[wrong[0]].shape)}"
+        reason = f"{wrong[0]!r} has shape {shapes}"
+    else:
+        return
+    remedy = f"give a network of your own as model=..., {REMEDY}"
+    raise WrongWeightsError(path, reason, state="does not fit the network", remedy=remedy)
+
+
+def check_finite(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """ValueError if a weight is NaN or infinite: every prediction would be the first class."""
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise damaged(path, f"{name!r} has values that are NaN or infinite, so it cannot predict")
+
+
+def without_download(spec: str) -> str:
+    """The spec of a network whose weights come from a file: nothing is fetched to build it.
+
+    Example:
+        >>> without_download("timm:vit_tiny_patch16_224(pretrained=True)"), without_download("mlp(norm=True)")
+        ('timm:vit_tiny_patch16_224', 'mlp(norm=True)')
+    """
+    name, options = parse_model(spec)
+    package, _, rest = name.partition(":")
+    if package != "timm":
+        return spec
+    if rest.startswith(ON_THE_NET):
+        raise ValueError(
+            f"the network {name!r} would have to be downloaded: build it yourself and give it as model=..."
+        )
+    kept = {word: value for word, value in options.items() if not word.startswith("pretrained")}
+    return spec_text(name, kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..losses import margin
 from ..methods import Outputs, Situation
 from ..models import forward_with_features
 from .config import Config
+from .observations import Observations, Observed
 from .optimizer import make_optimizer, restore_optimizer
 from .order import batch_bounds
 from .scale import warn_of_scale
@@ -57,8 +59,10 @@ class Session:
         self.optimizer = make_optimizer(config, self.parameters)
         index, clean = self.train.index.to(device), task.train.clean_label
         emphasis = () if self.method.emphasis_follows_margin else ("emphasis",)
-        self.recorder = Recorder(index, (*emphasis, *self.method.columns))
-        self.meter = EmphasisMeter(index, None if clean is None else task.train.label != clean)
+        self._observations = Observations(
+            Recorder(index, (*emphasis, *self.method.columns)),
+            EmphasisMeter(index, None if clean is None else task.train.label != clean),
+        )
         self.first_bad = torch.full((), NEVER, dtype=torch.int64, device=device)
         self.schedule = get_schedule(config.schedule)
         self.epoch, self.batch, self.step = 1, 0, 0
@@ -119,7 +123,7 @@ class Session:
 
     def outputs(self, inputs: Tensor) -> Outputs:
         """What the network says; logits always in fp32, so that the loss is."""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+        with self.autocast():
             try:
                 found = self.forward(inputs)
                 logits, features = found if isinstance(found, tuple) else (found, None)
@@ -132,18 +136,36 @@ class Session:
             f" ({self.config.batch_size}, of {len(self.train)} samples) or a network without it"
         )
 
+    def autocast(self) -> AbstractContextManager[object]:
+        """Of the network, where the config asks for it."""
+        if self.config.precision != "bf16":
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16)
+
     def observe(self, batch: Batch, logits: Tensor, loss: Tensor, lr: float | Tensor) -> None:
-        """Record the batch after its backward pass, by tensor operations on the device alone."""
+        """Record the batch after its backward pass: on a GPU by tensor operations alone, on a CPU later."""
         gradient = logits.new_zeros(logits.shape) if logits.grad is None else logits.grad
+        logits, loss, extra = logits.detach(), loss.detach(), self.method.observed()
+        if self.device.type == "cpu" and not isinstance(lr, Tensor):
+            kept = {name: extra[name].detach().clone() for name in self.method.columns}
+            self._observations.add(Observed(batch, logits, gradient, loss, lr, kept))
+            return
         emphasis = torch.linalg.vector_norm(gradient, 1, dim=1, dtype=torch.float64) * (len(batch.label) / 2)
-        logits = logits.detach()
         self.meter.add(batch.index, emphasis=emphasis, loss=loss, lr=lr)
-        self.recorder.write(
-            batch.index,
-            margin(logits, batch.label),
-            logits.argmax(1),
-            {"emphasis": emphasis, **self.method.observed()},
-        )
+        found = {"emphasis": emphasis, **extra}
+        self.recorder.write(batch.index, margin(logits, batch.label), logits.argmax(1), found)
+
+    @property
+    def recorder(self) -> Recorder:
+        """With every step so far."""
+        self._observations.settle()
+        return self._observations.recorder
+
+    @property
+    def meter(self) -> EmphasisMeter:
+        """With every step so far."""
+        self._observations.settle()
+        return self._observations.meter
 
     def end_epoch(self) -> None:
         """Tell the method, and begin the next epoch."""

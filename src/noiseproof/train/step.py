@@ -23,7 +23,8 @@ def train_step(
     loss = session.method.loss((outputs,), batch, session.epoch)
     check_now(session, loss, batch, number, "loss")
     note_health(session, outputs.logits, loss, number)
-    session.optimizer.zero_grad(set_to_none=True)
+    for weight in session.parameters:  # what zero_grad does, without its hooks
+        weight.grad = None
     loss.backward()  # type: ignore[no-untyped-call]
     if session.config.clip is not None:
         nn.utils.clip_grad_norm_(session.parameters, session.config.clip)

@@ -26,7 +26,7 @@ def test_npy_is_mapped(tmp_path):
     data = load(spec)
     assert isinstance(data.inputs, np.memmap)
     assert (data.batch([2, 1]).input.numpy() == X[[2, 1]]).all()
-    with pytest.raises(FileNotFoundError, match=r"x_test\.npy is no file"):
+    with pytest.raises(FileNotFoundError, match=r"x_test\.npy is not a file"):
         load(spec, split="test")
 
 
@@ -125,5 +125,15 @@ def test_an_npz_file_that_is_absent_or_has_other_names_says_which_it_needs(tmp_p
         ValueError, match=r"no array 'x_train' \(it has: data, target\): name inputs and labels"
     ):
         load(f"arrays(path='{folder}/a.npz')")
-    with pytest.raises(FileNotFoundError, match=r"b\.npz is no file: one \.npz holds x_train, y_train"):
+    with pytest.raises(FileNotFoundError, match=r"b\.npz is not a file: one \.npz holds x_train, y_train"):
         load(f"arrays(path='{folder}/b.npz')")
+
+
+def test_labels_as_text_are_refused_with_what_can_be_done(tmp_path):
+    """There is no option class_names in a spec."""
+    for labels in (np.array(["cat", "dog"]), np.array([0.5, 1.0])):
+        np.savez(tmp_path / "a.npz", x_train=np.zeros((2, 3)), y_train=labels)
+        with pytest.raises(TypeError, match=r"a\.npz: label\[0\] = .*class labels are integers; ") as caught:
+            load(f"npz(path='{tmp_path}/a.npz')")
+        assert "class_names" not in str(caught.value)
+    assert "save the samples as a table" not in str(caught.value)

@@ -53,7 +53,7 @@ def test_mistakes(tmp_path):
     spec = written(tmp_path, {"a/1.png": encoded(0, "png"), "b/1.png": encoded(1, "png")})
     with pytest.raises(ValueError, match=r"has no test split: write \{split\}"):
         load(spec, split="test")
-    with pytest.raises(FileNotFoundError, match="missing is no folder"):
+    with pytest.raises(FileNotFoundError, match="missing is not a folder"):
         load(f"folder(path={(tmp_path / 'missing').as_posix()!r})")
     with pytest.raises(ValueError, match="has no subfolders"):
         load(f"folder(path={(tmp_path / 'a').as_posix()!r})")
@@ -124,3 +124,25 @@ def test_without_labels_every_image_below_is_taken(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="empty: no JPEG, PNG, WebP or BMP file in it"):
         load(f"folder(path='{(tmp_path / 'empty').as_posix()}', labelled=False)")
+
+
+def test_an_empty_subfolder_is_not_a_class(tmp_path):
+    for name, files in {
+        "a": ["1.png"],
+        "b": [],
+        "c": ["2.png", "3.png"],
+        "d": [".hidden.png", "notes.txt"],
+    }.items():
+        for split in ("train", "test"):
+            (tmp_path / split / name).mkdir(parents=True)
+            for file in files:
+                (tmp_path / split / name / file).write_bytes(encoded(1, "png"))
+    (tmp_path / "test/e").mkdir()
+    with pytest.warns(
+        UserWarning, match="the subfolder 'b' and 1 more holds no JPEG, PNG, WebP or BMP file, so"
+    ):
+        data = load(f"folder(path='{tmp_path.as_posix()}/{{split}}')")
+    assert data.class_names == ("a", "c")
+    assert data.label.tolist() == [0, 1, 1]
+    with pytest.warns(UserWarning, match="is not a class"):
+        assert load(f"folder(path='{tmp_path.as_posix()}/{{split}}')", split="test").class_names == ("a", "c")

@@ -104,7 +104,7 @@ def test_mistakes_are_named(text, options, kind, message, tmp_path):
 def test_endings_and_missing_files(tmp_path):
     with pytest.raises(ValueError, match=r"ends in \.csv, \.tsv or \.parquet"):
         load(csv(tmp_path / "a.txt", "x"))
-    with pytest.raises(FileNotFoundError, match=r"nothing\.csv is no file"):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.csv is not a file"):
         load(f"csv(path={(tmp_path / 'nothing.csv').as_posix()!r})")
 
 

@@ -7,14 +7,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ..class_names import numbered_classes
-from ..class_numbers import as_class_numbers
+from ..class_numbers import NUMBER_THEM, as_class_numbers
 from ..labelled import LabelledData
+from ..npy import map_npy
 from ..npz import opened, read_npz
 from ..npz_map import read_or_map
 from ..root import data_root
 from .split import NoSplitError, check_split, split_path
+
+TEXT_ELSEWHERE = (
+    "number the classes 0 ... K-1 first, or save the samples as a table (csv), whose labels may be text"
+)
 
 
 def arrays(
@@ -58,8 +64,17 @@ def arrays(
             f"arrays: path={path!r} with labels={labels!r}: expected an .npz file, or an .npy file of inputs"
             " and labels=... with another of labels, or labelled=False to predict inputs alone"
         )
-    names = numbered_classes(as_class_numbers(training, "label" if split == "train" else "y_train"))
-    return LabelledData(inputs, label, class_names=names, name="arrays")
+    names = numbered_classes(_class_numbers(training, "label" if split == "train" else "y_train", path))
+    return LabelledData(inputs, _class_numbers(label, "label", path), class_names=names, name="arrays")
+
+
+def _class_numbers(values: NDArray[Any], what: str, path: str) -> Tensor:
+    """Labels as numbers; where they are something else, what can be done about it in a file of arrays."""
+    try:
+        return as_class_numbers(values, what)
+    except TypeError as problem:
+        words = str(problem).replace(NUMBER_THEM, TEXT_ELSEWHERE)
+        raise TypeError(f"{path}: {words}") from None
 
 
 def _unlabelled(path: str, split: str, labels: str | None, root: Path, stream: bool | None) -> LabelledData:
@@ -87,7 +102,7 @@ def _checked_npz(file: Path, split: str, *, labelled: bool = True) -> Path:
     """The file, if it has what is needed; one without test arrays is training data alone."""
     if not file.is_file():
         raise FileNotFoundError(
-            f"{file} is no file: one .npz holds x_train, y_train and, for tests, x_test, y_test"
+            f"{file} is not a file: one .npz holds x_train, y_train and, for tests, x_test, y_test"
         )
     with opened(file) as archive:
         there = {name.removesuffix(".npy") for name in archive.namelist()}
@@ -107,9 +122,5 @@ def _checked_npz(file: Path, split: str, *, labelled: bool = True) -> Path:
 
 def _mapped(path: Path) -> NDArray[Any]:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is no file: expected an array saved with numpy.save")
-    try:
-        mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as problem:
-        raise ValueError(f"cannot map {path}: {problem}") from None
-    return mapped
+        raise FileNotFoundError(f"{path} is not a file: expected an array saved with numpy.save")
+    return map_npy(path, "map")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..image_file import SUFFIXES
@@ -27,9 +28,9 @@ def folder(
 ) -> LabelledData:
     """JPEG, PNG, WebP and BMP files, read when a batch asks for them, as uint8 (channels, height, width).
 
-    Classes are the subfolders of the training folder in alphabetical order, samples the files below them
-    in the order of their paths. With a test set: ``folder(path="photos/{split}")``. ``labelled=False`` takes
-    every image below the folder, to predict them.
+    Classes are the subfolders of the training folder that hold an image, in alphabetical order; samples are
+    the files below them in the order of their paths. Transparent pixels become white. With a test set:
+    ``folder(path="photos/{split}")``. ``labelled=False`` takes every image below the folder, to predict them.
     """
     here = split_path("folder", path, split)
     if not labelled:
@@ -38,8 +39,8 @@ def folder(
             raise ValueError(f"{here}: no JPEG, PNG, WebP or BMP file in it")
         rest = {"name": "folder", "mode": mode, "size": size, "on_error": on_error}
         return image_data(files, [0] * len(files), ["unlabelled"], **rest)  # type: ignore[arg-type]
-    names = class_folders(split_path("folder", path, "train"))
-    strangers = sorted(set(class_folders(here)) - set(names))
+    names = classes_in(split_path("folder", path, "train"))
+    strangers = [name for name in class_folders(here) if name not in names and has_images(here / name)]
     if strangers:
         raise ValueError(f"{here / strangers[0]} is no class of the training folder ({', '.join(names)})")
     found = [(file, label) for label, name in enumerate(names) for file in image_paths(here / name)]
@@ -52,7 +53,7 @@ def folder(
 def class_folders(path: Path) -> list[str]:
     """Subfolders in alphabetical order, which are the classes."""
     if not path.is_dir():
-        raise FileNotFoundError(f"{path} is no folder: expected one with a subfolder of images per class")
+        raise FileNotFoundError(f"{path} is not a folder: expected one with a subfolder of images per class")
     names = sorted(
         entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith(".")
     )
@@ -63,18 +64,47 @@ def class_folders(path: Path) -> list[str]:
     return names
 
 
+def classes_in(path: Path) -> list[str]:
+    """Subfolders with an image in them; the others are named in a warning."""
+    names = class_folders(path)
+    found = [name for name in names if has_images(path / name)]
+    if not found:
+        raise ValueError(f"{path}: no JPEG, PNG, WebP or BMP file in its subfolders")
+    if len(found) < len(names):
+        empty = [name for name in names if name not in found]
+        more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
+        warnings.warn(
+            f"{path}: the subfolder {empty[0]!r}{more} holds no JPEG, PNG, WebP or BMP file, so it is not a"
+            " class",
+            stacklevel=4,
+        )
+    return found
+
+
+def has_images(path: Path) -> bool:
+    """Whether an image lies somewhere below a folder."""
+    return any(_is_image(Path(parent, name)) for parent, _, files in _walk(path) for name in files)
+
+
+def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """As os.walk, without hidden folders; links to folders are not followed."""
+    for parent, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield parent, folders, files
+
+
+def _is_image(file: Path) -> bool:
+    return not file.name.startswith(".") and file.suffix.lower() in SUFFIXES and file.is_file()
+
+
 def image_paths(path: Path) -> list[str]:
     """Image files below a folder, sorted; links to folders are not followed, hidden files are left out."""
     found, others = [], []
-    for parent, folders, files in os.walk(path):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            file = Path(parent, name)
-            if name.startswith(".") or not file.is_file():
-                continue
-            if file.suffix.lower() in SUFFIXES:
+    for parent, _, files in _walk(path):
+        for file in (Path(parent, name) for name in files):
+            if _is_image(file):
                 found.append(file.as_posix())
-            elif file.suffix.lower() in OTHER_IMAGES:
+            elif file.suffix.lower() in OTHER_IMAGES and not file.name.startswith("."):
                 others.append(file.as_posix())
     if others:
         warnings.warn(

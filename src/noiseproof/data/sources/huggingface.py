@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...grammar import nearest
-from ..image_file import CHANNELS
+from ..image_file import CHANNELS, on_white
 from ..labelled import LabelledData
 from .split import check_split
 
@@ -103,7 +103,7 @@ class DatasetColumn:
         if not hasattr(value, "convert"):
             tensor = torch.as_tensor(value)
             return tensor.float() if tensor.dtype == torch.float64 else tensor
-        image = value.convert(self.mode)
+        image = on_white(value).convert(self.mode)
         if self.size is not None:
             image = image.resize((self.size, self.size), resample=2)
         pixels = np.asarray(image, np.uint8).reshape(image.height, image.width, CHANNELS[self.mode])

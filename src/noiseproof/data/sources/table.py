@@ -14,7 +14,7 @@ from ..root import data_root
 from .image_data import image_data
 from .split import split_path
 from .table_features import feature_array, problem_of_wanted, wanted_columns
-from .table_file import read_table, separator_of, size_in_memory
+from .table_file import read_table, repeated_columns, separator_of, size_in_memory
 from .table_labels import TableClasses, column_of
 from .table_row_numbers import row_numbers, warn_of_row_numbers
 from .table_stream import StreamedTable, streamed_table
@@ -65,6 +65,8 @@ def table(
             return streamed_table(file, labels, features, data_root() if root is None else root, unused)
         return read_table(file)
 
+    for file in dict.fromkeys((training_place, place)):
+        refuse_repeated(file, [*labels, *([] if image is None else [image])])
     training = rows_of(training_place)
     unused = _row_numbers(training, features, labels)
     rows = training if place == training_place else rows_of(place, unused)
@@ -87,6 +89,16 @@ def table(
         name="csv",
         columns=wanted,
     )
+
+
+def refuse_repeated(place: Path, named: list[str]) -> None:
+    """ValueError where the header has a label twice: as a feature the second column would tell the label."""
+    twice = repeated_columns(place)
+    wrong = [name for name in twice if name in named or separator_of(place) is None]
+    if wrong:
+        raise ValueError(
+            f"{place}: the column {wrong[0]!r} occurs more than once in the header: rename or remove one"
+        )
 
 
 def _row_numbers(training: Rows, features: str | None, labels: list[str]) -> list[str]:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import lzma
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ..packed import FREE, allowance, open_packed
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 CELLS = 1 << 18
 """Values read together when a table comes in pieces: some 10 MB with all that pandas needs."""
-COMPRESSED = frozenset({".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet"})
+COMPRESSED = frozenset({".gz", ".bz2", ".xz", ".zst", ".zip"})
 LONGEST_LINE = 1 << 20
 COMPRESSION = 4
 """How much larger than its file a compressed table is taken to be."""
+WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
+WIDTH = 8
+"""Bytes of a value of Parquet in memory, by its type, and of any other type."""
+DAMAGE = (
+    *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, OverflowError),
+    *(RuntimeError, NotImplementedError, RecursionError, IndexError, KeyError),
+)
+"""What readers raise over a damaged table, beside ValueErrors."""
 CSV: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "low_memory": False}
 """Only an empty field is no value: the text NA may be the name of a class. All of a column is looked at
 before its type is chosen."""
@@ -31,7 +44,12 @@ def read_table(path: Path) -> pd.DataFrame:
 
     separator = separator_of(path)
     with _problems_named(path):
-        rows = pd.read_parquet(path) if separator is None else pd.read_csv(path, sep=separator, **CSV)
+        if separator is None:
+            _check_parquet(path)
+            rows = pd.read_parquet(path)
+        else:
+            with open_packed(path) as file:
+                rows = pd.read_csv(file, sep=separator, **CSV)
     if len(rows) == 0:
         raise ValueError(f"{path} has no rows")
     return rows
@@ -48,7 +66,29 @@ def table_columns(path: Path) -> list[str]:
 
             with ParquetFile(path) as file:
                 return [str(name) for name in file.schema_arrow.empty_table().to_pandas().columns]
-        return [str(name) for name in pd.read_csv(path, sep=separator, nrows=0, **CSV).columns]
+        with open_packed(path) as file:
+            return [str(name) for name in pd.read_csv(file, sep=separator, nrows=0, **CSV).columns]
+
+
+def repeated_columns(path: Path) -> list[str]:
+    """Names that the header has more than once, before pandas gives them a number."""
+    separator = separator_of(path)
+    if separator is None:
+        contents = _contents(path)
+        names = [] if contents is None else list(contents.schema.to_arrow_schema().names)
+    else:
+        with _problems_named(path):
+            names = _first_record(path, separator)
+    return [name for name, times in Counter(names).items() if times > 1]
+
+
+def _first_record(path: Path, separator: str) -> list[str]:
+    with open_packed(path) as file:
+        text = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
+        try:
+            return next((row for row in csv.reader(text, delimiter=separator) if row), [])
+        except csv.Error:  # a field of more than 128 KiB; pandas says what it thinks of it
+            return []
 
 
 def table_pieces(
@@ -65,13 +105,14 @@ def table_pieces(
         if separator is None:
             from pyarrow.parquet import ParquetFile  # type: ignore[import-not-found, import-untyped]
 
+            _check_parquet(path)
             with ParquetFile(path) as file:
                 for piece in file.iter_batches(batch_size=count, columns=only, use_threads=False):
                     yield piece.to_pandas(use_threads=False)
         else:
             how = CSV | {"dtype": dict.fromkeys(as_text, str), "usecols": only}
-            with pd.read_csv(path, sep=separator, chunksize=count, **how) as pieces:
-                yield from pieces
+            with open_packed(path) as file:
+                yield from pd.read_csv(file, sep=separator, chunksize=count, **how)
 
 
 def separator_of(path: Path) -> str | None:
@@ -82,7 +123,9 @@ def separator_of(path: Path) -> str | None:
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is no file: expected a .csv, .tsv or .parquet table")
+        raise FileNotFoundError(f"{path} is not a file: expected a .csv, .tsv or .parquet table")
+    if ".tar" in suffixes:
+        raise ValueError(f"{path} is an archive: unpack it, and name the table in it")
     if ".csv" in suffixes or ".tsv" in suffixes:
         return "\t" if ".tsv" in suffixes else _of_first_line(path)
     if suffixes[-1:] == [".parquet"]:
@@ -102,14 +145,46 @@ def _of_first_line(path: Path) -> str:
 def size_in_memory(path: Path) -> int:
     """A guess at the bytes of the table when it is read."""
     size = path.stat().st_size if path.is_file() else 0
+    if path.suffix.lower() == ".parquet":
+        return declared_size(path)
     return size * COMPRESSION if path.suffix.lower() in COMPRESSED else size
+
+
+def declared_size(path: Path) -> int:
+    """Bytes that the values of a Parquet file will have in memory, by its own table of contents."""
+    total, contents = 0, _contents(path)
+    for number in range(0 if contents is None else contents.num_row_groups):
+        group = contents.row_group(number)
+        for column in map(group.column, range(group.num_columns)):
+            width = WIDTHS.get(column.physical_type, WIDTH)
+            total += max(column.num_values * width, column.total_uncompressed_size)
+    return total
+
+
+def _contents(path: Path) -> Any:
+    """The table of contents of a Parquet file; None if it cannot be read, as reading the table explains."""
+    try:
+        from pyarrow.parquet import read_metadata  # type: ignore[import-not-found, import-untyped]
+
+        return read_metadata(path)
+    except (ImportError, OSError, *DAMAGE, ValueError):
+        return None
+
+
+def _check_parquet(path: Path) -> None:
+    size, most = declared_size(path), allowance(path.stat().st_size, 4 * FREE)
+    if size > most:
+        raise ValueError(
+            f"it claims to hold {size:,} bytes, more than the {most:,} its size allows: save it as .csv, if"
+            " that is right"
+        )
 
 
 @contextmanager
 def _problems_named(path: Path) -> Iterator[None]:
     try:
         yield
-    except (ValueError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as problem:
+    except (*DAMAGE, ValueError) as problem:
         raise _unreadable(path, problem) from problem
     except ImportError as problem:
         if not _has_pyarrow():

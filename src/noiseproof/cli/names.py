@@ -1,0 +1,33 @@
+"""What can stand in a setting, by name: for the help, which must not load torch to list it.
+
+A test compares these with the registries they are copied from.
+"""
+
+from __future__ import annotations
+
+NAMES = {
+    "data": "digits mnist cifar10 cifar100 cifar_n vehicles10 folder csv parquet arrays npz huggingface",
+    "noise": "symmetric asymmetric sibling pair cycle matrix instance human open_set",
+    "model": (
+        "mlp cnn4 cnn8 resnet20 resnet32 resnet44 resnet56 resnet18 resnet34 resnet50 vgg19_bn googlenet"
+    ),
+    "loss": (
+        "ce focal mae rce sl sce gce truncated_gce tce aul agce ael gr imae nal_fixed nce nfl mse gls ls cr"
+        " peer scale shift unit_max binary"
+    ),
+    "method": (
+        "nal elr selc bootstrap_soft bootstrap_hard joint forward backward s_adaptation gls_sl truncated_gce"
+    ),
+    "augment": "crop center_crop flip shift rotate resize normalize subtract_mean",
+    "schedule": "constant cosine step every exponential warm_restarts",
+    "optimizer": "sgd adam adamw",
+}
+"""Setting to the names it knows."""
+
+
+def known(setting: str) -> str:
+    """
+    >>> known("optimizer")
+    'sgd, adam, adamw'
+    """
+    return ", ".join(NAMES[setting].split())

@@ -1,0 +1,160 @@
+"""What the files of a run folder must hold before anything is computed from them.
+
+Every check raises a ``DamagedFileError``, a ValueError that names the file, what is wrong and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import files
+from ..data.memory import available_memory
+from ..files import DamagedFileError
+
+REMEDY = "restore the file, or remove the folder to train it again"
+FORMAT = 1
+"""Of run folders; a folder of a later format is refused."""
+MOST_VALUES = 1 << 31
+"""Of one input, as its shape says."""
+
+
+def damaged(path: Path, reason: str) -> DamagedFileError:
+    """What to raise for a file of a run folder that does not hold what training writes."""
+    return DamagedFileError(path, reason, state="is damaged", remedy=REMEDY)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object of a file of a run folder."""
+    with _remedy_named(path):
+        return files.read_json(path)
+
+
+def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file of a run folder, of ``most`` bytes or what memory holds."""
+    with _remedy_named(path):
+        return files.read_tensors(path, available_memory() if most is None else most)
+
+
+@contextmanager
+def _remedy_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except DamagedFileError as problem:
+        raise DamagedFileError(path, problem.reason, remedy=REMEDY) from None
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} is missing; {REMEDY}") from None
+
+
+def check_samples(path: Path, facts: Mapping[str, Tensor], about: Mapping[str, str]) -> tuple[str, ...]:
+    """Numbers and labels of the samples; returns the class names."""
+    for name in ("index", "label", *(["clean_label"] if "clean_label" in facts else [])):
+        if name not in facts:
+            raise damaged(path, f"it has no tensor {name!r}")
+        column = facts[name]
+        if column.dtype != torch.int64 or column.dim() != 1 or len(column) != len(facts["index"]):
+            raise damaged(path, f"{name} is {_described(column)}, not int64 with one number per sample")
+    index = facts["index"].sort().values
+    twice = index[1:][index[1:] == index[:-1]]
+    if len(twice):
+        raise damaged(path, f"sample {int(twice[0])} occurs twice")
+    if len(index) and int(index[0]) < 0:
+        raise damaged(path, f"a sample has the number {int(index[0])}")
+    try:
+        names = files.parse_json(about.get("class_names", ""))
+    except ValueError:
+        names = None
+    if not is_list_of(names, str) or not names:
+        raise damaged(path, "it has no list of class names")
+    return tuple(names)
+
+
+def check_columns(path: Path, columns: Mapping[str, Tensor], shape: tuple[int, ...]) -> None:
+    """Margins, predictions and what else was recorded, all of this shape."""
+    for name in ("margin", "prediction"):
+        if name not in columns:
+            raise damaged(path, f"it has no tensor {name!r}")
+    for name, column in columns.items():
+        whole = column.dtype in (torch.int32, torch.int64)
+        if column.shape != shape or not (whole if name == "prediction" else column.is_floating_point()):
+            kind = "whole numbers" if name == "prediction" else "floats"
+            raise damaged(path, f"{name} is {_described(column)}, not {kind} of shape {shape}")
+
+
+def check_outputs(path: Path, outputs: Mapping[str, Tensor]) -> None:
+    """What a finished run says of its samples."""
+    for name, column in outputs.items():
+        whole = name in ("test_label", "test_index")
+        fits = column.dim() == (1 if whole else 2) and column.dtype.is_floating_point != whole
+        if not fits or (whole and column.dtype != torch.int64):
+            raise damaged(path, f"{name} is {_described(column)}")
+    label, probability = outputs.get("test_label"), outputs.get("test_probability")
+    if label is None or not len(label):
+        return
+    if len(outputs.get("test_index", label)) != len(label):
+        raise damaged(path, f"test_index has not the {len(label)} entries of test_label")
+    if int(label.min()) < 0:
+        raise damaged(path, f"test_label has the class {int(label.min())}")
+    if probability is not None and (
+        len(probability) != len(label) or int(label.max()) >= probability.shape[1]
+    ):
+        raise damaged(path, f"test_probability is {_described(probability)}, which does not fit test_label")
+
+
+def check_manifest(path: Path, content: Mapping[str, Any]) -> None:
+    """The format of the run folder, and what is said of the data."""
+    version = content.get("format", FORMAT)
+    if type(version) is not int or version < 1:
+        raise damaged(path, f"its format is {version!r}")
+    if version > FORMAT:
+        written = content.get("environment")
+        newer = written.get("noiseproof") if isinstance(written, dict) else None
+        raise ValueError(
+            f"{path} has format {version}, this version of noiseproof reads format {FORMAT}: use noiseproof"
+            f" {newer if isinstance(newer, str) else 'as it was written with'} or later"
+        )
+    for name in ("data", "noise", "environment"):
+        if not isinstance(content.get(name), dict | None):
+            raise damaged(path, f"{name!r} is not a JSON object")
+    facts = content.get("data") or {}
+    for name in ("class_names", "columns"):
+        if name in facts and not is_list_of(facts[name], str):
+            raise damaged(path, f"{name!r} is not a list of names")
+    if "sample_shape" in facts:
+        check_shape(path, facts["sample_shape"])
+
+
+def check_shape(path: Path, shape: object) -> None:
+    """The shape of one input: sides of at least 1, not more values than a tensor of the library may have."""
+    if not is_list_of(shape, int) or not all(side >= 1 for side in shape):  # type: ignore[attr-defined]
+        raise damaged(path, f"sample_shape is {shape!r:.200}, not a list of sides")
+    size = 1
+    for side in shape:  # type: ignore[attr-defined]
+        size *= side
+        if size > MOST_VALUES:
+            raise damaged(path, f"sample_shape {shape!r:.200} has more than {MOST_VALUES:,} values")
+
+
+def check_numbers(path: Path, content: Mapping[str, Any], where: str = "") -> None:
+    """Metrics and results: numbers, None, and lists and objects of them."""
+    for name, value in content.items():
+        if isinstance(value, dict):
+            check_numbers(path, value, f"{where}{name!r} of ")
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            if not isinstance(one, (int, float)) and one is not None:
+                raise damaged(path, f"{where}{name!r} is {one!r:.100}, not a number")
+
+
+def is_list_of(value: object, kind: type) -> bool:
+    """Whether it is a list with entries of exactly this type: true and false are no numbers."""
+    return isinstance(value, list) and all(type(entry) is kind for entry in value)
+
+
+def _described(column: Tensor) -> str:
+    return f"{str(column.dtype).removeprefix('torch.')} of shape {tuple(column.shape)}"

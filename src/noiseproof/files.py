@@ -1,0 +1,156 @@
+"""Reading files that somebody else may have written: regular files only, and never more than expected.
+
+A folder from a stranger can hold a pipe that never answers, a link to a device that never ends, or a file
+whose size or header promises more than memory holds. Run folders, labels, weights and images are opened
+through this module, which checks the kind and the size of a file before anything is allocated for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MOST_JSON = 1 << 25
+"""Bytes of a JSON file, and of the header of a safetensors file."""
+BLOCK = 1 << 20
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+CHECKSUM = "sha256"
+"""Entry of the metadata of a safetensors file: hash of the rest of its header and of its tensors."""
+
+
+class DamagedFileError(ValueError):
+    """A file is not what it should be; ``reason`` says why not, without naming the file."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], reason: str, *, state: str = "", remedy: str = ""
+    ) -> None:
+        what = f"{os.fspath(path)} {state}" if state else f"cannot read {os.fspath(path)}"
+        super().__init__(f"{what}: {reason}{f'; {remedy}' if remedy else ''}")
+        self.reason = reason
+
+
+def open_regular(path: str | os.PathLike[str], most: int | None = None) -> BinaryIO:
+    """A file opened for reading; DamagedFileError unless it is a regular file of at most ``most`` bytes.
+
+    Links are followed, a pipe is not waited for, a device is not opened.
+
+    Example:
+        >>> open_regular("/")
+        Traceback (most recent call last):
+        noiseproof.files.DamagedFileError: cannot read /: it is not a regular file but a folder
+    """
+    _check_kind(path, os.stat(path))
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(path, flags | getattr(os, "O_CLOEXEC", 0)), "rb")
+    try:
+        status = os.fstat(file.fileno())
+        _check_kind(path, status)
+        if most is not None and status.st_size > most:
+            raise too_large(path, status.st_size, most)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
+    """The content of a regular file of at most ``most`` bytes."""
+    with open_regular(path, most) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise too_large(path, len(content), most)
+    return content
+
+
+def read_json(path: str | os.PathLike[str], most: int = MOST_JSON) -> dict[str, Any]:
+    """The JSON object of a file; DamagedFileError if it holds anything else."""
+    content = read_bytes(path, most)
+    try:
+        found = parse_json(content)
+    except ValueError as problem:
+        raise DamagedFileError(path, str(problem)) from None
+    if not isinstance(found, dict):
+        raise DamagedFileError(path, "it does not hold a JSON object")
+    return found
+
+
+def parse_json(text: bytes | str) -> Any:
+    """What a JSON text says; ValueError for one that is not valid or nested too deeply."""
+    try:
+        return json.loads(text if isinstance(text, str) else text.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("it is not valid JSON: nested too deeply") from None
+    except ValueError as problem:
+        raise ValueError(f"it is not valid JSON: {problem}") from None
+
+
+def read_tensors(path: str | os.PathLike[str], most: int) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file of at most ``most`` bytes.
+
+    DamagedFileError where it is damaged, also where the checksum it carries is not that of its content.
+    Files without a checksum, as other programs and version 0.1.0 write them, are read as they are.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    place = Path(path)
+    try:
+        metadata = _checked_metadata(place, most)
+        with safe_open(place, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118
+    except DamagedFileError:
+        raise
+    except (SafetensorError, ValueError, RuntimeError, TypeError, KeyError, OverflowError) as problem:
+        raise DamagedFileError(place, " ".join(str(problem).split())) from None
+
+
+def checksum(header: Mapping[str, Any], *blocks: bytes | memoryview) -> Any:
+    """A running hash of a safetensors header without its own entry, and of the tensors that follow."""
+    metadata = {name: value for name, value in header.get("__metadata__", {}).items() if name != CHECKSUM}
+    plain = {name: value for name, value in header.items() if name != "__metadata__"}
+    digest = hashlib.sha256(json.dumps([metadata, plain], sort_keys=True).encode())
+    for block in blocks:
+        digest.update(block)
+    return digest
+
+
+def _checked_metadata(path: Path, most: int) -> dict[str, str]:
+    with open_regular(path, most) as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > min(MOST_JSON, os.fstat(file.fileno()).st_size):
+            raise ValueError(f"its header claims {length:,} bytes")
+        header = parse_json(file.read(length))
+        metadata = header.get("__metadata__", {}) if isinstance(header, dict) else None
+        if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+            raise ValueError("its header is not that of a safetensors file")
+        expected = metadata.pop(CHECKSUM, None)
+        if expected is not None:
+            digest = checksum(header)
+            while block := file.read(BLOCK):
+                digest.update(block)
+            if digest.hexdigest() != expected:
+                raise ValueError("its checksum is wrong, so some of its bytes have changed")
+    return metadata
+
+
+def too_large(path: str | os.PathLike[str], size: int, most: int) -> DamagedFileError:
+    return DamagedFileError(path, f"it has {size:,} bytes, more than {most:,}")
+
+
+def _check_kind(path: str | os.PathLike[str], status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise DamagedFileError(path, f"it is not a regular file but {kind}")

@@ -1,0 +1,48 @@
+"""Run folders of version 0.1.0, which wrote no checksums, are read and resumed."""
+
+import shutil
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+import torch
+
+from noiseproof import __version__, labels
+from noiseproof.report import write
+from noiseproof.train import Run, fit
+
+HERE = Path(__file__).parent / "runs_of_0_1_0"
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch):
+    """A copy of the two runs and their data, as working folder."""
+    shutil.copytree(HERE, tmp_path / "old")
+    monkeypatch.chdir(tmp_path / "old")
+    return tmp_path / "old"
+
+
+def test_a_finished_one_is_read(old):
+    assert b"sha256" not in (old / "finished/record/epochs.safetensors").read_bytes()
+    run = Run("finished")
+    assert (run.record.epochs, len(run.record), run.class_names) == (3, 18, ("0", "1", "2"))
+    assert [line["epoch"] for line in run.metrics] == [1, 2, 3]
+    assert run.predict(run.config.data).shape == (6, 3)
+    assert run.predict(run.config.data, which="best").isfinite().all()
+    assert len(labels.find(run)) == 18
+    assert write(run).is_file()
+
+
+def test_an_unfinished_one_goes_on_to_the_same_end(old):
+    """Torch and processor may be others now, so weights are compared with a tolerance."""
+    unfinished = Run("unfinished")
+    assert unfinished.record.epochs == 1
+    written = unfinished.manifest["environment"]
+    same = (written["torch"], written["noiseproof"]) == (torch.__version__, __version__)
+    with nullcontext() if same else pytest.warns(UserWarning, match="was begun with"):
+        run = fit(unfinished.config)
+    whole = Run("finished")
+    assert run.finished
+    for ours, theirs in zip(run.load_model().parameters(), whole.load_model().parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
+    assert b"sha256" in (old / "unfinished/record/epochs.safetensors").read_bytes()

@@ -1,0 +1,44 @@
+"""Methods with a memory are refused by name where several processes would each keep their own."""
+
+import pytest
+import torch
+from situations import situation
+from torch import distributed
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from noiseproof import methods
+from noiseproof.data import Batch
+from noiseproof.methods import OneProcessError, Outputs
+
+REFUSED = ("elr", "selc", "joint", "nal", "s_adaptation", "truncated_gce")
+
+
+@pytest.fixture(params=[1, 2])
+def processes(request):
+    """A process group of that size, whose other members are pretended."""
+    distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=request.param)
+    yield request.param
+    distributed.destroy_process_group()
+
+
+@pytest.mark.filterwarnings("ignore:.* never begins")
+@pytest.mark.parametrize("name", [*REFUSED, "bootstrap_soft", "bootstrap_hard", "gls_sl"])
+def test_only_what_remembers_is_refused(processes, name):
+    index = torch.arange(4)
+    outputs = (Outputs(torch.zeros(4, 3, requires_grad=True), torch.zeros(4, 5)),)
+
+    def prepared():
+        method = methods.get(name)
+        method.prepare(situation(index % 3, classes=3, features=5))
+        return method
+
+    calls = [lambda: prepared().loss(outputs, Batch(torch.zeros(4, 1), index % 3, index), 1)]
+    if not methods.get(name).needs_features:
+        calls.append(lambda: prepared().step(outputs[0].logits, index % 3, index, 1))
+    for call in calls:
+        if processes > 1 and name in REFUSED:
+            words = f"{name} cannot be used in 2 processes of torch.distributed yet: .*train in one process"
+            with pytest.raises(OneProcessError, match=words):
+                call()
+        else:
+            call().backward()

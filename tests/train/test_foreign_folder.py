@@ -1,0 +1,151 @@
+"""Run folders from strangers: nothing outside is written, nothing is read without bound or waited for."""
+
+import os
+from pathlib import Path
+
+import pytest
+from stopping import StopAt
+
+from noiseproof.atomic import write_text
+from noiseproof.dynamics import Record, RunFolder
+from noiseproof.recipes import relabel_and_retrain
+from noiseproof.train import Interrupted, RunExistsError, compare, fit
+from noiseproof.train.lock import RunLock
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A folder with a file that must stay as it is; the check comes after the test."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "epoch-00001.safetensors").write_text("precious")
+    yield folder
+    assert [path.name for path in folder.iterdir()] == ["epoch-00001.safetensors"]
+    assert (folder / "epoch-00001.safetensors").read_text() == "precious"
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to], ids=["symbolic", "hard"])
+@pytest.mark.parametrize("name", ["lock", "metrics.jsonl"])
+def test_files_that_are_changed_in_place(config, blobs, tmp_path, name, link):
+    folder, victim = Path(config().out), tmp_path / "victim"
+    folder.mkdir()
+    victim.write_bytes(b"precious" if name == "lock" else b"")
+    link(folder / name, victim)
+    with pytest.raises(OSError, match=rf"{name}: (it is a symbolic link|another file name is linked to it);"):
+        fit(config(), data=blobs())
+    assert victim.read_bytes() == (b"precious" if name == "lock" else b"")
+
+
+@pytest.mark.parametrize("name", ["config.json", "manifest.json", "result.json", "model.safetensors"])
+def test_files_that_are_replaced(config, blobs, outside, name):
+    """A link under their name goes, what it points to stays; a link to nothing is no run either."""
+    folder = Path(config().out)
+    folder.mkdir()
+    (folder / name).symlink_to(outside / "not there")
+    run = fit(config(), data=blobs())
+    assert run.finished
+    assert not (folder / name).is_symlink()
+
+
+@pytest.mark.parametrize("name", ["record", "checkpoints", "tensorboard"])
+def test_folders_of_a_new_run(config, blobs, outside, name):
+    folder = Path(config().out)
+    folder.mkdir()
+    (folder / name).symlink_to(outside)
+    with pytest.raises(OSError, match=rf"{name}: it is a symbolic link; nothing is written through links"):
+        fit(config(checkpoint_seconds=0.0), data=blobs())
+
+
+@pytest.mark.parametrize("name", ["record", "checkpoints"])
+def test_folders_of_a_run_that_is_resumed_or_finished(config, blobs, outside, name):
+    """The files of epochs and checkpoints are removed from a finished run, but not through a link."""
+    settled = config(checkpoint_seconds=0.0)
+    with pytest.raises(Interrupted):
+        fit(settled, data=blobs(), watcher=StopAt(6))
+    folder = Path(settled.out)
+    (folder / name).rename(folder / "aside")
+    (folder / name).symlink_to(outside)
+    for _ in range(2):
+        with pytest.raises(OSError, match="it is a symbolic link"):
+            fit(settled, data=blobs())
+        (folder / "result.json").write_text("{}")
+
+
+def test_runs_of_a_comparison_and_of_a_recipe(config, outside, tmp_path):
+    place = tmp_path / "many"
+    (place / "first").mkdir(parents=True)
+    (place / "first").rmdir()
+    (place / "first").symlink_to(outside)
+    with pytest.raises(OSError, match="it is a symbolic link"):
+        relabel_and_retrain(config(data="digits", out=str(place)))
+    with pytest.raises(OSError, match="it is a symbolic link"):
+        compare([config(data="digits", out=str(place / "first"))], jobs=1)
+
+
+def test_a_folder_named_by_the_user_may_be_a_link(config, blobs, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert fit(config(out=str(tmp_path / "link")), data=blobs()).finished
+    assert (tmp_path / "elsewhere/result.json").is_file()
+
+
+@pytest.fixture
+def finished(config, blobs):
+    return fit(config(epochs=1), data=blobs()).folder
+
+
+@pytest.mark.parametrize("odd", ["pipe", "device"])
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("record/samples.safetensors", lambda run: run.record),
+        ("record/epochs.safetensors", lambda run: run.record),
+        ("manifest.json", lambda run: run.manifest),
+        ("manifest.json", lambda run: run.load_model()),
+        ("model.safetensors", lambda run: run.load_model()),
+    ],
+)
+def test_what_is_not_a_regular_file_is_not_read(finished, name, read, odd):
+    from noiseproof.train import Run
+
+    (finished / name).unlink()
+    if odd == "pipe":
+        os.mkfifo(finished / name)
+    else:
+        (finished / name).symlink_to("/dev/zero")
+    with pytest.raises((ValueError, FileNotFoundError), match=Path(name).name.replace(".", r"\.")):
+        read(Run(finished))
+
+
+def test_an_epoch_that_is_a_pipe_is_not_waited_for(config, blobs):
+    settled = config(epochs=5)
+    with pytest.raises(Interrupted):
+        fit(settled, data=blobs(), watcher=StopAt(14))
+    file = Path(settled.out, "record/epoch-00002.safetensors")
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(ValueError, match=r"epoch-00002\.safetensors: it is not a regular"):
+        Record.load(file.parent)
+    with pytest.raises(RunExistsError, match="no whole record of epoch 2"):
+        fit(settled, data=blobs())
+
+
+def test_a_report_replaces_a_link(finished, tmp_path):
+    from noiseproof.report import write
+
+    (tmp_path / "victim").write_text("precious")
+    (finished / "report.html").symlink_to(tmp_path / "victim")
+    write(RunFolder(finished))
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert "<html" in (finished / "report.html").read_text()
+
+
+def test_a_lock_that_links_to_a_file_leaves_it_whole(tmp_path):
+    write_text(tmp_path / "victim", "precious")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match=r"run/lock: it is a symbolic link; nothing is written through"):
+        RunLock(tmp_path / "run").__enter__()
+    assert (tmp_path / "victim").read_text() == "precious"
