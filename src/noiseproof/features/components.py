@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
-from sklearn.decomposition import TruncatedSVD
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 ROWS_PER_COMPONENT = 3
 FEW = 10
@@ -35,6 +36,8 @@ class Components:
 
     @classmethod
     def fit(cls, matrix: csr_matrix, dimensions: int, seed: int) -> Components:
+        from sklearn.decomposition import TruncatedSVD
+
         rows, width = matrix.shape
         most = min(dimensions, max(min(rows, FEW), rows // ROWS_PER_COMPONENT))
         axes = None

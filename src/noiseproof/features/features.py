@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 from .array_encoder import ArrayEncoder
 from .recognise import recognise
 from .sparse_block import SparseBlock
 from .table_encoder import CONSTANT, EMPTY, TableEncoder
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 Encoder: TypeAlias = TableEncoder | ArrayEncoder | SparseBlock
 VERSION = 1
@@ -114,6 +116,13 @@ class Features:
         return encoder.names
 
     @property
+    def text_inputs(self) -> list[str]:
+        """Columns whose cells are taken as text, even where they look like numbers."""
+        encoder = self._fitted()
+        columns = encoder.columns if isinstance(encoder, TableEncoder) else []
+        return [column.name for column in columns if column.role in ("text", "category")]
+
+    @property
     def left_out(self) -> dict[str, str]:
         """Columns that are not used, with the reason."""
         encoder = self._fitted()
@@ -161,7 +170,7 @@ class Features:
         """X in the form the encoder needs, with the columns it needs."""
         form, values = recognise(X)
         if isinstance(encoder, SparseBlock):
-            return _check_width(csr_matrix(values if form == "sparse" else _dense(values)), encoder)
+            return _check_width(_as_sparse(form, values), encoder)
         if form == "sparse":
             form, values = "array", values.toarray()
         if isinstance(encoder, ArrayEncoder):
@@ -196,7 +205,9 @@ class Features:
         if ids:
             words = "; ".join(f"{name!r} ({why})" for name, why in ids.items())
             warnings.warn(
-                f"not used as features: {words}; to use them pass drop_ids=False", UserWarning, stacklevel=3
+                f"not used as features: {words}; to use them pass drop_ids=False, or of a csv features=...",
+                UserWarning,
+                stacklevel=3,
             )
 
 
@@ -219,6 +230,12 @@ def _dense(values: Any) -> NDArray[Any]:
         raise ValueError("X is a list of texts, in training it was an array of numbers")
     numbers: NDArray[Any] = values.apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     return numbers
+
+
+def _as_sparse(form: str, values: Any) -> csr_matrix:
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+    return csr_matrix(values if form == "sparse" else _dense(values))
 
 
 def _check_width(matrix: csr_matrix, encoder: SparseBlock) -> csr_matrix:

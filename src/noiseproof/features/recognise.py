@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse  # type: ignore[import-untyped]
 
 EXPECTED = "expected a DataFrame, an array, a sparse matrix, a dict of columns or a list of strings"
 
@@ -25,6 +24,7 @@ def recognise(X: Any) -> tuple[str, Any]:
         ('array', 'frame', 'frame')
     """
     import pandas as pd  # type: ignore[import-untyped]
+    from scipy.sparse import csr_matrix, issparse  # type: ignore[import-untyped]
 
     if issparse(X):
         if len(X.shape) != 2:

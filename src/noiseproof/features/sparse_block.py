@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
-from sklearn.preprocessing import normalize
 
 from .components import Components
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 
 class SparseBlock:
@@ -34,6 +35,8 @@ class SparseBlock:
 
     def sparse(self, matrix: csr_matrix) -> csr_matrix:
         """TF-IDF values of counts, with rows of norm 1; other values as they are."""
+        from sklearn.preprocessing import normalize
+
         values = _finite(matrix)
         if self.idf is None:
             return values
@@ -56,6 +59,8 @@ class SparseBlock:
 
 def _finite(matrix: Any) -> csr_matrix:
     """A copy in float32; values that are not finite count as 0."""
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
     values = csr_matrix(matrix, dtype=np.float64, copy=True)
     values.sum_duplicates()
     largest = np.finfo(np.float32).max

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 from .columns import Column, texts_of, understand
 from .ids import why_numbers_are_id, why_texts_are_id
@@ -15,6 +14,7 @@ from .text_block import TextBlock
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 TEXT_IN_TABLE = 30
 """Most components of a text that is one column among others."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .components import Components
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 MOST_TERMS = 30_000
 MANY_TEXTS = 200
@@ -75,6 +76,8 @@ class TextBlock:
 
 
 def _vectorizer(unit: str, **options: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
     how = WORDS if unit == "words" else PARTS
     return TfidfVectorizer(**how, sublinear_tf=True, dtype=np.float32, strip_accents=None, **options)
 

@@ -28,6 +28,7 @@ from .begun import (
 from .capture import alone
 from .config import Config
 from .environment import environment
+from .features_file import save_features
 from .interrupt import Interrupted
 from .lock import RunLock
 from .out import run_folder
@@ -97,6 +98,8 @@ class Keeper:
         if found is None:
             facts["environment"] = environment(session.device)
             atomic.write_text(self.folder / CONFIG, self.config.to_json())
+            if task.features is not None:
+                save_features(self.folder, task.features)
             atomic.write_text(self.folder / MANIFEST, json.dumps(facts, indent=2) + "\n")
 
     def _forget_after(self, epoch: int) -> None:
