@@ -51,17 +51,20 @@ class RawInputs:
         return torch.from_numpy(self.features.transform(self.rows(positions)))
 
     def cells(self) -> NDArray[np.int64]:
-        """Numbers (n, columns) that are the same where cells are the same, to look for repeated rows."""
+        """Numbers (n, 1 + columns) that are the same where cells are the same, to look for repeated rows.
+
+        The first is -1 in all rows, because an input of one value throughout is taken for an empty one.
+        """
         import pandas as pd  # type: ignore[import-untyped]
 
         if self.form == "sparse":
             dense = self.values.tocsr()
             ends = zip(dense.indptr[:-1], dense.indptr[1:], strict=True)
             texts = [(dense.indices[a:b].tobytes(), dense.data[a:b].tobytes()) for a, b in ends]
-            return np.asarray(pd.factorize(pd.Series(texts, dtype=object))[0])[:, None]
+            return np.column_stack([np.full(len(self), -1), pd.factorize(pd.Series(texts, dtype=object))[0]])
         columns = [self.values[name] for name in self.columns] if self.form == "frame" else [self.values]
         codes = [pd.factorize(pd.Series(column, dtype=object).astype(str))[0] for column in columns]
-        return np.column_stack(codes)
+        return np.column_stack([np.full(len(self), -1), *codes])
 
 
 def is_raw(values: object) -> bool:

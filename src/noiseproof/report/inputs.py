@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -48,7 +48,7 @@ class Inputs:
     def cells(self, number: int) -> list[tuple[str, str]] | None:
         """Names and cells of a row of a table, or its text, as they came; None where inputs are numbers."""
         rows = self.data.inputs if self.data.raw is None else self.data.raw
-        found = raw_rows(select(rows, np.array(self._positions([number]))))
+        found: Any = raw_rows(select(rows, np.array(self._positions([number]))))
         if hasattr(found, "columns"):
             return [(str(name), str(found[name].iloc[0])) for name in found.columns]
         return [("text", str(found[0]))] if isinstance(found, list) else None

@@ -15,6 +15,7 @@ from .. import atomic
 from ..dynamics import lines, record
 from ..dynamics.checks import FORMAT
 from ..dynamics.run_folder import BEST, CHECKPOINTS, CONFIG, MANIFEST, METRICS, RECORD, RESULT
+from ..features.store import save_features
 from . import checkpoint
 from .begun import (
     RunExistsError,
@@ -28,7 +29,6 @@ from .begun import (
 from .capture import alone
 from .config import Config
 from .environment import environment
-from .features_file import save_features
 from .interrupt import Interrupted
 from .lock import RunLock
 from .out import run_folder

@@ -18,6 +18,7 @@ from ..dynamics import RunFolder
 from ..dynamics.checks import REMEDY, damaged, read_tensors
 from ..dynamics.run_folder import BEST, CONFIG, MANIFEST, MODEL
 from ..features import Features
+from ..features.store import FACTS, load_features
 from ..files import DamagedFileError
 from ..models.registry import BUILT_IN
 from ..models.size import blueprint
@@ -26,7 +27,6 @@ from ..models.spec import spec_text
 from .config import Config
 from .device import pick_device
 from .evaluate import predict_logits
-from .features_file import FACTS, load_features
 from .new_samples import check_columns, new_samples
 from .views import Views
 

@@ -12,7 +12,6 @@ from ..data import LabelledData, load
 from ..data.sources.split import NoSplitError
 from ..features import Features
 from .config import Config
-from .features_file import describe
 from .fingerprint import fingerprint
 from .new_samples import check_columns
 from .order import split_positions
@@ -41,9 +40,13 @@ class Task:
             "class_names": list(self.train.class_names),
             "sample_shape": list(self.train.sample_shape),
             **({"columns": list(self.train.columns)} if self.train.columns else {}),
-            **({} if self.features is None else {"features": describe(self.features)}),
+            **({} if self.features is None else {"features": self._features_facts(self.features)}),
             **{part: None if data is None else fingerprint(data) for part, data in parts.items()},
         }
+
+    @staticmethod
+    def _features_facts(features: Features) -> dict[str, Any]:
+        return {"kind": features.kind, "inputs": features.inputs, "left_out": features.left_out}
 
 
 def make_task(config: Config, data: LabelledData | None = None, test: LabelledData | None = None) -> Task:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +17,7 @@ from .image_data import image_data
 from .split import NoSplitError, split_path
 from .table_file import read_table, repeated_columns, separator_of, size_in_memory, table_columns
 from .table_labels import TableClasses, column_of, unknown_column
-from .table_stream import first_rows, streamed_features
-
-if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+from .table_stream import fitted_features, streamed_features
 
 
 def table(
@@ -49,8 +47,8 @@ def table(
     rows are left out unless ``features`` names them. With a test set: ``csv(path="rows_{split}.csv")``.
     ``label=None`` reads rows without labels, to predict them.
 
-    ``stream=True`` fits the features on the first rows of the training table, writes those of all rows to a
-    .npy file in the folder ``streams`` of ``root`` and maps it, so that a table may be larger than memory;
+    ``stream=True`` fits the features on a sample of the training table, writes those of all rows to a .npy
+    file in the folder ``streams`` of ``root`` and maps it, so that a table may be larger than memory;
     labels stay in memory. The next call finds that file again unless a table has changed. By default tables
     are streamed if one is larger than a quarter of the available memory; a compressed file or Parquet counts
     four times. ``fitted`` are the features of a run, to predict rows. Images are always read when asked for.
@@ -75,7 +73,8 @@ def table(
         truth = None if clean is None else clean.tolist()
         rest: dict[str, Any] = {"mode": mode, "size": size, "on_error": on_error, "clean_labels": truth}
         return image_data(files, numbers.tolist(), classes.names, name="csv", **rest)
-    inputs = RawInputs(_chosen(rows, wanted, labels, place), drop_ids=wanted is None)
+    rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
+    inputs = RawInputs(rows[_chosen(rows.columns, wanted, labels, place)], drop_ids=wanted is None)
     return LabelledData(inputs, numbers, clean_label=clean, class_names=classes.names, name="csv")
 
 
@@ -92,26 +91,25 @@ class _Asked(NamedTuple):
 def _streamed(place: Path, training_place: Path, asked: _Asked) -> LabelledData:
     """Labels in memory, and the features of all rows in a file that is mapped."""
     labels = [name for name in (asked.label, asked.clean_label) if name is not None]
-    fitted = asked.fitted
-    if fitted is None:
-        sample = _chosen(first_rows(training_place), asked.wanted, labels, training_place)
-        fitted = Features(drop_ids=asked.wanted is None).fit(sample)
-    if not labels:
-        mapped = streamed_features(place, fitted, asked.root)
-        none = np.zeros(len(mapped), np.int64)
-        how: dict[str, Any] = {"columns": fitted.names, "features": fitted, "name": "csv"}
-        return LabelledData(mapped, none, class_names=["unlabelled"], **how)
-    for file in (training_place, place):
-        if missing := [name for name in labels if name not in table_columns(file)]:
-            raise unknown_column(file, missing[0], table_columns(file), label=True)
-    training = read_table(training_place, only=labels)
-    rows = training if place == training_place else read_table(place, only=labels)
-    classes = TableClasses(training, labels, training_place)
-    numbers = classes.numbers(rows, asked.label, place)
-    clean = None if asked.clean_label is None else classes.numbers(rows, asked.clean_label, place)
-    mapped = streamed_features(place, fitted, asked.root)
-    how = {"columns": fitted.names, "features": fitted, "name": "csv", "class_names": classes.names}
-    return LabelledData(mapped, numbers, clean_label=clean, **how)
+    how: dict[str, Any] = {"class_names": ["unlabelled"], "name": "csv"}
+    numbers = None
+    if labels:
+        for file in (training_place, place):
+            if missing := [name for name in labels if name not in table_columns(file)]:
+                raise unknown_column(file, missing[0], table_columns(file), label=True)
+        training = read_table(training_place, only=labels)
+        rows = training if place == training_place else read_table(place, only=labels)
+        classes = TableClasses(training, labels, training_place)
+        numbers = classes.numbers(rows, asked.label, place)
+        clean = None if asked.clean_label is None else classes.numbers(rows, asked.clean_label, place)
+        how |= {"clean_label": clean, "class_names": classes.names}
+    features = asked.fitted
+    if features is None:
+        names = _chosen(table_columns(training_place), asked.wanted, labels, training_place)
+        features = fitted_features(training_place, names, asked.root, drop_ids=asked.wanted is None)
+    mapped = streamed_features(place, features, asked.root)
+    given = np.zeros(len(mapped), np.int64) if numbers is None else numbers
+    return LabelledData(mapped, given, columns=features.names, features=features, **how)
 
 
 def refuse_repeated(place: Path, named: list[str]) -> None:
@@ -135,16 +133,15 @@ def _one_is_large(path: str, place: Path) -> bool:
     return any(is_large(size_in_memory(file)) for file in places)
 
 
-def _chosen(rows: pd.DataFrame, wanted: list[str] | None, labels: list[str], place: Path) -> pd.DataFrame:
-    """The columns that are features."""
-    rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
-    names = [name for name in rows.columns if name not in labels] if wanted is None else wanted
+def _chosen(columns: Sequence[str], wanted: list[str] | None, labels: list[str], place: Path) -> list[str]:
+    """Names of the columns that are features."""
+    names = [name for name in columns if name not in labels] if wanted is None else wanted
     for name in names:
         if name in labels:
             told = ", ".join(names)
             raise ValueError(f"{place}: features={told!r} holds the column of labels {name!r}: leave it out")
-        if name not in rows.columns:
-            raise unknown_column(place, name, rows.columns)
+        if name not in columns:
+            raise unknown_column(place, name, columns)
     if not names:
         raise ValueError(f"{place}: there is no column beside the labels")
-    return rows[names]
+    return names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...features import Features
+from ...features.store import load_features, save_features
 from ..growing_npy import GrowingNpy
 from ..stream_cache import StreamCache
-from .table_file import table_columns, table_pieces
+from .table_file import CSV, separator_of, table_columns, table_pieces
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -21,22 +23,44 @@ if TYPE_CHECKING:
 FORM = "table 2"
 """Changes when the files in the cache mean something else."""
 INPUTS = "inputs.npy"
-ROWS = 50_000
-"""Features of a streamed table are fitted on so many of its first rows."""
+CELLS = 1 << 20
+"""Features of a streamed table are fitted on rows of so many values, spread over the table."""
 
 
-def first_rows(place: Path, most: int = ROWS) -> pd.DataFrame:
-    """Rows at the beginning of a table."""
+def fitted_features(place: Path, names: list[str], root: Path, *, drop_ids: bool) -> Features:
+    """Features of these columns, from the cache under ``root`` or fitted on a sample of the rows."""
+    cache = StreamCache(root, place, [FORM, names, drop_ids])
+    try:
+        known = load_features(cache.folder)
+    except ValueError:  # damaged: fitted again
+        known = None
+    if known is not None:
+        return known
+    cache.discard()
+    features = Features(drop_ids=drop_ids).fit(_sample(place, names))
+    with cache.writing() as new:
+        save_features(new, features)
+        cache.keep(new)
+    return features
+
+
+def _sample(place: Path, names: list[str]) -> pd.DataFrame:
+    """All rows of a small table, and of a large one every second, fourth, ... row."""
     import pandas as pd  # type: ignore[import-untyped]
 
-    pieces: list[pd.DataFrame] = []
-    for piece in table_pieces(place, len(table_columns(place))):
-        pieces.append(piece)
-        if sum(map(len, pieces)) >= most:
-            break
-    if not pieces:
+    most, step, seen = max(1, CELLS // len(names)), 1, 0
+    from_text = separator_of(place) is not None
+    kept: list[pd.DataFrame] = []
+    for piece in table_pieces(place, len(names), names if from_text else (), names):
+        kept.append(piece[names].iloc[-seen % step :: step])
+        seen += len(piece)
+        while sum(map(len, kept)) > most:
+            step *= 2
+            kept = [pd.concat(kept, ignore_index=True)[::2]]
+    if not kept:
         raise ValueError(f"{place} has no rows")
-    return pd.concat(pieces, ignore_index=True)[:most]
+    rows = pd.concat(kept, ignore_index=True)
+    return pd.read_csv(io.StringIO(rows.to_csv(index=False)), **CSV) if from_text else rows
 
 
 def streamed_features(place: Path, features: Features, root: Path) -> NDArray[np.float32]:
