@@ -45,7 +45,7 @@ def cells(name: str) -> list[tuple[str, int]]:
 
 
 def inputs_of(task: sets.Task) -> Inputs:
-    return Inputs(task.dense.astype(np.float32), task.x, task.dense.astype(np.float32))
+    return Inputs(task.dense.astype(np.float32), task.x)
 
 
 def make_cell(name: str, noise: str, seed: int, folder: Path) -> None:

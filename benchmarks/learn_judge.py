@@ -1,10 +1,9 @@
 """Fit the judge of ``labels.find`` to cells whose wrong labels are known, and check it on sets left out.
 
-    python benchmarks/learn_judge.py CELLS RECORDS [--check]
+    python benchmarks/learn_judge.py CELLS [--check]
 
-CELLS and RECORDS are the folders of ``judge_cells.py`` and ``judge_records.py``. Writes judge.npz into the
-package. With ``--check`` nothing is written: sets are left out in turn, and what the judge says of them is
-measured.
+CELLS is the folder of ``judge_cells.py``. Writes judge.npz into the package. With ``--check`` nothing is
+written: sets are left out in turn, and what the judge says of them is measured.
 """
 
 from __future__ import annotations
@@ -27,6 +26,8 @@ from noiseproof.labels.posterior import posterior
 
 HIDDEN, DROPOUT, EPOCHS, BATCH, RATE, DECAY = 64, 0.3, 8, 2048, 4e-3, 0.03
 MEMBERS, PARTS = 4, 5
+CLEAN = 2.0
+"""Weight of cells without wrong labels: where classes cannot be told apart, labels count as right."""
 
 
 class Cell(NamedTuple):
@@ -53,13 +54,12 @@ def read(folder: Path, rounds: int) -> list[Cell]:
 
 
 def learn(cells: Sequence[Cell], seed: int) -> tuple[np.ndarray, np.ndarray, nn.Sequential]:
-    """One network. Every cell counts by the square root of its rows."""
+    """One network. A cell counts by the square root of its rows, a clean one more: they are one in eight."""
     torch.manual_seed(seed)
     features = np.concatenate([cell.features for cell in cells])
     wrong = torch.from_numpy(np.concatenate([cell.wrong for cell in cells]).astype(np.float32))
-    weight = torch.from_numpy(
-        np.concatenate([np.full(len(cell.wrong), len(cell.wrong) ** -0.5) for cell in cells])
-    )
+    shares = [(CLEAN if cell.noise == "clean" else 1) * len(cell.wrong) ** -0.5 for cell in cells]
+    weight = torch.from_numpy(np.repeat(shares, [len(cell.wrong) for cell in cells]))
     weight = (weight / weight.mean()).float()
     mean, scale = features.mean(0), features.std(0) + 1e-3
     rows = torch.from_numpy(np.clip((features - mean) / scale, -MOST, MOST))
@@ -147,13 +147,15 @@ def check(kind: str, cells: Sequence[Cell]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cells", type=Path)
-    parser.add_argument("records", type=Path)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--kind", choices=KINDS, help="of evidence; the others stay as they are")
     options = parser.parse_args()
     torch.set_num_threads(1)
     arrays = {}
     for kind, rounds in KINDS.items():
-        cells = read(options.records if kind == "record" else options.cells, rounds)
+        if options.kind not in (None, kind):
+            continue
+        cells = read(options.cells, rounds)
         if options.check:
             check(kind, cells)
             continue
@@ -167,6 +169,8 @@ def main() -> None:
                 arrays[f"{place}/bias"] = layer.bias.detach().numpy()
     if arrays:
         path = Path(noiseproof.labels.__path__[0]) / "judge.npz"
+        if options.kind is not None and path.exists():
+            arrays = dict(np.load(path)) | arrays
         np.savez_compressed(path, **arrays)
         print(f"{path}: {path.stat().st_size:,} bytes")
 

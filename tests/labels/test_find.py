@@ -29,50 +29,6 @@ def test_wrong_labels_are_found_at_any_rate(rate, memorises):
     assert found.attrs["noise_rate"] == pytest.approx(float(wrong.float().mean()), abs=0.02)
 
 
-def test_epochs_that_memorise_are_not_listened_to():
-    record, wrong = made_up(epochs=40, memorises=True, spread=8)
-    robust, _ = made_up(epochs=40, memorises=False, spread=8)
-    assert labels.best_window(record) <= 28
-    assert labels.best_window(robust) > 30
-    chosen, everything = judged(record)[1:], judged(record, window=40)[1:]
-    assert average_precision(chosen[0], wrong) > average_precision(everything[0], wrong)
-    assert f1(chosen[1], wrong) > f1(everything[1], wrong) + 0.01
-
-
-def test_of_windows_that_are_as_good_the_shortest_is_chosen():
-    record, _ = made_up(epochs=40, memorises=False, spread=0.01)
-    assert labels.best_window(record) <= 12
-    late = replace(record, prediction=record.prediction.clone(), margin=record.margin.clone())
-    late.margin[:20] = torch.randn(20, 2000, generator=torch.Generator().manual_seed(0)).half()
-    assert labels.best_window(late) > 20
-
-
-def test_a_class_the_network_gave_up_is_not_suspected_as_a_whole():
-    record, wrong = made_up(rate=0.2, memorises=False, given_up=(2,))
-    found, score, issue = judged(record)
-    assert average_precision(score, wrong) > 0.9
-    assert found.attrs["class_noise_rate"][2] < 0.4
-    assert float(issue[record.label == 2].float().mean()) < 0.4
-    assert found.attrs["unlearned_classes"] == ["class 2"]
-    assert not found.attrs["weak"]
-
-
-@pytest.mark.parametrize("given_up", [(2,), (1, 3)])
-def test_classes_the_network_gave_up_do_not_make_more_labels_suspects(given_up):
-    """All votes are against all their labels, which would be counted as wrong in the others."""
-    record, wrong = made_up(rate=0.2, memorises=False, given_up=given_up)
-    _, score, issue = judged(record)
-    assert float(issue.float().mean()) == pytest.approx(0.2, abs=0.05)
-    assert f1(issue, wrong) > best_f1(score, wrong) - 0.05
-
-
-def test_a_network_that_gave_up_most_classes_is_weak_and_hardly_suspects_anyone():
-    record, _ = made_up(rate=0.2, memorises=False, given_up=(0, 1, 2))
-    found, _, issue = judged(record)
-    assert found.attrs["weak"]
-    assert float(issue.float().mean()) < 0.2
-
-
 def test_rates_and_transitions_are_those_of_the_noise():
     record, wrong = made_up(samples=8000, rate=0.3, memorises=False)
     record.label[:] = torch.where(wrong, (record.clean_label + 1) % CLASSES, record.clean_label)
@@ -104,7 +60,8 @@ def test_the_order_of_samples_and_names_of_indices_change_nothing():
 def test_the_frame_has_the_columns_of_the_contract_and_plain_attributes():
     record, _ = made_up(samples=200)
     found = labels.find(record)
-    contract = ["index", "is_label_issue", "label_score", "given_label", "predicted_label"]
+    contract = ["index", "is_label_issue", "label_score", "wrong_probability"]
+    contract += ["given_label", "predicted_label"]
     assert list(found.columns) == [*contract, *available(record)]
     assert list(labels.find(record, statistics=False).columns) == contract
     assert found.is_label_issue.dtype == bool
@@ -177,14 +134,16 @@ def test_what_cannot_be_judged_is_told():
         ValueError, match=r"Record\(0 epochs of 20 samples, 5 classes\) holds nothing to judge by"
     ):
         labels.find(empty)
-    with pytest.raises(ValueError, match="window=31 is out of range: the record has 30 epochs"):
-        labels.find(record, window=31)
-    with pytest.raises(TypeError, match="a run, a record, or probabilities"):
+    with pytest.raises(TypeError, match="a run, or probabilities with label="):
         labels.find()
-    with pytest.raises(TypeError, match="got list"):
-        labels.find([1, 2])
-    with pytest.raises(TypeError, match="the record has its own"):
+    with pytest.raises(TypeError, match="data need their labels: label="):
+        labels.find([[1.0], [2.0]])
+    with pytest.raises(TypeError, match="label= cannot be used here: a run has its own labels"):
         labels.find(record, label=record.label)
+    with pytest.raises(TypeError, match="folds= and model= cannot be used here: there are no data"):
+        labels.find(probabilities=np.eye(2), label=[0, 1], folds=5, model="linear")
+    with pytest.raises(TypeError, match="not both"):
+        labels.find(np.eye(2), label=[0, 1], probabilities=np.eye(2))
     with pytest.raises(ValueError, match=r"\(20, 3\) do not fit the record of 20 samples and 5 classes"):
         labels.find(record, probabilities=np.full((20, 3), 1 / 3))
     with pytest.raises(FileNotFoundError, match="is not a run folder"):

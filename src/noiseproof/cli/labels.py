@@ -33,7 +33,22 @@ def _verbs() -> None:
 
 @app.command("find")
 def find_labels(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    run: Annotated[Path | None, typer.Argument(help="Folder of a run; or give --data.")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge these data by cross-fitting instead of a run: a spec as 'noiseproof train --data'"
+            " takes it."
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="With --data: parts for cross-fitting.")] = 5,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="With --data: linear, trees, network or neighbours instead of all four, or a network for"
+            " images such as cnn8."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -50,40 +65,70 @@ def find_labels(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Name the samples whose label is suspected to be wrong, worst first, and estimate how many there are."""
-    from ..labels import find, write
+    from ..labels import write
     from ..labels.export import check_path, with_names
     from ..terminal import printable
-    from .label_files import with_files
 
     if everything and out is None:
         raise ValueError("--all needs a file: name it with --out")
+    if (run is None) == (data is None):
+        raise ValueError("give the folder of a run, or --data SPEC")
     if out is not None:
         check_path(out)
         check_not_foreign(out, "is_label_issue")
-    run = one_run(run)
-    found = with_files(find(run) if probabilities is None else _find_with(run, probabilities), run)
+    found, loss = (
+        _of_run(one_run(run), probabilities) if run is not None else (_of_data(str(data), folds, model), None)
+    )
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
     count = 0 if out is None else write(found, out, everything=everything)
     if as_json:
         typer.echo(json.dumps(_facts(found, worst), indent=2))
     else:
-        _show(found, worst, run)
+        _show(found, worst, str(run or data), loss)
     if out is not None:
         tell(f"{count:,} samples written to {out}", err=as_json)
 
 
-def _find_with(run: Path, probabilities: Path) -> DataFrame:
+def _of_run(run: Path, probabilities: Path | None) -> tuple[DataFrame, object]:
+    """The findings, and the loss of the run."""
     from ..dynamics import RunFolder
     from ..labels import find, read_probabilities
+    from .label_files import with_files
 
-    record = RunFolder(run).record
-    return find(
-        record, probabilities=read_probabilities(probabilities, record.index.numpy(), record.class_names)
-    )
+    folder, said = RunFolder(run), None
+    if probabilities is not None:
+        record = folder.record
+        said = read_probabilities(probabilities, record.index.numpy(), record.class_names)
+    settings = folder.settings
+    found = find(folder, probabilities=said)
+    return with_files(found, run), settings.get("method") or settings.get("loss")
+
+
+def _of_data(spec: str, folds: int, model: str | None) -> DataFrame:
+    from rich.console import Console
+
+    from ..data import load
+    from ..labels import find
+
+    samples = load(spec)
+    with Console(stderr=True, emoji=False).status("reading") as status:
+
+        def told(name: str, fold: int) -> None:
+            status.update(f"fitting: {name}, part {fold + 1} of {folds}")
+
+        return find(samples, folds=folds, model=model, told=told)
 
 
 def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
-    columns = ["index", "label_score", "given_label", "given_name", "predicted_label", "predicted_name"]
+    columns = [
+        "index",
+        "label_score",
+        "wrong_probability",
+        "given_label",
+        "given_name",
+        "predicted_label",
+        "predicted_name",
+    ]
     columns += ["file"] if "file" in found else []
     return {
         "samples": len(found),
@@ -93,22 +138,19 @@ def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
     }
 
 
-def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
+def _show(found: DataFrame, worst: DataFrame, what: str, loss: object) -> None:
     from rich.table import Table
 
-    from ..dynamics import RunFolder
     from ..labels.weakness import weakness
 
     suspects, about = int(found.is_label_issue.sum()), found.attrs
     screen = console()
-    expected = about.get("expected_wrong")
-    really = "" if expected is None else f", about {round(expected):,} of them really wrong"
     screen.print(
-        f"[bold]{suspects:,} of {len(found):,} labels of {cell(run)} are suspected"
-        f" ({100 * about['noise_rate']:.1f}%){really}[/bold], judged by {_epochs(about)}",
+        f"[bold]{suspects:,} of {len(found):,} labels of {cell(what)} are suspected[/bold], about"
+        f" {about['expected_wrong']:.0f} of them really wrong; {100 * about['noise_rate']:.1f}% of all labels"
+        " are expected to be wrong",
     )
-    settings = RunFolder(run).settings
-    if (words := weakness(about, settings.get("method") or settings.get("loss"))) is not None:
+    if (words := weakness(about, loss)) is not None:
         screen.print(f"[bold]Weak evidence.[/bold] {cell(words)}")
     if not suspects:
         return
@@ -116,20 +158,15 @@ def _show(found: DataFrame, worst: DataFrame, run: Path) -> None:
         screen.print(f"\n[italic]The {len(worst):,} least trusted[/italic]")
         table = Table()
         files = ["file"] if "file" in worst else []
-        for heading in ("sample", "given label", "rather", "score", *files):
-            number = heading in ("sample", "score")
+        for heading in ("sample", "given label", "rather", "wrong", *files):
+            number = heading in ("sample", "wrong")
             table.add_column(heading, justify="right" if number else "left", overflow="fold")
         for row in worst.itertuples():
             names = cell(row.given_name), cell(row.predicted_name)
             places = [cell(row.file)] if files else []
-            table.add_row(str(row.index), *names, f"{row.label_score:.3f}", *places)
+            table.add_row(str(row.index), *names, f"{100 * row.wrong_probability:.0f}%", *places)
         screen.print(table)
     _show_classes(found, screen)
-
-
-def _epochs(about: dict[str, Any]) -> str:
-    begin, end = about["window_begin"], about["window"]
-    return f"the epochs {begin + 1} to {end}" if begin else f"the first {end} epochs"
 
 
 def _show_classes(found: DataFrame, screen: Console) -> None:

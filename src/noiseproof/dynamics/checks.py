@@ -89,21 +89,27 @@ def check_columns(path: Path, columns: Mapping[str, Tensor], shape: tuple[int, .
 def check_outputs(path: Path, outputs: Mapping[str, Tensor]) -> None:
     """What a finished run says of its samples."""
     for name, column in outputs.items():
-        whole = name in ("test_label", "test_index")
+        whole = name.endswith(("_label", "_index"))
         fits = column.dim() == (1 if whole else 2) and column.dtype.is_floating_point != whole
         if not fits or (whole and column.dtype != torch.int64):
             raise damaged(path, f"{name} is {_described(column)}")
-    label, probability = outputs.get("test_label"), outputs.get("test_probability")
+    for part in ("validation", "test"):
+        _check_part(path, part, outputs)
+
+
+def _check_part(path: Path, part: str, outputs: Mapping[str, Tensor]) -> None:
+    label, probability = outputs.get(f"{part}_label"), outputs.get(f"{part}_probability")
     if label is None or not len(label):
         return
-    if len(outputs.get("test_index", label)) != len(label):
-        raise damaged(path, f"test_index has not the {len(label)} entries of test_label")
+    if len(outputs.get(f"{part}_index", label)) != len(label):
+        raise damaged(path, f"{part}_index has not the {len(label)} entries of {part}_label")
     if int(label.min()) < 0:
-        raise damaged(path, f"test_label has the class {int(label.min())}")
+        raise damaged(path, f"{part}_label has the class {int(label.min())}")
     if probability is not None and (
         len(probability) != len(label) or int(label.max()) >= probability.shape[1]
     ):
-        raise damaged(path, f"test_probability is {_described(probability)}, which does not fit test_label")
+        words = f"{part}_probability is {_described(probability)}, which does not fit {part}_label"
+        raise damaged(path, words)
 
 
 def check_manifest(path: Path, content: Mapping[str, Any]) -> None:

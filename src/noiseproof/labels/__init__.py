@@ -1,9 +1,8 @@
-"""Find wrong labels: in the record of a run, in out-of-sample probabilities, or in both."""
+"""Find wrong labels: in data, in the record of a run, in out-of-sample probabilities."""
 
-from .estimate import Estimate
 from .export import write
 from .find import find
 from .read import read_probabilities
-from .window import best_window
+from .witnesses import WITNESSES
 
-__all__ = ["Estimate", "best_window", "find", "read_probabilities", "write"]
+__all__ = ["WITNESSES", "find", "read_probabilities", "write"]

@@ -5,29 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from torch import Tensor
 
+SUM_TOLERANCE = 0.01
 
-def as_probabilities(given: object, samples: int | None = None, classes: int | None = None) -> Tensor:
-    """(N, C) floats on the CPU, not copied if possible; the rows are checked when they are read."""
+
+def as_probabilities(given: object, samples: int | None = None, classes: int | None = None) -> np.ndarray:
+    """(N, C) float32, not copied if possible; ``check_rows`` looks at the values."""
     try:
-        array = given.detach().cpu() if isinstance(given, Tensor) else torch.from_numpy(_writable(given))
+        array = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
     except (TypeError, ValueError) as problem:
         raise TypeError(f"probabilities must be a table of numbers: {problem}") from None
     if array.ndim != 2 or array.shape[1] < 2:
         raise ValueError(f"probabilities are (N, C) with C >= 2, got the shape {tuple(array.shape)}")
-    if not array.is_floating_point():
+    if array.dtype.kind != "f":
         raise TypeError(f"probabilities must be floating-point numbers, got {array.dtype}")
     if samples is not None and tuple(array.shape) != (samples, classes):
         raise ValueError(
             f"probabilities of shape {tuple(array.shape)} do not fit the record of {samples} samples and"
             f" {classes} classes"
         )
-    return array
+    return array.astype(np.float32, copy=False)
 
 
-def as_label(given: object, probabilities: Tensor) -> Tensor:
+def check_rows(probabilities: np.ndarray) -> None:
+    """ValueError that names the first row that is not a probability distribution."""
+    total = probabilities.sum(1)
+    good = (np.abs(total - 1) <= SUM_TOLERANCE) & (probabilities.min(1) >= 0)
+    if good.all():
+        return
+    row = int((~good).argmax())
+    strange = ~((probabilities[row] >= 0) & (probabilities[row] <= 1))
+    if strange.any():
+        place = int(strange.argmax())
+        value = float(probabilities[row, place])
+        raise ValueError(f"probabilities[{row}, {place}] = {value:.6g} is not a probability")
+    raise ValueError(
+        f"row {row} of probabilities sums to {float(total[row]):.6g}, not to 1: pass probabilities of all"
+        " classes, not logits"
+    )
+
+
+def as_class_numbers(given: object, probabilities: np.ndarray) -> np.ndarray:
     """(N,) int64, each the number of a column of the probabilities."""
     samples, classes = probabilities.shape
     if given is None:
@@ -39,8 +58,8 @@ def as_label(given: object, probabilities: Tensor) -> Tensor:
         raise TypeError(f"label must hold class numbers, got {array.dtype}")
     bad = np.flatnonzero((array < 0) | (array >= classes))
     if len(bad):
-        raise ValueError(f"label[{bad[0]}] = {array[bad[0]]} is no class: they go from 0 to {classes - 1}")
-    return torch.from_numpy(array.astype(np.int64))
+        raise ValueError(f"label[{bad[0]}] = {array[bad[0]]} is not a valid class: choose 0 to {classes - 1}")
+    return array.astype(np.int64)
 
 
 def known_names(given: Sequence[str] | None, classes: int) -> tuple[str, ...]:
@@ -52,11 +71,3 @@ def known_names(given: Sequence[str] | None, classes: int) -> tuple[str, ...]:
             f"class_names must be {classes} names, one per column of probabilities, got {given!r}"
         )
     return tuple(map(str, given))
-
-
-def _writable(given: object) -> np.ndarray:
-    """torch warns of arrays it may not write to, although nothing here writes."""
-    array: np.ndarray = np.asarray(given)
-    if array.flags.writeable and not any(stride < 0 for stride in array.strides):
-        return array
-    return np.array(array)

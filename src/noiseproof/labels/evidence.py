@@ -21,10 +21,10 @@ class Evidence(NamedTuple):
     margin: Tensor
     predicted: Tensor
     other: Tensor
+    wrong: Tensor
+    """(N,) share of votes against the label, smoothed so that it falls with the margin; NaN if unknown."""
     suspects: int
     """How many labels are taken for wrong: those with the lowest margins."""
-    unlearned: tuple[int, ...] = ()
-    """Classes that the network does not know."""
     weak: bool = False
     """Whether labels are contradicted on no good ground."""
 
@@ -49,23 +49,6 @@ def lowest_with_best_f1(margin: Tensor, wrong: Tensor) -> int:
         return 0
     either = torch.arange(1, len(found) + 1, dtype=torch.float64).add_(found[-1].clone())
     return int(found.div_(either).argmax()) + 1
-
-
-def together(record: Evidence, probabilities: Evidence, weight: float = 3.0) -> Evidence:
-    """Both margins on one scale and added, the record's ``weight`` times; what only one knows, it says alone.
-
-    The record counts more as it saw every sample many times, and before it was memorised.
-    """
-    first, second = standard(record.margin), standard(probabilities.margin)
-    both = (weight * first + second) / (weight + 1)
-    margin = torch.where(first.isnan(), second, torch.where(second.isnan(), first, both))
-    unseen = record.predicted < 0
-    return Evidence(
-        margin,
-        torch.where(unseen, probabilities.predicted, record.predicted),
-        torch.where(record.other < 0, probabilities.other, record.other),
-        record.suspects or probabilities.suspects,
-    )
 
 
 def standard(values: Tensor) -> Tensor:

@@ -2,151 +2,242 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
-from torch import Tensor
 
+from ..data import LabelledData
 from ..data.host import on_the_cpu
+from ..data.raw_inputs import RawInputs
 from ..dynamics import Record, RunFolder
 from ..dynamics.statistics import STATISTICS, available
-from .checks import as_label, as_probabilities, known_names
-from .estimate import estimate
-from .evidence import Evidence, together
-from .from_probabilities import probability_evidence
+from ..features import as_labels
+from .checks import as_class_numbers, as_probabilities, check_rows, known_names
+from .cross_fit import Told, judge_by_cross_fitting
+from .findings import Judgement, frame, score_of
 from .from_record import record_evidence
+from .judge import wrong_probability
 from .learned import is_weak, learned_from, learns_by_heart, progress
+from .posterior import posterior
 from .score import label_score
 from .window import best_window
+from .witnesses import WITNESSES
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
+FOLDS = 5
+
 
 def find(
-    run_or_record: RunFolder | Record | str | Path | None = None,
+    given: Any = None,
     *,
-    probabilities: object = None,
     label: object = None,
+    probabilities: object = None,
+    folds: int | None = None,
+    model: object = None,
+    groups: Sequence[object] | np.ndarray | None = None,
     class_names: Sequence[str] | None = None,
-    window: int | None = None,
     statistics: bool = True,
+    seed: int = 0,
+    told: Told = lambda name, fold: None,
 ) -> DataFrame:
-    """Judge every label of a run, of out-of-sample probabilities, or of both together.
+    """Judge every label: of data, of a training run, or by probabilities you have.
 
     Args:
-        run_or_record: a run (or its folder) or a record: margins and predictions of every epoch.
-        probabilities: (N, C) predicted by networks that were not trained on the sample, as cross-validation
-            gives them; with a record, in its row order.
-        label: (N,) given labels; needed, and allowed, only without a record.
-        class_names: without a record; the numbers as text if left out.
-        window: listen to the first so many epochs and no others; chosen from the record if left out (see
-            ``learned_from`` and ``best_window``), and then the last epochs have a say as far as they have
-            memorised little.
-        statistics: with the columns of ``dynamics.statistics`` that the record allows.
+        given: what the labels belong to. Data: a DataFrame, an array, a sparse matrix, a list of texts, or a
+            ``LabelledData``; models are cross-fitted. Or a run (its folder), or a ``Record``: samples are
+            judged by what the network said during training, validation rows by what it said at the end.
+        label: the given labels, of any type; needed with data that have none, and with probabilities alone.
+        probabilities: (N, C) predicted by models that were not trained on the row, as cross-validation gives
+            them, or a list of several such tables; alone, or beside a run, in the order of its record.
+        folds: for cross-fitting, 5 if left out.
+        model: who predicts the labels of data: all witnesses if left out (a linear model, randomised trees, a
+            small network, nearest neighbours), one or several of them by name (see ``WITNESSES``), any
+            scikit-learn classifier, or the spec of a network for images, such as "cnn8".
+        groups: one entry per row; rows of a group, and equal rows, never lie in different folds.
+        class_names: with probabilities alone; the numbers as text if left out.
+        statistics: with the columns of ``dynamics.statistics`` that a record allows.
+        seed: of folds and models.
+        told: is called with the name of the model and the fold before each fit.
 
     Returns:
-        One row per sample in the order of the record, with ``index`` (permanent number), ``is_label_issue``,
-        ``label_score`` (higher = cleaner, in [0, 1]; an issue is below 1/2; NaN for a sample never seen),
-        ``given_label``, ``predicted_label`` (-1 if never seen) and the statistics. ``frame.attrs`` holds
-        ``noise_rate``, ``class_noise_rate``, ``transition`` (see ``Estimate``), ``window`` and
-        ``class_names``; of a record also ``window_begin`` (epochs after it, up to ``window``, were heard),
-        ``agreement`` and ``sureness`` at their end (see ``Progress``), ``unlearned_classes``, whose labels
-        are marked as often as those of the others, and ``weak`` (see ``is_weak`` and ``record_evidence``;
-        only labels that never won are marked then). Clean labels, where there are any, are not looked at.
+        One row per label, in the order of the data (of a run: of its record, then validation rows), with
+        ``index`` (permanent number), ``is_label_issue``, ``label_score`` (higher = cleaner, in [0, 1]; an
+        issue is below 1/2), ``wrong_probability`` (calibrated, except of a record: there the
+        share of epochs that contradict the label), ``given_label``, ``predicted_label`` (class
+        numbers; -1 and NaN for a sample never seen). ``frame.attrs`` holds ``noise_rate``,
+        ``class_noise_rate``, ``transition`` (``transition[i][j]`` = P(given j | true i)), ``expected_wrong``
+        (how many of the marked labels are expected to be really wrong), ``weak`` (the data do not show well
+        which labels are wrong) and ``class_names``. Clean labels, where there are any, are not looked at.
 
     Example:
-        >>> likely = [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.95, 0.05], [0.1, 0.9]]
-        >>> found = find(probabilities=likely, label=[0, 0, 1, 1, 1])
-        >>> found[found.is_label_issue].drop(columns="label_score")
-           index  is_label_issue  given_label  predicted_label
-        3      3            True            1                0
-        >>> found.attrs["noise_rate"]
-        0.2
+        >>> rows = np.r_[np.random.default_rng(0).normal(0, 1, (60, 2)), np.full((60, 2), 9.0)]
+        >>> rows[60:] += np.random.default_rng(1).normal(0, 1, (60, 2))
+        >>> names = ["low"] * 60 + ["high"] * 60
+        >>> names[3] = "high"
+        >>> found = find(rows, label=names)
+        >>> found[found.is_label_issue][["index", "given_label", "predicted_label"]]
+           index  given_label  predicted_label
+        3      3            0                1
+        >>> found.attrs["class_names"], found.attrs["weak"]
+        (['high', 'low'], False)
     """
     with on_the_cpu():
-        return _find(_record(run_or_record), probabilities, label, class_names, window, statistics)
+        if isinstance(given, (RunFolder, Record, Path, str)):
+            refused = {"label": label, "class_names": class_names, "folds": folds, "model": model}
+            _refuse(refused | {"groups": groups}, "a run has its own labels and is not cross-fitted")
+            return _of_run(given, probabilities, statistics)
+        if given is None:
+            _refuse({"folds": folds, "model": model, "groups": groups}, "there are no data to cross-fit")
+            return _of_probabilities(probabilities, label, class_names)
+        if probabilities is not None:
+            raise TypeError("give data to cross-fit or probabilities, not both")
+        return _of_data(given, label, class_names, folds or FOLDS, model, groups, seed, told)
 
 
-def _find(
-    record: Record | None,
-    probabilities: object,
+def _of_data(
+    given: Any,
     label: object,
     class_names: Sequence[str] | None,
-    window: int | None,
-    statistics: bool,
+    folds: int,
+    model: object,
+    groups: Sequence[object] | np.ndarray | None,
+    seed: int,
+    told: Told,
 ) -> DataFrame:
-    if record is None:
-        if probabilities is None:
-            raise TypeError("give a run, a record, or probabilities with label=...")
-        table = as_probabilities(probabilities)
-        given = as_label(label, table)
-        evidence, index, names = probability_evidence(given, table), torch.arange(len(given)), class_names
-        return _frame(given, index, known_names(names, table.shape[1]), evidence, {"window": None})
-    if label is not None or class_names is not None:
-        raise TypeError("label= and class_names= go with probabilities alone: the record has its own")
-    heard, about = _heard(record, window)
-    evidence = record_evidence(record, heard, late=window is None, weak=about["weak"])
-    unlearned = [record.class_names[number] for number in evidence.unlearned]
-    about |= {"weak": evidence.weak, "unlearned_classes": unlearned}
-    if probabilities is not None:
-        table = as_probabilities(probabilities, len(record), record.num_classes)
-        evidence = together(evidence, probability_evidence(record.label, table))
-    frame = _frame(record.label, record.index, record.class_names, evidence, about)
-    for name in available(record) if statistics else ():
-        frame[name] = STATISTICS[name](record).numpy()
-    return frame
+    rows, index = given, None
+    if isinstance(given, LabelledData):
+        _refuse({"label": label, "class_names": class_names}, "the data have their own labels")
+        codes, names, index = given.label.numpy(), given.class_names, given.index.numpy()
+        is_network = isinstance(model, str) and model not in WITNESSES
+        rows = given if is_network else _values(given)
+    elif label is None:
+        raise TypeError("data need their labels: label=...")
+    else:
+        codes, classes = as_labels(label, "label")
+        names = tuple(map(str, classes))
+        count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        if not isinstance(rows, Mapping) and count != len(codes):
+            raise ValueError(f"there are {count:,} rows and {len(codes):,} labels: one per row is needed")
+    _check_worth(codes, names)
+    judged = judge_by_cross_fitting(
+        rows, codes, len(names), folds=folds, model=model, groups=groups, seed=seed, told=told
+    )
+    numbers = np.arange(len(codes)) if index is None else index
+    return frame(judged, numbers, names, {"folds": folds})
 
 
-def _record(given: RunFolder | Record | str | Path | None) -> Record | None:
-    if isinstance(given, (str, Path)):
-        given = RunFolder(given)
-    if isinstance(given, RunFolder):
-        return given.record
-    if given is None or isinstance(given, Record):
-        return given
-    raise TypeError(f"a run, a run folder or a Record is needed, got {type(given).__name__}")
+def _values(data: LabelledData) -> Any:
+    if isinstance(data.inputs, RawInputs):
+        return data.inputs.values
+    if isinstance(data.inputs, (torch.Tensor, np.ndarray)):
+        return np.asarray(data.inputs)
+    return data.batch(torch.arange(len(data))).input.numpy()
 
 
-def _heard(record: Record, window: int | None) -> tuple[slice, dict[str, Any]]:
-    """The epochs to listen to, and how much the network had learned in them."""
+def _check_worth(label: np.ndarray, names: Sequence[str]) -> None:
+    if len(np.unique(label)) < 2:
+        raise ValueError(f"all labels are {names[label[0]]!r}: there is nothing to tell apart")
+
+
+def _of_probabilities(given: object, label: object, names: Sequence[str] | None) -> DataFrame:
+    if given is None:
+        raise TypeError("give data with label=..., a run, or probabilities with label=...")
+    tables = [as_probabilities(one) for one in _tables(given)]
+    numbers = as_class_numbers(label, tables[0])
+    for one in tables:
+        check_rows(one)
+    judged = _judge_probabilities(tables, numbers)
+    return frame(judged, np.arange(len(numbers)), known_names(names, tables[0].shape[1]), {})
+
+
+def _judge_probabilities(tables: Sequence[np.ndarray], label: np.ndarray) -> Judgement:
+    if not len(label):
+        return Judgement(label, np.empty(0), tables[0])
+    said = posterior(tables, label)
+    return Judgement(label, wrong_probability("probabilities", [said], label), said.true)
+
+
+def _tables(given: object) -> list[object]:
+    """Several tables in a list or a dict, or one."""
+    if isinstance(given, Mapping):
+        return list(given.values())
+    several = isinstance(given, (list, tuple)) and len(given) > 0 and np.ndim(given[0]) == 2
+    return list(given) if several else [given]  # type: ignore[call-overload]
+
+
+def _of_run(given: RunFolder | Record | str | Path, probabilities: object, statistics: bool) -> DataFrame:
+    run = RunFolder(given) if isinstance(given, (str, Path)) else given
+    record = run if isinstance(run, Record) else run.record
     if not record.epochs or not len(record):
         raise ValueError(f"{record!r} holds nothing to judge by: train for an epoch at least, with a record")
-    if window is not None and not 1 <= window <= record.epochs:
-        raise ValueError(f"window={window} is out of range: the record has {record.epochs} epochs")
+    judged, weak = _judge_record(record)
+    about: dict[str, Any] = {"epochs": record.epochs}
+    if probabilities is not None:
+        judged = _together(judged, probabilities)
+    else:
+        about["weak"] = weak
+    index = record.index.numpy()
+    if isinstance(run, RunFolder):
+        judged, index = _with_validation(judged, index, run.outputs)
+    found = frame(judged, index, record.class_names, about)
+    for name in available(record) if statistics else ():
+        values = STATISTICS[name](record).numpy()
+        found[name] = np.concatenate([values, np.full(len(found) - len(values), np.nan)])
+    return found
+
+
+def _judge_record(record: Record) -> tuple[Judgement, bool]:
+    """By the epochs after the network has learned and before it memorises; and whether there are none."""
     course = progress(record)
     learned = learned_from(course)
     begin, end = learned or 0, record.epochs
-    if window is not None:
-        begin, end = 0, window
-    elif learned is not None and learns_by_heart(course, begin):
+    if learned is not None and learns_by_heart(course, begin):
         end = best_window(record, begin)
-    facts = {"agreement": float(course.agreed[end - 1]), "sureness": float(course.sure[end - 1])}
     weak = is_weak(course, None if learned is None or learned >= end else begin, end)
-    return slice(begin, end), {"window": end, "window_begin": begin, "weak": weak, **facts}
+    said = record_evidence(record, slice(begin, end), late=True, weak=weak)
+    label, wrong = record.label.numpy(), said.wrong.double().numpy()
+    true = np.zeros((len(label), record.num_classes), dtype=np.float32)
+    rows, other = np.arange(len(label)), said.other.numpy()
+    true[rows, label] = 1 - np.nan_to_num(wrong)
+    true[rows[other >= 0], other[other >= 0]] += np.nan_to_num(wrong)[other >= 0]
+    score = label_score(said.margin, said.suspects).double().numpy()
+    return Judgement(label, wrong, true, score), said.weak
 
 
-def _frame(
-    label: Tensor, index: Tensor, names: tuple[str, ...], evidence: Evidence, about: dict[str, Any]
-) -> DataFrame:
-    from pandas import DataFrame  # type: ignore[import-untyped]
+def _together(judged: Judgement, probabilities: object) -> Judgement:
+    """The mean of the log odds of both judgements; what one does not know, the other says alone."""
+    tables = [as_probabilities(one, *judged.true.shape) for one in _tables(probabilities)]
+    for one in tables:
+        check_rows(one)
+    other = _judge_probabilities(tables, judged.label)
+    odds = np.nanmean(np.stack([_log_odds(judged.wrong), _log_odds(other.wrong)]), axis=0)
+    return Judgement(judged.label, 1 / (1 + np.exp(-odds)), (judged.true + other.true) / 2)
 
-    score = label_score(evidence.margin, evidence.suspects)
-    issue = score < 0.5
-    likely = torch.where(issue, evidence.other, label)
-    columns = {
-        "index": index,
-        "is_label_issue": issue,
-        "label_score": score,
-        "given_label": label,
-        "predicted_label": evidence.predicted,
-    }
-    frame = DataFrame({name: column.numpy() for name, column in columns.items()}, copy=False)
-    frame.attrs = {
-        **estimate(label, likely, len(names))._asdict(),
-        **about,
-        "class_names": list(names),
-    }
-    return frame
+
+def _log_odds(value: np.ndarray) -> np.ndarray:
+    inside = np.clip(value, 1e-9, 1 - 1e-9)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
+
+
+def _with_validation(
+    judged: Judgement, index: np.ndarray, outputs: Mapping[str, torch.Tensor]
+) -> tuple[Judgement, np.ndarray]:
+    """The rows put aside for validation, judged by what the trained network says of them."""
+    if "validation_probability" not in outputs:
+        return judged, index
+    label, numbers = (outputs[f"validation_{name}"].numpy() for name in ("label", "index"))
+    other = _judge_probabilities([outputs["validation_probability"].float().numpy()], label)
+    parts = [one._replace(score=score_of(one)) for one in (judged, other)]
+    joined = Judgement(*(np.concatenate(pair) for pair in zip(*parts, strict=True)))
+    return joined, np.concatenate([index, numbers])
+
+
+def _refuse(given: dict[str, object], why: str) -> None:
+    names = [f"{name}=" for name, value in given.items() if value is not None]
+    if names:
+        raise TypeError(f"{' and '.join(names)} cannot be used here: {why}")

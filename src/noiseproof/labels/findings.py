@@ -10,10 +10,10 @@ import numpy as np
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
-LOWEST, FEW = 0.25, 0.1
-"""A label is marked above a threshold between LOWEST and 1/2; it is 1/2 where less than FEW are wrong."""
-WEAK_F1 = 0.4
-"""Findings are weak where the expected F1 of the marks is lower."""
+LOWEST = 0.35
+"""A label is marked above a threshold between this and 1/2."""
+WEAK_F1, HARDLY_ANY = 0.45, 0.02
+"""Findings are weak where the expected F1 of the marks is lower, unless hardly any label is wrong at all."""
 
 
 class Judgement(NamedTuple):
@@ -24,20 +24,22 @@ class Judgement(NamedTuple):
     """(N,) probability that the label is wrong; NaN where nothing is known."""
     true: np.ndarray
     """(N, C) probability of each class, given everything."""
+    score: np.ndarray | None = None
+    """(N,) from a record: a finer order than the probabilities; labels below 1/2 are marked."""
 
 
 def threshold(wrong: np.ndarray) -> float:
     """The probability from which on a label is marked.
 
     Chosen:
-        the one with the best expected F1, which asks for less than one half where many labels are wrong, but
-        not below a quarter; one half where few labels are wrong, as then most marks would be false.
+        the one with the best expected F1, which is at most one half and lower the less sure the evidence is;
+        not below LOWEST, as then most marks would be false.
     Example:
-        >>> threshold(np.array([0.9, 0.8, 0.4, 0.4, 0.1])), threshold(np.array([0.6] + [0.02] * 99))
+        >>> threshold(np.array([0.9, 0.8, 0.4, 0.4, 0.1])), threshold(np.array([0.9] + [0.02] * 99))
         (0.4, 0.5)
     """
     known = wrong[~np.isnan(wrong)]
-    if not len(known) or known.mean() < FEW:
+    if not len(known):
         return 0.5
     ordered = np.sort(known)[::-1]
     expected = 2 * np.cumsum(ordered) / (np.arange(1, len(ordered) + 1) + ordered.sum())
@@ -46,7 +48,7 @@ def threshold(wrong: np.ndarray) -> float:
 
 def marked(wrong: np.ndarray) -> np.ndarray:
     """(N,) bool: the labels to look at."""
-    return np.nan_to_num(wrong, nan=0.0) >= threshold(wrong)
+    return np.asarray(np.nan_to_num(wrong, nan=0.0) >= threshold(wrong))
 
 
 def expected_f1(wrong: np.ndarray) -> float:
@@ -56,16 +58,23 @@ def expected_f1(wrong: np.ndarray) -> float:
     return float(2 * wrong[flagged].sum() / either) if either > 0 else 1.0
 
 
+def is_weak(wrong: np.ndarray) -> bool:
+    """Whether the marks are expected to miss or to invent most of the wrong labels."""
+    known = wrong[~np.isnan(wrong)]
+    return bool(len(known) and known.mean() > HARDLY_ANY and expected_f1(wrong) < WEAK_F1)
+
+
 def frame(judged: Judgement, index: np.ndarray, names: Sequence[str], about: dict[str, Any]) -> DataFrame:
     """One row per label and, in ``attrs``, what holds for all of them."""
     from pandas import DataFrame
 
-    issue = marked(judged.wrong)
+    score = score_of(judged)
+    issue = np.nan_to_num(score, nan=1.0) < 0.5
     found = DataFrame(
         {
             "index": index,
             "is_label_issue": issue,
-            "label_score": _score(judged.wrong),
+            "label_score": score,
             "wrong_probability": judged.wrong,
             "given_label": judged.label,
             "predicted_label": _predicted(judged, issue),
@@ -73,9 +82,9 @@ def frame(judged: Judgement, index: np.ndarray, names: Sequence[str], about: dic
         copy=False,
     )
     found.attrs = {
-        **rates(judged),
+        **rates(judged if judged.score is None else judged._replace(wrong=issue.astype(np.float64))),
         "expected_wrong": float(judged.wrong[issue].sum()),
-        "weak": expected_f1(judged.wrong) < WEAK_F1,
+        "weak": is_weak(judged.wrong),
         **about,
         "class_names": list(names),
     }
@@ -104,9 +113,11 @@ def rates(judged: Judgement) -> dict[str, Any]:
     }
 
 
-def _score(wrong: np.ndarray) -> np.ndarray:
+def score_of(judged: Judgement) -> np.ndarray:
     """1 - probability, stretched so that the threshold lies at one half."""
-    limit = threshold(wrong)
+    if judged.score is not None:
+        return judged.score
+    wrong, limit = judged.wrong, threshold(judged.wrong)
     above = 0.5 * (1 - wrong) / (1 - limit)
     below = 1 - 0.5 * wrong / limit
     return np.where(wrong >= limit, np.minimum(above, np.nextafter(0.5, 0)), below)

@@ -62,8 +62,8 @@ def _members(together: np.ndarray) -> Iterator[np.ndarray]:
 
 def _together(count: int, rows: Any, groups: Sequence[object] | np.ndarray | None) -> np.ndarray:
     """A number for every row, equal for rows that must share a fold (directly or through others)."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse import coo_array  # type: ignore[import-untyped]
+    from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
 
     numbers = np.arange(count)
     keys = [_codes(part, count) for part in (_row_keys(rows), groups) if part is not None]

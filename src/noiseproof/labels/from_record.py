@@ -11,11 +11,9 @@ from ..dynamics import Record
 from ..dynamics.statistics import correctness, mean_margin
 from ..dynamics.statistics.blocks import Block, blocks
 from .evidence import Evidence, lowest_with_best_f1, standard
-from .unlearned import align, as_elsewhere, learned_classes
+from .window import epochs_of
 
 NOTHING = -1
-MOST = 0.5
-"""Votes are weak where less than this share of the labels is of classes that were learned."""
 LAST, SAY = 5, 1 / 3
 """The last epochs are this part of all; the window counts 1 and they count at most that."""
 
@@ -36,9 +34,9 @@ class Votes(NamedTuple):
 def record_evidence(record: Record, heard: slice, *, late: bool = False, weak: bool = False) -> Evidence:
     """Mean margin and votes of the epochs ``heard``; if ``late``, the last ones have a say too.
 
-    A label is wrong with the chance: mean of the share of votes against it and of whether another class won.
-    Samples these epochs missed are judged by all. The votes are weak, too, if most labels are of classes that
-    were not learned. Then only as many labels are suspected as are hopeless in the others.
+    A label is wrong with the chance: mean of the share of votes against it and of whether another class won,
+    smoothed over labels of similar margins. Samples these epochs missed are judged by all. If the votes are
+    weak, only as many labels are suspected as never won.
     """
     votes = votes_of(epochs_of(record, heard))
     missed = votes.margin.isnan()
@@ -47,18 +45,24 @@ def record_evidence(record: Record, heard: slice, *, late: bool = False, weak: b
         votes = Votes(*(torch.where(missed, *pair) for pair in zip(whole, votes, strict=True)))
     known = ~votes.margin.isnan()
     margin = with_late(record, votes.margin, votes.beaten[known]) if late else votes.margin.clone()
-    label, predicted = record.label[known], votes.predicted[known]
-    learned = learned_classes(label, predicted, record.num_classes)
-    trusted = learned[record.label]
-    margin[known] = align(margin[known], label, learned)
-    weak = weak or float(trusted.float().mean()) < MOST
-    if weak:
-        suspects = int((votes.hopeless & trusted).sum())
-    else:
-        wrong = (votes.against + votes.beaten)[known] / 2
-        suspects = lowest_with_best_f1(margin[known], as_elsewhere(wrong, margin[known], label, learned))
-    unlearned = tuple((~learned).nonzero().flatten().tolist())
-    return Evidence(margin, votes.predicted, votes.other, suspects, unlearned, weak)
+    chance = (votes.against + votes.beaten)[known] / 2
+    suspects = int(votes.hopeless.sum()) if weak else lowest_with_best_f1(margin[known], chance)
+    wrong = torch.full_like(margin, torch.nan)
+    wrong[known] = falling(margin[known], chance)
+    return Evidence(margin, votes.predicted, votes.other, wrong, suspects, weak)
+
+
+def falling(margin: Tensor, chance: Tensor) -> Tensor:
+    """The chance as the function of the margin that never rises and is nearest (isotonic regression)."""
+    from sklearn.isotonic import isotonic_regression
+
+    if not len(margin):
+        return margin
+    order = margin.argsort(stable=True)
+    fitted = isotonic_regression(chance[order].double().numpy(), increasing=False)
+    found = torch.empty_like(margin)
+    found[order] = torch.from_numpy(fitted.copy()).to(found)
+    return found
 
 
 def with_late(record: Record, margin: Tensor, beaten: Tensor) -> Tensor:
@@ -82,11 +86,6 @@ def votes_of(record: Record) -> Votes:
     guess = torch.logit(torch.bincount(record.label, minlength=record.num_classes) / max(len(record), 1))
     found = [_count(block, guess) for block in blocks(record, record.num_classes)]
     return Votes(*(torch.cat(column) for column in zip(*found, strict=True)))
-
-
-def epochs_of(record: Record, part: slice) -> Record:
-    margin, prediction = record.margin[part], record.prediction[part]
-    return Record(record.index, record.label, None, record.class_names, margin, prediction)
 
 
 def _count(block: Block, guess: Tensor) -> Votes:

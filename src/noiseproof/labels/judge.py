@@ -4,7 +4,7 @@ Witnesses that contradict a label are right more often on some data than on othe
 contradict right labels too. How often they are right can be read from the data (how sure the surest rows are,
 how often those have the predicted label, how far the posterior is from the prediction), but no simple formula
 gives it. So the judge learned it once from public data whose wrong labels are known (see
-``benchmarks/learn_judge.py``): three small networks, stored as numbers in judge.npz, one for each kind of
+``benchmarks/learn_judge.py``): two small networks, stored as numbers in judge.npz, one for each kind of
 evidence. Nothing in them depends on units, on class names or on the number of classes.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from .description import describe
 from .posterior import Posterior
 
-KINDS = {"probabilities": 1, "cross_fit": 2, "record": 3}
+KINDS = {"probabilities": 1, "cross_fit": 2}
 """Kinds of evidence and their numbers of rounds."""
 MOST = 5.0
 """Features further than so many deviations from what the judge has seen are taken for that far."""

@@ -17,6 +17,8 @@ ANCHORS = 0.1
 """Share of a class's rows, the surest of it, off which its row of T is read."""
 TRUST = 20.0
 """A witness whose accuracy on given labels is lower by a has exp(-20 a) of the best one's weight."""
+MOST_ROWS, MOST_CLASSES, BLOCK = 50_000, 64, 4096
+"""T is read off so many rows at most; of more classes than that, the likeliest of each row are considered."""
 
 
 class Posterior(NamedTuple):
@@ -36,7 +38,7 @@ def posterior(witnesses: Sequence[np.ndarray], label: np.ndarray) -> Posterior:
     """Combine witnesses and ask which labels are right."""
     noisy = sharpen(combine(witnesses, label), label)
     matrix = transition(noisy, label)
-    joint = true_probability(noisy, matrix) * matrix[:, label].T
+    joint = true_probability(noisy, matrix, label) * matrix[:, label].T
     spread = np.std([log_odds(one, label) for one in witnesses], axis=0)
     return Posterior(noisy, joint / np.clip(joint.sum(1, keepdims=True), 1e-12, None), matrix, spread)
 
@@ -53,39 +55,71 @@ def combine(witnesses: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
 
 def sharpen(probability: np.ndarray, label: np.ndarray) -> np.ndarray:
     """The same with the temperature under which the given labels are likeliest."""
-    from scipy.optimize import minimize_scalar
+    from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]
 
-    logs, rows = np.log(np.clip(probability, 1e-6, 1)), np.arange(len(label))
+    count = min(len(label), MOST_ROWS)
+    chosen = np.random.default_rng(0).choice(len(label), count, replace=False)
+    logs = np.log(np.clip(probability[chosen], 1e-6, 1))
+    rows, given = np.arange(len(logs)), label[chosen]
 
     def surprise(log_scale: float) -> float:
-        return -float(np.log(np.clip(_softmax(logs * np.exp(log_scale))[rows, label], 1e-12, 1)).mean())
+        return -float(np.log(np.clip(_softmax(logs * np.exp(log_scale))[rows, given], 1e-12, 1)).mean())
 
-    return _softmax(logs * np.exp(minimize_scalar(surprise, bounds=(-2, 2), method="bounded").x))
+    scale = float(np.exp(minimize_scalar(surprise, bounds=(-2, 2), method="bounded").x))
+    return _softmax(np.log(np.clip(probability, 1e-6, 1)) * scale)
 
 
 def transition(noisy: np.ndarray, label: np.ndarray) -> np.ndarray:
     """T, one row per class: the mean prediction over the rows surest to belong to it."""
     classes = noisy.shape[1]
-    found = np.eye(classes)
+    sizes = np.bincount(label, minlength=classes)
+    if len(noisy) > MOST_ROWS:
+        chosen = np.random.default_rng(0).choice(len(noisy), MOST_ROWS, replace=False)
+        noisy, sizes = noisy[chosen], sizes * MOST_ROWS // len(label)
+    found = np.empty((classes, classes), dtype=noisy.dtype)
     for k in range(classes):
-        count = max(int(ANCHORS * (label == k).sum()), min(3, len(label)))
+        count = max(int(ANCHORS * sizes[k]), min(3, len(noisy)))
         found[k] = noisy[np.argpartition(-noisy[:, k], count - 1)[:count]].mean(0)
-    return found / found.sum(1, keepdims=True)
+    return np.asarray(found / found.sum(1, keepdims=True))
 
 
-def true_probability(noisy: np.ndarray, matrix: np.ndarray, steps: int = 50) -> np.ndarray:
-    """The p on the simplex whose image p T is nearest to the prediction (Kullback-Leibler), by EM."""
+def true_probability(noisy: np.ndarray, matrix: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """The p on the simplex whose image p T is nearest to the prediction (Kullback-Leibler), by EM.
+
+    Of many classes only the likeliest of each row, and its label, are considered.
+    """
+    if noisy.shape[1] <= MOST_CLASSES:
+        return _by_em(noisy, matrix)
+    found = np.zeros_like(noisy)
+    for start in range(0, len(noisy), BLOCK):
+        part = slice(start, start + BLOCK)
+        columns = np.argpartition(-noisy[part], MOST_CLASSES - 1, axis=1)[:, :MOST_CLASSES]
+        missing = ~(columns == label[part, None]).any(1)
+        columns[missing, -1] = label[part][missing]
+        near = np.take_along_axis(noisy[part], columns, axis=1)
+        pairs = matrix[columns[:, :, None], columns[:, None, :]]
+        near = _by_em(near / near.sum(1, keepdims=True), pairs / pairs.sum(2, keepdims=True))
+        np.put_along_axis(found[part], columns, near, axis=1)
+    return found
+
+
+def _by_em(noisy: np.ndarray, matrix: np.ndarray, steps: int = 50) -> np.ndarray:
+    """``matrix`` is (C, C) for all rows or (N, C, C)."""
     true = np.full_like(noisy, 1 / noisy.shape[1])
+    back = np.swapaxes(matrix, -1, -2)
     for _ in range(steps):
-        image = np.clip(true @ matrix, 1e-9, None)
-        true = true * ((noisy / image) @ matrix.T)
-        true /= true.sum(1, keepdims=True)
+        if matrix.ndim == 2:
+            true = true * ((noisy / np.clip(true @ matrix, 1e-9, None)) @ back)
+        else:
+            image = np.clip((true[:, None] @ matrix)[:, 0], 1e-9, None)
+            true = true * ((noisy / image)[:, None] @ back)[:, 0]
+        true /= np.clip(true.sum(1, keepdims=True), 1e-12, None)
     return true
 
 
 def log_odds(probability: np.ndarray, label: np.ndarray, most: float = 8.0) -> np.ndarray:
     """log p / (1 - p) of the given label."""
-    given = np.clip(probability[np.arange(len(label)), label], 1e-9, 1 - 1e-9)
+    given = np.clip(probability[np.arange(len(label)), label].astype(np.float64), 1e-9, 1 - 1e-9)
     return np.asarray(np.clip(np.log(given) - np.log1p(-given), -most, most))
 
 

@@ -9,13 +9,18 @@ from torch import Tensor
 
 from ..dynamics import Record
 from ..dynamics.statistics.blocks import Block, blocks
-from .from_record import epochs_of
 
 FEWEST = 5
 """Votes of fewer epochs are too noisy to choose by."""
 CHOICES = 24
 AS_GOOD = 0.99
 """Windows with this share of the best quality are taken for equal, and the shortest is listened to."""
+
+
+def epochs_of(record: Record, part: slice) -> Record:
+    """The same samples, some of the epochs."""
+    margin, prediction = record.margin[part], record.prediction[part]
+    return Record(record.index, record.label, None, record.class_names, margin, prediction)
 
 
 def candidates(epochs: int) -> list[int]:

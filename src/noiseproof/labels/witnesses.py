@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,6 @@ class Inputs(NamedTuple):
     """(N, d), scaled."""
     linear: Any
     """For linear models: sparse where the data are text, otherwise ``dense``."""
-    trees: np.ndarray
-    """For trees: missing values may be NaN where the trees accept them."""
 
 
 class Witness(NamedTuple):
@@ -56,7 +55,7 @@ def _neighbours(seed: int, text: bool) -> Any:
 
 WITNESSES: Mapping[str, Witness] = {
     "linear": Witness(_linear, "linear", weighs=True),
-    "trees": Witness(_trees, "trees", weighs=True),
+    "trees": Witness(_trees, "dense", weighs=True),
     "network": Witness(_network, "dense", weighs=False),
     "neighbours": Witness(_neighbours, "dense", weighs=False),
 }
@@ -91,12 +90,9 @@ def cross_fit(
         witness = WITNESSES[name]
         if weight is not None and not witness.weighs:
             continue
+        make, heard = partial(witness.make, seed, text), partial(told, name)
         rows = getattr(inputs, witness.reads)
-
-        def make(witness: Witness = witness) -> Any:
-            return witness.make(seed, text)
-
-        found[name] = out_of_fold(make, rows, label, classes, splits, weight, lambda k, n=name: told(n, k))
+        found[name] = out_of_fold(make, rows, label, classes, splits, weight, heard)
     return found
 
 
@@ -110,7 +106,7 @@ def out_of_fold(
     told: Callable[[int], None] = lambda fold: None,
 ) -> np.ndarray:
     """(N, C) probabilities of any scikit-learn classifier, fitted anew for each fold."""
-    found = np.zeros((len(label), classes))
+    found = np.zeros((len(label), classes), dtype=np.float32)
     for number, (fit, predict) in enumerate(splits):
         told(number)
         weights = {} if weight is None else {"sample_weight": weight[fit]}

@@ -61,13 +61,15 @@ def _outputs(session: Session, task: Task, train: Tensor) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     if train.numel() <= MOST_VALUES:
         found["train_probability"] = train.softmax(1).half()
-    if task.test is not None:
-        test = logits_of(session, task.test)
-        found |= {"test_label": task.test.label.cpu(), "test_index": task.test.index.cpu()}
-        if test.numel() <= MOST_VALUES:
-            found["test_probability"] = test.softmax(1).half()
-        found |= _features(session, task.test)
-    return found
+    judged = task.validation if session.config.validation_labels == "given" else None
+    for part, data in (("validation", judged), ("test", task.test)):
+        if data is None:
+            continue
+        logits = logits_of(session, data)
+        found |= {f"{part}_label": data.label.cpu(), f"{part}_index": data.index.cpu()}
+        if logits.numel() <= MOST_VALUES:
+            found[f"{part}_probability"] = logits.softmax(1).half()
+    return found if task.test is None else found | _features(session, task.test)
 
 
 def _features(session: Session, test: LabelledData) -> dict[str, Tensor]:

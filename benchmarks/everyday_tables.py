@@ -1,0 +1,105 @@
+"""What the cells of ``everyday.py`` say, as Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import everyday_sets as sets
+import numpy as np
+import pandas as pd
+
+OURS = "noiseproof"
+
+
+def read(folder: Path) -> pd.DataFrame:
+    rows = [row for path in sorted(folder.glob("*.json")) for row in json.loads(path.read_text())]
+    table = pd.DataFrame(rows)
+    groups = {name: group for group, names in sets.GROUPS.items() for name in names}
+    return table.assign(group=table["set"].map(groups))
+
+
+def page(what: str, folder: Path) -> str:
+    table = read(folder)
+    tables: dict[str, Callable[[pd.DataFrame], str]] = {"find": found, "classify": classified}
+    parts = []
+    for group in [group for group in sets.GROUPS if (table.group == group).any()]:
+        part = table[table.group == group]
+        told = "looked at while the library was made" if group in ("tuned", "more") else "put aside"
+        count = part.groupby(["set", "noise", "seed"]).ngroups
+        parts.append(f"### {group}: {part['set'].nunique()} sets ({told}), {count} cells")
+        parts.append(tables[what](part))
+    return "\n\n".join(parts)
+
+
+def found(part: pd.DataFrame) -> str:
+    """One line per finder: means over the cells, and how often we rank wrong labels better."""
+    noisy = part[part.noise != "clean"]
+    mine = noisy[noisy.finder == OURS].set_index(["set", "noise", "seed"]).ap
+    lines = []
+    for finder, rows in noisy.groupby("finder", sort=False):
+        clean = part[(part.finder == finder) & (part.noise == "clean")]
+        every = part[part.finder == finder]
+        same = rows.set_index(["set", "noise", "seed"]).ap
+        shared = mine.reindex(same.index)
+        ahead = f"{100 * (shared > same).mean():.0f}%" if finder != OURS else ""
+        lines.append(
+            {
+                "finder": finder,
+                "cells": len(rows),
+                "AP": f"{rows.ap.mean():.3f}",
+                "ours there": f"{shared.mean():.3f}",
+                "ours ahead": ahead,
+                "F1": f"{rows.f1.mean():.3f}",
+                "rate error": f"{every.rate_error.mean():.3f}",
+                "ECE": f"{every.ece.mean():.3f}",
+                "Brier": f"{every.brier.mean():.3f}",
+                "clean flagged": f"{100 * clean.flagged.mean():.1f}%",
+                "at worst": f"{100 * clean.flagged.max():.0f}%",
+                "CPU s": f"{rows.seconds.mean():.1f}",
+            }
+        )
+    kinds = noisy[noisy.finder == OURS].groupby("noise", sort=False).agg(AP=("ap", "mean"), F1=("f1", "mean"))
+    best = noisy[noisy.finder.str.startswith("cleanlab")].groupby(["finder", "noise"]).ap.mean()
+    kinds["best cleanlab AP"] = best.groupby("noise").max()
+    return f"{markdown(pd.DataFrame(lines))}\n\n{markdown(kinds.round(3).reset_index())}\n\n{weak(noisy)}"
+
+
+def weak(noisy: pd.DataFrame) -> str:
+    mine = noisy[noisy.finder == OURS]
+    low, high = mine[mine.f1 < 0.3], mine[mine.f1 >= 0.5]
+    return (
+        f"`weak` is set in {int(low.weak.sum())} of {len(low)} cells with F1 < 0.3 and in"
+        f" {int(high.weak.sum())} of {len(high)} cells with F1 >= 0.5."
+    )
+
+
+def classified(part: pd.DataFrame) -> str:
+    """One line per classifier: accuracy, clean and noisy, and regret against the best rival of a cell."""
+    mean = part.groupby(["set", "noise", "model"], sort=False).accuracy.mean().unstack("model")
+    rivals = [name for name in mean if name != OURS]
+    regret = mean[rivals].max(axis=1).to_numpy()[:, None] - mean
+    is_clean = mean.index.get_level_values("noise") == "clean"
+    balanced = part.groupby(["set", "noise", "model"], sort=False).balanced.mean().unstack("model")
+    seconds = part.groupby("model").seconds.mean()
+    lines = [
+        {
+            "model": name,
+            "clean": f"{mean[name][is_clean].mean():.2f}",
+            "noisy": f"{mean[name][~is_clean].mean():.2f}",
+            "noisy, balanced": f"{balanced[name][~is_clean].mean():.2f}",
+            "regret, 95th percentile": f"{np.nanpercentile(regret[name], 95):.1f}",
+            "worst regret": f"{regret[name].max():.1f}",
+            "CPU s": f"{seconds[name]:.1f}",
+        }
+        for name in mean
+    ]
+    kinds = mean.groupby("noise", sort=False).mean().T.round(2).reset_index()
+    return f"{markdown(pd.DataFrame(lines))}\n\n{markdown(kinds)}"
+
+
+def markdown(table: pd.DataFrame) -> str:
+    head = [str(name) for name in table.columns]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in table.to_numpy()])

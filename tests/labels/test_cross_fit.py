@@ -1,0 +1,112 @@
+"""Finding wrong labels in data as users have them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from noiseproof import labels
+from noiseproof.data import LabelledData
+
+
+def table(rows=300, rate=0.2, seed=0):
+    """Numbers, a category, missing values and a text that all tell the class a little; which are wrong."""
+    rng = np.random.default_rng(seed)
+    clean = rng.integers(0, 3, rows)
+    frame = pd.DataFrame(
+        {
+            "size": clean * 2 + rng.normal(0, 0.7, rows),
+            "colour": np.where(rng.random(rows) < 0.8, np.array(["red", "green", "blue"])[clean], "grey"),
+            "note": [f"seen {('early', 'late', 'never')[k]} today" for k in clean],
+        }
+    )
+    frame.loc[rng.random(rows) < 0.1, "size"] = np.nan
+    wrong = rng.random(rows) < rate
+    names = np.array(["ant", "bee", "cat"])
+    return frame, names[np.where(wrong, (clean + 1) % 3, clean)], wrong
+
+
+def precision(found, wrong):
+    return average_precision_score(wrong, found.wrong_probability)
+
+
+def test_wrong_labels_of_a_messy_table_are_found():
+    frame, given, wrong = table()
+    found = labels.find(frame, label=given)
+    assert found.attrs["class_names"] == ["ant", "bee", "cat"]
+    assert precision(found, wrong) > 0.95
+    assert found.attrs["noise_rate"] == pytest.approx(wrong.mean(), abs=0.05)
+    assert found.attrs["expected_wrong"] == pytest.approx(found.wrong_probability[found.is_label_issue].sum())
+    assert not found.attrs["weak"]
+    assert (found["index"] == np.arange(300)).all()
+
+
+def test_texts_are_judged():
+    rng = np.random.default_rng(1)
+    words = [["sea", "boat", "fish", "wave"], ["tree", "leaf", "wood", "root"]]
+    clean = rng.integers(0, 2, 200)
+    texts = [" ".join(rng.choice(words[k], 6)) + f" {rng.integers(100)}" for k in clean]
+    wrong = rng.random(200) < 0.15
+    found = labels.find(texts, label=(clean ^ wrong).astype(bool))
+    assert precision(found, wrong) > 0.95
+    assert found.attrs["class_names"] == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    "model", ["linear", ["trees", "neighbours"], LogisticRegression(), GaussianNB(), KNeighborsClassifier(5)]
+)
+def test_any_witness_can_be_asked(model):
+    frame, given, wrong = table()
+    assert precision(labels.find(frame[["size", "colour"]], label=given, model=model, folds=3), wrong) > 0.6
+
+
+def test_data_of_the_library_keep_their_numbers_and_order():
+    frame, given, wrong = table(150)
+    data = LabelledData(frame[["size"]].fillna(0).to_numpy(np.float32), given)
+    part = data.subset(np.arange(140)[::-1].copy())
+    found = labels.find(part, model="trees")
+    assert found["index"].tolist() == list(range(140))[::-1]
+    assert precision(found, wrong[:140][::-1]) > 0.4
+
+
+def test_the_same_seed_gives_the_same_findings():
+    frame, given, _ = table(120)
+    first, second = (labels.find(frame, label=given, seed=5) for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+
+
+@pytest.mark.slow
+def test_a_network_can_be_the_witness():
+    digits = load_digits()
+    rng = np.random.default_rng(0)
+    wrong = rng.random(600) < 0.2
+    given = np.where(wrong, (digits.target[:600] + 1) % 10, digits.target[:600])
+    data = LabelledData(digits.images[:600, None].astype(np.float32) / 16, given)
+    assert precision(labels.find(data, model="mlp", folds=3), wrong) > 0.9
+
+
+def test_groups_never_straddle_folds():
+    """A model that remembers rows by heart finds nothing new where a group is in one fold."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(rng.normal(size=(60, 4)), 2, axis=0) + rng.normal(0, 1e-3, (120, 4))
+    given = np.repeat(rng.integers(0, 2, 60), 2)
+    seen = labels.find(rows, label=given, model=KNeighborsClassifier(1), folds=4)
+    kept = labels.find(rows, label=given, model=KNeighborsClassifier(1), folds=4, groups=np.arange(120) // 2)
+    agrees = [(found.given_label == found.predicted_label).mean() for found in (seen, kept)]
+    assert seen.wrong_probability.mean() < kept.wrong_probability.mean() or agrees[0] > agrees[1]
+
+
+def test_misuse_is_told_in_one_line():
+    frame, given, _ = table(30)
+    with pytest.raises(ValueError, match="model 'forest' is unknown, choose among linear, trees"):
+        labels.find(frame, label=given, model=["forest"])
+    with pytest.raises(TypeError, match="has no fit and predict_proba"):
+        labels.find(frame, label=given, model=object())
+    with pytest.raises(ValueError, match="all labels are 'ant'"):
+        labels.find(frame, label=["ant"] * 30)
+    with pytest.raises(ValueError, match="30"):
+        labels.find(frame, label=given[:29])

@@ -1,0 +1,68 @@
+"""From probabilities to marks, scores and rates."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noiseproof.labels.findings import Judgement, expected_f1, frame, is_weak, marked, rates, threshold
+from noiseproof.labels.weakness import weakness
+
+CHANCES = st.lists(st.floats(0, 1), min_size=1, max_size=50).map(np.array)
+
+
+def judged(wrong, label=None, classes=2):
+    label = np.zeros(len(wrong), int) if label is None else label
+    true = np.full((len(wrong), classes), 1 / classes)
+    return Judgement(label, np.asarray(wrong, float), true)
+
+
+@given(CHANCES)
+def test_marks_lie_above_the_threshold_and_scores_below_one_half(wrong):
+    assert 0.35 <= threshold(wrong) <= 0.5
+    found = frame(judged(wrong), np.arange(len(wrong)), ("a", "b"), {})
+    assert (found.is_label_issue == marked(wrong)).all()
+    assert ((found.label_score < 0.5) == found.is_label_issue).all()
+    assert found.label_score.between(0, 1).all()
+    order = np.argsort(-wrong, kind="stable")
+    assert (np.diff(found.label_score.to_numpy()[order]) >= -1e-9).all()
+
+
+@given(CHANCES)
+def test_the_threshold_has_the_best_expected_f1_in_its_range(wrong):
+    mine = expected_f1(wrong)
+    for limit in np.linspace(0.351, 0.499, 12):
+        flagged = wrong >= limit
+        either = flagged.sum() + wrong.sum()
+        other = 2 * wrong[flagged].sum() / either if either else 1.0
+        assert mine >= other - 1e-9
+
+
+def test_rates_add_up():
+    label = np.array([0, 0, 1, 1])
+    true = np.array([[0.9, 0.1, 0], [0.2, 0.6, 0.2], [0, 0.5, 0.5], [0, 1.0, 0]])
+    found = rates(Judgement(label, np.array([0.1, 0.8, 0.5, 0.0]), true))
+    assert found["noise_rate"] == pytest.approx(0.35)
+    assert found["class_noise_rate"] == pytest.approx([0.45, 0.25, 0])
+    assert np.allclose(np.sum(found["transition"], axis=1), 1)
+    joint_first = [0.9 + 0.2, 0.0]
+    assert found["transition"][0][:2] == pytest.approx(np.array(joint_first) / 1.1)
+
+
+def test_rows_of_which_nothing_is_known_are_not_counted():
+    found = frame(judged([np.nan, 0.9]), np.arange(2), ("a", "b"), {})
+    assert found.predicted_label.tolist() == [-1, 1]
+    assert not found.is_label_issue[0]
+    assert np.isnan(found.label_score[0])
+    assert found.attrs["noise_rate"] == pytest.approx(0.9)
+
+
+def test_evidence_that_marks_little_of_what_is_expected_is_weak_and_told():
+    unsure = np.full(100, 0.2)
+    assert is_weak(unsure)
+    assert not is_weak(np.r_[np.full(20, 0.9), np.full(80, 0.02)])
+    words = weakness({"weak": True, "noise_rate": 0.2}, "ce")
+    assert words.startswith("About 20% of the labels seem to be wrong")
+    assert "labels find --data" in words
+    assert weakness({"weak": True, "noise_rate": 0.001}).startswith("Under 1% of")
+    assert weakness({"weak": False, "noise_rate": 0.2}) is None

@@ -1,0 +1,65 @@
+"""Folds: every row predicted once, classes shared out, groups and equal rows kept together."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from noiseproof.labels.folds import split
+
+
+def fold_of(splits, count):
+    found = np.full(count, -1)
+    for number, (fitted, predicted) in enumerate(splits):
+        assert not set(fitted) & set(predicted)
+        assert len(fitted) + len(predicted) == count
+        assert (found[predicted] == -1).all()
+        found[predicted] = number
+    assert (found >= 0).all()
+    return found
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(6, 60), st.integers(2, 6), st.integers(0, 1000))
+def test_every_row_is_predicted_once_and_groups_stay_together(count, folds, seed):
+    rng = np.random.default_rng(seed)
+    label, groups = rng.integers(0, 3, count), rng.integers(0, max(count // 2, 2), count)
+    groups[:2] = 0, 1
+    rows = rng.integers(0, 3, (count, 2))
+    found = fold_of(split(label, folds, groups=groups, seed=seed), count)
+    for group in np.unique(groups):
+        assert len(np.unique(found[groups == group])) == 1
+    rows[0], rows[1] = (7, 7), (8, 8)
+    found = fold_of(split(label, folds, rows=rows, seed=seed), count)
+    for row in np.unique(rows, axis=0):
+        assert len(np.unique(found[(rows == row).all(1)])) == 1
+
+
+def test_rows_joined_through_a_third_share_a_fold():
+    label = np.zeros(8, int)
+    rows = np.array([[0], [0], [1], [2], [3], [4], [5], [6]])
+    groups = np.array(["a", "b", "b", "c", "d", "e", "f", "g"])
+    found = fold_of(split(label, 4, rows=rows, groups=groups), 8)
+    assert found[0] == found[1] == found[2]
+
+
+def test_every_fold_gets_its_share_of_each_class():
+    label = np.repeat([0, 1, 2], [100, 50, 10])
+    for _, predicted in split(label, 5, seed=3):
+        assert np.bincount(label[predicted]).tolist() == [20, 10, 2]
+
+
+def test_equal_rows_of_a_sparse_matrix_are_seen():
+    table = csr_matrix(np.array([[0, 1.0], [1, 0], [0, 1], [2, 0]]))
+    found = fold_of(split(np.array([0, 1, 0, 1]), 3, rows=table), 4)
+    assert found[0] == found[2]
+
+
+def test_what_cannot_be_split_is_told():
+    with pytest.raises(ValueError, match=r"folds=1 is out of range: choose 2 to 4"):
+        split(np.array([0, 1, 0, 1]), 1)
+    with pytest.raises(ValueError, match="groups has 3 entries for 4 rows"):
+        split(np.array([0, 1, 0, 1]), 2, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="all rows belong to one group"):
+        split(np.array([0, 1, 0, 1]), 2, groups=["a"] * 4)
