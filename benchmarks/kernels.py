@@ -34,7 +34,15 @@ SHAPES = (
     "8192x32000:bfloat16,8192x32000:float32,8192x128256:bfloat16,8192x128256:float32,"
     "4096x1000:bfloat16,4096x1000:float32,128x10:graph,128x100:graph"
 )
-INNER = {"scale": "mae", "shift": "mae", "unit_max": "gce", "cr": "ce", "peer": "ce"}
+ARGUMENTS = {
+    "scale": "mae",
+    "shift": "mae",
+    "unit_max": "gce",
+    "cr": "ce",
+    "peer": "ce",
+    "gr": 'normalize="none"',
+    "imae": 'normalize="none"',
+}
 MORE = [
     *("10*nce + 0.1*agce(a=1.8, q=3)", 'gr(normalize="batch")', 'imae(normalize="batch")'),
     *("cr(mae)", "cr(gce)", "peer(mae)", "10*nce + nfl"),
@@ -52,7 +60,7 @@ Entry = dict[str, Any]
 def specs() -> list[str]:
     """Every loss of the registry that takes class targets, some in more than one form, and sums."""
     names = [name for name in losses.LOSSES if name not in ("binary", "ls")]
-    return [f"{n}({INNER[n]})" if n in INNER else n for n in names] + MORE
+    return [f"{n}({ARGUMENTS[n]})" if n in ARGUMENTS else n for n in names] + MORE
 
 
 def step_of(loss: Callable[..., Tensor], logits: Tensor, target: Tensor) -> Step:

@@ -23,7 +23,7 @@ from noiseproof import losses
 SHAPES = "128x10,128x100,128x1000,4096x1000,1024x32000"
 SPECS = (
     "ce,focal,mae,rce,sl,sce,gce,truncated_gce,tce,aul,agce,ael,nal_fixed,unit_max(mae),scale(mae),"
-    "ce + mae,gr,imae,nce,nfl,mse,gls,10*nce + 0.1*agce(a=1.8, q=3)"
+    'ce + mae,gr(normalize="none"),imae(normalize="none"),nce,nfl,mse,gls,10*nce + 0.1*agce(a=1.8, q=3)'
 )
 SECONDS_PER_MEASUREMENT = 0.03
 

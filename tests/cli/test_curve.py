@@ -56,7 +56,7 @@ def test_the_table_shows_the_numbers_of_each_curve():
 
 def test_specs_are_shown_in_full():
     assert (
-        cells(printed("gr"), "gr")[0] == 'gr(beta=8.0, lam=0.5, g="exp", saturation=17.33, normalize="none")'
+        cells(printed("gr"), "gr")[0] == 'gr(beta=8.0, lam=0.5, g="exp", saturation=17.33, normalize="batch")'
     )
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from noiseproof import __version__, labels
+from noiseproof import __version__, labels, losses
 from noiseproof.report import write
-from noiseproof.train import Run, fit
+from noiseproof.train import Run, compare, fit
+from noiseproof.train.begun import RunExistsError
 
 HERE = Path(__file__).parent / "runs_of_0_1_0"
 
@@ -46,3 +47,36 @@ def test_an_unfinished_one_goes_on_to_the_same_end(old):
     for ours, theirs in zip(run.load_model().parameters(), whole.load_model().parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
     assert b"sha256" in (old / "unfinished/record/epochs.safetensors").read_bytes()
+
+
+def of_loss(name, spec):
+    """The run as it would be had it been trained with another loss."""
+    path = Path(name) / "config.json"
+    path.write_text(path.read_text().replace('"loss": "ce"', f'"loss": "{spec}"'))
+    return Run(name)
+
+
+def test_gr_of_a_finished_one_is_read_as_it_was_trained(old):
+    """It was not normalised over the batch, and its emphasis follows from the margin."""
+    run = of_loss("finished", "gr(beta=8.0, lam=0.5)")
+    plain = losses.get('gr(beta=8.0, lam=0.5, normalize="none")')
+    found = run.record.emphasis(losses.get(run.config.loss))
+    torch.testing.assert_close(found, plain.emphasis(run.record.margin.float()))
+    assert len(labels.find(run)) == 18
+    assert write(run).is_file()
+
+
+@pytest.mark.parametrize("spec", ["gr(beta=8.0, lam=0.5)", "nce + imae"])
+def test_gr_and_imae_are_not_continued_with_another_meaning(old, spec):
+    wanted = r"was not normalised over the batch: choose another --out, with normalize=\"none\" in the loss"
+    with pytest.raises(RunExistsError, match=wanted):
+        fit(of_loss("unfinished", spec).config)
+    with pytest.raises(RunExistsError, match=wanted):
+        compare([of_loss("finished", spec).config], jobs=1)
+
+
+def test_runs_of_today_note_their_loss_in_full(tmp_path, old):
+    config = Run("finished").config.replace(loss="gr", out=str(tmp_path / "new"), epochs=1)
+    run = fit(config)
+    assert run.manifest["loss"] == str(losses.get("gr"))
+    assert compare([config], jobs=1).rows[0].seeds == [0]

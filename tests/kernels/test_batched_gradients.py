@@ -13,7 +13,7 @@ SPECS = [
     *(
         "ce",
         "gce",
-        "gr",
+        "gr(normalize='none')",
         'gr(normalize="batch")',
         "nce",
         "mse",

@@ -23,7 +23,17 @@ CHECKS = [
 ]
 SPECS = [
     *("ce", "focal", "mae", "rce", "sl", "sce", "gce", "truncated_gce", "tce", "aul", "agce", "ael"),
-    *("nal_fixed", "gr", "imae", "nce", "mse", "gls", "scale(mae)", "shift(gce)", "unit_max(gce)"),
+    *(
+        "nal_fixed",
+        "gr(normalize='none')",
+        "imae(normalize='none')",
+        "nce",
+        "mse",
+        "gls",
+        "scale(mae)",
+        "shift(gce)",
+        "unit_max(gce)",
+    ),
     *(
         "10*nce + 0.1*agce(a=1.8, q=3)",
         "ce + 2*mae",

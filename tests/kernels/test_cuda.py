@@ -11,7 +11,20 @@ from noiseproof.testing import check_loss
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 SPECS = [
-    *("ce", "focal", "mae", "sl", "gce", "truncated_gce", "tce", "aul", "agce", "ael", "gr", "imae"),
+    *(
+        "ce",
+        "focal",
+        "mae",
+        "sl",
+        "gce",
+        "truncated_gce",
+        "tce",
+        "aul",
+        "agce",
+        "ael",
+        "gr(normalize='none')",
+        "imae(normalize='none')",
+    ),
     *("nal_fixed", "nce", "nfl", "mse", "gls", "cr(ce)", "peer(ce)", "scale(mae)", "unit_max(gce)"),
     *('gr(normalize="batch")', "10*nce + 0.1*agce(a=1.8, q=3)"),
 ]

@@ -10,7 +10,15 @@ from noiseproof import losses
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 SPECS = [
-    *("gr", "imae", "gr(saturation=None)", "scale(gr)", "shift(imae)", "unit_max(gr)", "gr + 2*imae"),
+    *(
+        "gr(normalize='none')",
+        "imae(normalize='none')",
+        "gr(saturation=None, normalize='none')",
+        "scale(gr(normalize='none'))",
+        "shift(imae(normalize='none'))",
+        "unit_max(gr(normalize='none'))",
+        "gr(normalize='none') + 2*imae(normalize='none')",
+    ),
     *('gr(normalize="batch")', 'imae(normalize="batch")'),
 ]
 OURS = ["statistics_kernel", "gradient_kernel"]

@@ -18,17 +18,28 @@ from noiseproof.losses import MarginLoss
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:triton")
 GR = [
-    f"gr(beta={beta}, lam={lam}, saturation={saturation})"
+    f"gr(beta={beta}, lam={lam}, saturation={saturation}, normalize='none')"
     for beta, lam in ((8.0, 0.5), (16.0, 1.0), (12.0, 2.0), (8.0, 0.0), (2.0, 0.01))
     for saturation in (None, 17.33, 6.24)
 ]
 IMAE = [
-    f"imae(T={t}, saturation={saturation})" for t in (0.5, 8.0, 16.0) for saturation in (None, 17.33, 6.24)
+    f"imae(T={t}, saturation={saturation}, normalize='none')"
+    for t in (0.5, 8.0, 16.0)
+    for saturation in (None, 17.33, 6.24)
 ]
-IDENTITY = [f'gr(g="identity", saturation={saturation})' for saturation in (None, 17.33, 6.24)]
+IDENTITY = [
+    f'gr(g="identity", saturation={saturation}, normalize="none")' for saturation in (None, 17.33, 6.24)
+]
 MADE_OF_TABLES = [
-    *("scale(gr)", "shift(imae)", "unit_max(gr)", "gr + 2*imae(T=2.0)", "nce + 0.5*gr", "3*gr + mae"),
-    *("unit_max(scale(gr(beta=4.0) + imae))",),
+    *(
+        "scale(gr(normalize='none'))",
+        "shift(imae(normalize='none'))",
+        "unit_max(gr(normalize='none'))",
+        "gr(normalize='none') + 2*imae(T=2.0, normalize='none')",
+        "nce + 0.5*gr(normalize='none')",
+        "3*gr(normalize='none') + mae",
+    ),
+    *("unit_max(scale(gr(beta=4.0, normalize='none') + imae(normalize='none')))",),
 ]
 BY_WEIGHT = [f'{name}, normalize="batch")' for name in ("gr(beta=8.0", "imae(T=8.0", 'gr(g="identity"')]
 
@@ -58,7 +69,14 @@ def test_every_margin(spec, device):
     assert row_error(gradient, slope) < 1e-5
 
 
-@pytest.mark.parametrize("spec", ["gr", "gr(beta=16.0, lam=1.0, saturation=6.24)", "imae"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "gr(normalize='none')",
+        "gr(beta=16.0, lam=1.0, saturation=6.24, normalize='none')",
+        "imae(normalize='none')",
+    ],
+)
 def test_values_keep_their_digits_up_to_the_saturation(spec, device):
     """Where single precision rounds the position itself, the value would be off by 1e-4 of what is left."""
     loss = losses.get(spec, reduction="none")
@@ -93,7 +111,7 @@ def test_weights_of_the_batch_alone_and_inside_another_loss(order, device):
 
 
 @pytest.mark.parametrize("setting", ["distributed", "many rows"])
-@pytest.mark.parametrize("spec", ["gr", *BY_WEIGHT])
+@pytest.mark.parametrize("spec", ["gr(normalize='none')", *BY_WEIGHT])
 def test_batches_beyond_one_program(spec, setting, device, monkeypatch):
     """Rows on other processes, or too many of them: torch divides by their weights, as it adds up a mean."""
     from noiseproof.kernels.triton import fused
@@ -104,14 +122,14 @@ def test_batches_beyond_one_program(spec, setting, device, monkeypatch):
         monkeypatch.setattr(apply, "is_distributed", lambda: True)
     else:
         monkeypatch.setattr(fused, "MOST_ROWS_OF_ONE_MEAN", 2)
-    if "normalize" in spec:
+    if spec in BY_WEIGHT:
         monkeypatch.setattr(fused, "loss", None)
     found, gradient = step(losses.get(spec), logits.to(device), target.to(device))
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-6)
     assert row_error(gradient, slope) < 1e-5
 
 
-@pytest.mark.parametrize("spec", ["gr", *BY_WEIGHT])
+@pytest.mark.parametrize("spec", ["gr(normalize='none')", *BY_WEIGHT])
 def test_a_batch_that_is_ignored(spec, device):
     logits, target = torch.randn(3, 4, device=device), torch.full((3,), -100, device=device)
     value, gradient = step(losses.get(spec), logits, target)
@@ -123,7 +141,9 @@ def test_margins_without_end(device):
     """One class left is nothing to learn; a label that is none stays nan."""
     logits = torch.full((2, 4), -torch.inf, device=device)
     logits[:, 2] = 1.0
-    found = losses.get("gr", reduction="none")(logits, torch.tensor([2, 9], device=device)).cpu()
+    found = losses.get("gr(normalize='none')", reduction="none")(
+        logits, torch.tensor([2, 9], device=device)
+    ).cpu()
     assert float(found[0]) == 0
     assert found[1].isnan()
 
@@ -162,7 +182,13 @@ def test_copies_leave_with_their_table():
 @pytest.mark.parametrize(
     "again", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), lambda x: x.to("cpu")]
 )
-@pytest.mark.parametrize("spec", ["gr(beta=6.0)", "scale(imae(T=7.0)) + gr(beta=5.0)"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "gr(beta=6.0, normalize='none')",
+        "scale(imae(T=7.0, normalize='none')) + gr(beta=5.0, normalize='none')",
+    ],
+)
 def test_copies_of_a_used_loss_give_the_same_numbers(spec, again, device):
     logits, target = (t.to(device) for t in batch(6, 5))
     loss = losses.get(spec)
@@ -171,7 +197,7 @@ def test_copies_of_a_used_loss_give_the_same_numbers(spec, again, device):
 
 
 def test_used_tables_stay_out_of_pickles():
-    loss = losses.get("gr")
+    loss = losses.get("gr(normalize='none')")
     size = len(pickle.dumps(loss))
     loss.value(torch.zeros(3))
     assert len(pickle.dumps(loss)) == size
@@ -184,7 +210,7 @@ def test_tables_read_by_a_captured_graph_stay(device, monkeypatch):
     monkeypatch.setattr(fused, "_read_by_graphs", {})
     monkeypatch.setattr(fused, "is_capturing", lambda tensor: True)
     logits, target = (t.to(device) for t in batch(4, 3))
-    losses.get("gr", reduction="none")(logits, target)
+    losses.get("gr(normalize='none')", reduction="none")(logits, target)
     gc.collect()
     assert len(fused._read_by_graphs) == 1
 
@@ -214,7 +240,9 @@ class Operations(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("spec", ["ce", "gr", "imae", *MADE_OF_TABLES, *BY_WEIGHT])
+@pytest.mark.parametrize(
+    "spec", ["ce", "gr(normalize='none')", "imae(normalize='none')", *MADE_OF_TABLES, *BY_WEIGHT]
+)
 def test_a_step_is_two_kernels_and_nothing_of_torch(spec, device, monkeypatch):
     from noiseproof.kernels.triton import fused
 

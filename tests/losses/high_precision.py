@@ -108,11 +108,18 @@ FORMULAS = [
         lambda p, u: -mp.log(_m("0.99") * p + 1 - _m("0.99")),
         lambda p, u: _m("0.99") / (_m("0.99") * p + 1 - _m("0.99")),
     ),
-    Formula("gr(beta=8.0, lam=0.5)", _gr_value(8, _m("0.5"), _m("17.33")), gr_slope(8, _m("0.5")), 1e-7),
-    Formula("gr(beta=12.0, lam=2.0)", _gr_value(12, 2, _m("17.33")), gr_slope(12, 2), 1e-7),
-    Formula("gr(beta=2.0, lam=0.0)", _gr_value(2, 0, _m("17.33")), gr_slope(2, 0), 1e-7),
-    Formula("imae(T=8.0)", _gr_value(8, 1, _m("17.33")), gr_slope(8, 1), 1e-7),
-    Formula("imae(T=16.0, saturation=6.24)", _gr_value(16, 1, _m("6.24")), gr_slope(16, 1), 1e-7),
+    Formula(
+        'gr(beta=8.0, lam=0.5, normalize="none")',
+        _gr_value(8, _m("0.5"), _m("17.33")),
+        gr_slope(8, _m("0.5")),
+        1e-7,
+    ),
+    Formula('gr(beta=12.0, lam=2.0, normalize="none")', _gr_value(12, 2, _m("17.33")), gr_slope(12, 2), 1e-7),
+    Formula('gr(beta=2.0, lam=0.0, normalize="none")', _gr_value(2, 0, _m("17.33")), gr_slope(2, 0), 1e-7),
+    Formula('imae(T=8.0, normalize="none")', _gr_value(8, 1, _m("17.33")), gr_slope(8, 1), 1e-7),
+    Formula(
+        'imae(T=16.0, saturation=6.24, normalize="none")', _gr_value(16, 1, _m("6.24")), gr_slope(16, 1), 1e-7
+    ),
 ]
 
 

@@ -129,7 +129,7 @@ def test_e12_gce_is_gr_with_beta_two():
 
 def train_on_noisy_digits(saturation: str) -> tuple[float, float]:
     """Test accuracy and the largest size of a logit after 400 steps on digits with 40% wrong labels."""
-    loss = losses.get(f"imae(T=8, saturation={saturation})")
+    loss = losses.get(f"imae(T=8, saturation={saturation}, normalize='none')")
     train, test = data.load("digits"), data.load("digits", split="test")
     labels = noise.corrupt(train.label, "symmetric(0.4)", num_classes=10, seed=0).labels
     inputs, test_inputs = (part.inputs.flatten(1) - 0.3 for part in (train, test))

@@ -21,8 +21,8 @@ DEFAULTS = [
     "aul(a=1.1, q=5.0)",
     "agce(a=0.1, q=0.1)",
     "ael(q=2.5)",
-    'gr(beta=8.0, lam=0.5, g="exp", saturation=17.33, normalize="none")',
-    'imae(T=8.0, saturation=17.33, normalize="none")',
+    'gr(beta=8.0, lam=0.5, g="exp", saturation=17.33, normalize="batch")',
+    'imae(T=8.0, saturation=17.33, normalize="batch")',
     "nal_fixed(tau=0.5)",
     "nce",
     "nfl(gamma=0.5)",
@@ -43,7 +43,7 @@ EXAMPLES = [
     "binary(gce(q=0.7))",
     "gr(saturation=None)",
     'gr(g="identity")',
-    'imae(T=8.0, normalize="batch")',
+    'imae(T=8.0, normalize="none")',
 ]
 
 
@@ -76,8 +76,8 @@ def test_the_values_shown_in_the_contract_are_the_defaults(shown):
         ("gce(q=7e-1,)", "gce(q=0.7)"),
         ("gls(alpha=-1)", "gls(alpha=-1.0)"),
         ("gce(q=+0.5)", "gce(q=0.5)"),
-        ("gr(g='identity')", 'gr(beta=8.0, lam=0.5, g="identity", saturation=None, normalize="none")'),
-        ("gr(saturation=None)", 'gr(beta=8.0, lam=0.5, g="exp", saturation=None, normalize="none")'),
+        ("gr(g='identity')", 'gr(beta=8.0, lam=0.5, g="identity", saturation=None, normalize="batch")'),
+        ("gr(saturation=None)", 'gr(beta=8.0, lam=0.5, g="exp", saturation=None, normalize="batch")'),
         ("ls(alpha=0.2)", "gls(alpha=0.2)"),
         ("1*ce", "ce"),
         ("2*(ce + 3*mae)", "2*ce + 6*mae"),

@@ -51,3 +51,14 @@ def test_unbounded_and_empty_curves_are_refused():
         unit_max(MarginLoss.from_emphasis(lambda m: (-m).clamp_min(0), of="margin"))
     with pytest.raises(ValueError, match="no positive maximum"):
         unit_max(MarginLoss.from_emphasis(lambda m: torch.zeros_like(m), of="margin"))
+
+
+@pytest.mark.parametrize("inner", ["gr({})", "scale(imae({}))", "ce + gr({})"])
+def test_of_a_loss_normalised_over_the_batch_it_takes_the_curve(inner):
+    """Divided by the largest emphasis instead of the batch mean, not by both."""
+    logits, target = torch.randn(8, 10), torch.randint(10, (8,))
+    base, plain = inner.format("normalize='batch'"), inner.format("normalize='none'")
+    loss = get(f"unit_max({base})")
+    torch.testing.assert_close(loss(logits, target), get(f"unit_max({plain})")(logits, target))
+    assert get(base).compares_rows()
+    assert not loss.compares_rows()

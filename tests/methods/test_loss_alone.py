@@ -22,7 +22,9 @@ def test_cr_gets_the_label_frequencies_of_the_training_data():
     ("spec", "follows"),
     [
         ("ce", True),
-        ("gr(beta=8.0, lam=0.5)", True),
+        ("gr(beta=8.0, lam=0.5)", False),
+        ('gr(beta=8.0, lam=0.5, normalize="none")', True),
+        ("unit_max(gr(beta=8.0, lam=0.5))", True),
         ('gr(beta=8.0, lam=0.5, normalize="batch")', False),
         ('ce + imae(normalize="batch")', False),
         ("nce", False),

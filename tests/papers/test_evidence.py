@@ -1,10 +1,12 @@
 """What the errata and the pages under tables/ say of our runs is what the committed results say."""
 
 import csv
+import importlib.util
 from pathlib import Path
 
 import pytest
 
+from noiseproof.losses import get as get_loss
 from noiseproof.papers import get
 from noiseproof.papers.results import read_results
 from noiseproof.papers.tally import compared, read_tried, to_markdown
@@ -121,3 +123,16 @@ def test_numbers_of_the_pages():
         for run in csv.DictReader(lines):
             digits = 1 if page == "gr.md" else 2
             assert f"{final(run):.{digits}f}" in text, run["loss"]
+
+
+def test_the_page_of_the_defaults_of_gr_is_that_of_its_results():
+    folder = TABLES / "gr_defaults"
+    spec = importlib.util.spec_from_file_location("gr_defaults", folder / "run.py")
+    study = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(study)
+    assert (folder / "README.md").read_text(encoding="utf-8") == study.page()
+    batch, as_it_is = "batch mean, ends at 17.33", "as it is, ends at 17.33"
+    deep = study.read("cifar10")
+    problem = ("resnet56", "0.1", "(12, 0.5)")
+    assert deep[batch][problem] > deep[as_it_is][problem] + 50
+    assert get_loss("gr").normalize == get_loss("imae").normalize == "batch"

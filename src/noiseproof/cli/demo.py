@@ -21,8 +21,8 @@ LOSSES = (
     "ce",
     "sl(alpha=0.01, beta=0.1)",
     "gce(q=0.9)",
-    "imae(T=16.0)",
-    "gr(beta=12.0, lam=0.5)",
+    'imae(T=16.0, normalize="none")',
+    'gr(beta=12.0, lam=0.5, normalize="none")',
     "unit_max(mae)",
     "unit_max(scale(mae, tau=3.0))",
 )

@@ -85,7 +85,7 @@ class CR(Loss):
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         prior = mass.sum(0) / mass.sum() if self.prior is None else self.sum_weights(logits, mass, None)
-        own = self.base.class_rows(logits, (logits != -torch.inf).to(mass.dtype))
+        own = self.base.class_rows(logits, mass)
         return own - self.beta * self._blind(logits, prior.to(own.dtype)).unsqueeze(1)
 
     def linear_judge(self, rows: Rows) -> Judge:

@@ -206,6 +206,9 @@ class UnitMax(Wrapper):
         :math:`\ell(\Delta)/\sup w`
     Emphasis:
         :math:`w(\Delta)/\sup w \le 1`
+    Limits:
+        of a loss that is normalised over the batch it takes the curve: the largest emphasis is divided by
+        instead of the batch mean, not after it
     Example:
         >>> import torch
         >>> from noiseproof import losses
@@ -227,9 +230,12 @@ class UnitMax(Wrapper):
     def evaluate(
         self, margin: Tensor, *, num_classes: int | None = None, mass: Mass | None = None
     ) -> tuple[Tensor, Tensor]:
-        value, emphasis = self.base.evaluate(margin, num_classes=num_classes, mass=mass)
+        value, emphasis = self.base.evaluate(margin, num_classes=num_classes)
         supremum = self._supremum(num_classes)
         return value / supremum, emphasis / supremum
+
+    def compares_rows(self) -> bool:
+        return self.runs_user_code and super().compares_rows()
 
     def peak(self) -> Peak:
         return Peak(1.0, self.base.peak().margin)

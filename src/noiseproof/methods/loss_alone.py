@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..data import Batch
-from ..losses import CR, GR, Loss, MarginLoss
+from ..losses import CR, Loss, MarginLoss
 from .base import Method, Outputs, Situation
 
 
@@ -44,8 +44,7 @@ class LossAlone(Method):
 
     @property
     def emphasis_follows_margin(self) -> bool:
-        alone = isinstance(self.criterion, MarginLoss)
-        return alone and not any(_looks_at_batch(part) for part in self.criterion.modules())
+        return isinstance(self.criterion, MarginLoss) and not self.criterion.compares_rows()
 
     def __str__(self) -> str:
         return str(self.criterion)
@@ -56,7 +55,3 @@ def _does_not_count(part: Loss) -> bool:
         isinstance(part, MarginLoss)
         or type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
     )
-
-
-def _looks_at_batch(part: object) -> bool:
-    return isinstance(part, GR) and part.normalize == "batch"

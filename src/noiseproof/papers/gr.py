@@ -82,7 +82,7 @@ def gr(options: Any) -> str:
 
 def as_printed(settings: Settings) -> Settings:
     """The schedule of the text, and weights as they are."""
-    loss = str(settings["loss"]).replace(', normalize="batch"', "")
+    loss = str(settings["loss"]).replace('normalize="batch"', 'normalize="none"')
     return {**settings, **PRINTED_SCHEDULE, "loss": loss}
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..atomic import refuse_link, write_bytes
 from ..dynamics.run_folder import CONFIG, RESULT
 from ..train import Config, Run, RunExistsError, Watcher, fit
-from ..train.kept import check_kept
+from ..train.kept import check_kept, check_kept_loss
 from ..train.out import named_after, run_folder
 from ..train.task import make_task
 
@@ -34,6 +34,7 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
             raise RunExistsError(
                 f"{folder} is a run of another config ({'; '.join(found)}): choose another --out"
             )
+        check_kept_loss(folder, settled)
         check_kept(folder, make_task(settled, given.get("data"), given.get("test")))
         return run
     return fit(settled, watcher=watcher, **given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..losses import Loss
+from ..losses import Loss, UnitMax
 
 CLASSES = 5
 
@@ -46,4 +46,4 @@ def divides_by_the_batch(loss: Loss) -> bool:
     """Dividing by a detached mean makes the gradient differ from that of the value, on purpose."""
     if getattr(loss, "normalize", "none") == "batch":
         return True
-    return any(divides_by_the_batch(part) for part in loss.inner)
+    return not isinstance(loss, UnitMax) and any(divides_by_the_batch(part) for part in loss.inner)

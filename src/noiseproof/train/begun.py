@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .. import __version__
+from .. import __version__, methods
 from ..dynamics.checks import check_manifest
 from ..dynamics.lines import MOST
 from ..dynamics.run_folder import CHECKPOINTS, CONFIG, MANIFEST
@@ -69,6 +69,17 @@ def check_data(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> Non
         raise RunExistsError(
             f"{folder} was begun with other {' and '.join(changed)}: the same settings"
             " now give other samples or labels; remove the folder to begin again, or choose another --out"
+        )
+
+
+def check_loss(folder: Path, before: dict[str, Any], config: Config) -> None:
+    """Whether the loss means what it did: versions that noted none did not normalise gr and imae."""
+    if "loss" in before or "normalize" in config.loss:
+        return
+    if 'normalize="batch"' in str(methods.get(config.method, loss=config.loss)):
+        raise RunExistsError(
+            f"{folder} is of a version in which {config.loss!r} was not normalised over the batch: choose"
+            ' another --out, with normalize="none" in the loss for the old meaning'
         )
 
 

@@ -20,6 +20,7 @@ from . import checkpoint
 from .begun import (
     RunExistsError,
     check_data,
+    check_loss,
     check_metrics,
     manifest_of,
     restore,
@@ -82,11 +83,17 @@ class Keeper:
 
     def begin(self, task: Task, session: Session) -> None:
         """Write what is known before the first step, or restore where the run stopped."""
-        facts = {"format": FORMAT, "data": task.facts(), "noise": task.noise}
+        facts = {
+            "format": FORMAT,
+            "data": task.facts(),
+            "noise": task.noise,
+            "loss": str(session.method),
+        }
         before = manifest_of(self.folder)
         found = None if before is None else checkpoint.newest(self.folder / CHECKPOINTS)
         if found is not None and before is not None:
             check_data(self.folder, before, facts)
+            check_loss(self.folder, before, self.config)
             warn_of_versions(self.folder, before)
             restore(session, found, self.folder / CHECKPOINTS)
         self._forget_after(session.epoch)

@@ -1,11 +1,11 @@
-"""Finished runs stand for what their settings ask for only while the data are the same."""
+"""Finished runs stand for what their settings ask for only while data and loss are the same."""
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
 
-from .begun import check_data, manifest_of
+from .begun import check_data, check_loss, manifest_of
 from .config import Config
 from .task import Task, make_task
 
@@ -23,6 +23,8 @@ def check_all_kept(runs: list[tuple[Config, Path]]) -> None:
     """
     if not runs:
         return
+    for config, folder in runs:
+        check_kept_loss(folder, config)
     first = runs[0][0]
     try:
         with warnings.catch_warnings():
@@ -35,8 +37,15 @@ def check_all_kept(runs: list[tuple[Config, Path]]) -> None:
             check_kept(folder, task)
 
 
+def check_kept_loss(folder: Path, config: Config) -> None:
+    """Whether the loss of a finished run is what its settings ask for now."""
+    before = manifest_of(folder)
+    if before is not None:
+        check_loss(folder, before, config)
+
+
 def check_kept(folder: Path, task: Task) -> None:
-    """Whether a finished run may stand for what its settings ask for now."""
+    """Whether the data of a finished run are those its settings give now."""
     before = manifest_of(folder)
     if before is not None:
         check_data(folder, before, {"data": task.facts(), "noise": task.noise})

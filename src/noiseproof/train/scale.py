@@ -1,4 +1,4 @@
-"""Rows whose values are far from 1 train badly; nobody should have to find out by a bad accuracy."""
+"""Rows whose values are far from 1, and losses with large steps, train badly: warnings before training."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ import torch
 from torch import Tensor
 
 from ..data import LabelledData
+from ..losses import MarginLoss
+from ..methods import LossAlone, Method
+from .config import Config
+from .optimizer import parse_optimizer
 
 LARGE = 100.0
 """Root mean square of a column that is warned of; networks expect about 1."""
+LARGEST_STEP = 1.0
+"""Emphasis times learning rate that is warned of; cross entropy at a rate of 0.1 has 0.1."""
+TIMES_CE = 2.0
+"""Smaller emphases are not warned of: then the rate is large, not the loss."""
 
 
 def warn_of_scale(data: LabelledData, model: str) -> None:
@@ -30,3 +38,34 @@ def warn_of_scale(data: LabelledData, model: str) -> None:
             " scale it, or use the model 'mlp(standardize=True)'",
             stacklevel=2,
         )
+
+
+def warn_of_steps(method: Method, config: Config) -> None:
+    """Warn of a loss whose largest emphasis times the learning rate is far beyond that of cross entropy.
+
+    Adam scales its steps itself, ``clip`` bounds them, and so does a mean over the batch. A small network
+    with batch norm bears large steps, as measured in tables/gr_defaults.
+    """
+    if not isinstance(method, LossAlone) or parse_optimizer(config.optimizer)[0] != "sgd" or config.clip:
+        return
+    if config.model.startswith("mlp") and "norm=True" in config.model:
+        return
+    loss = method.criterion
+    if not isinstance(loss, MarginLoss) or loss.compares_rows():
+        return
+    try:
+        peak = loss.peak().emphasis
+    except (ValueError, NotImplementedError):  # a loss of the user's without a largest emphasis
+        return
+    if peak >= TIMES_CE and peak * config.lr >= LARGEST_STEP:
+        remedy = "" if 'normalize="none"' not in str(loss) else 'normalize="batch", '
+        warnings.warn(
+            f"{config.loss} has emphases up to {peak:.3g}, cross entropy up to 1: at lr={config.lr:g} the"
+            f" network may learn nothing; use {remedy}unit_max({config.loss}) or lr={_rate(peak):g}",
+            stacklevel=2,
+        )
+
+
+def _rate(peak: float) -> float:
+    """The largest power of ten below the limit."""
+    return float(10.0 ** (math.ceil(math.log10(LARGEST_STEP / peak)) - 1))

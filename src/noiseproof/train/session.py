@@ -21,7 +21,7 @@ from .config import Config
 from .observations import Observations, Observed
 from .optimizer import make_optimizer, restore_optimizer
 from .order import batch_bounds
-from .scale import warn_of_scale
+from .scale import warn_of_scale, warn_of_steps
 from .schedule import Moment, get_schedule
 from .task import Task
 from .views import Views
@@ -51,6 +51,7 @@ class Session:
         if layout is not None:
             self.model = self.model.to(memory_format=layout)  # type: ignore[call-overload]
         self.method = methods.get(config.method, loss=config.loss)
+        warn_of_steps(self.method, config)
         self._prepare_method(task)
         self.forward: Forward = partial(
             forward_with_features if self.method.needs_features else call, self.model

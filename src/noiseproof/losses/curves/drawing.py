@@ -116,7 +116,7 @@ def grid(x: str) -> tuple[Tensor, Tensor]:
 
 def short(spec: str) -> str:
     """A spec for a legend: settings every curve shares are left out."""
-    for common in (', g="exp"', ", saturation=17.33", ', normalize="none"'):
+    for common in (', g="exp"', ", saturation=17.33", ', normalize="batch"'):
         spec = spec.replace(common, "")
     return spec
 
