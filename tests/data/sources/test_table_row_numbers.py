@@ -1,4 +1,4 @@
-"""A column in front without a name that numbers the rows is no feature, and that is said."""
+"""A column in front without a name, or an id, that numbers the rows is no feature, and that is said."""
 
 import io
 import warnings
@@ -55,7 +55,9 @@ def test_a_table_written_twice_has_two(stream, tmp_path):
         ("", [-1, 0, 1, 2]),
         ("", ["0.5", 1, 2, 3]),
         ("", ["False", "True", "True", "True"]),
-        ("id", [0, 1, 2, 3]),
+        ("id", [0, 1, 2, 0]),
+        ("id", [0.5, 1, 2, 3]),
+        ("grid", [0, 1, 2, 3]),
         ("Unnamed: 7", [0, 1, 2, 3]),
     ],
 )
@@ -74,6 +76,27 @@ def test_no_row_has_an_infinite_number(stream, tmp_path):
     FRAME.set_index(pd.Index([0, 1, 2, np.inf])).to_csv(path)
     with pytest.raises(ValueError, match="sample 3 contains inf"):
         load(spec_of(path, stream), root=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "index", "PassengerId", "patient_id", "row_number"])
+def test_an_id_is_left_out_wherever_it_stands(name, stream, tmp_path):
+    path = tmp_path / "a.csv"
+    frame = FRAME.assign(**{name: [1007, 1003, 1001, 1019]})[["a", name, "b", "label"]]
+    frame.to_csv(path, index=False)
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=f"not used as a feature: '{name}', which only numbers the rows"):
+            data = load(spec_of(path, stream), root=tmp_path)
+        assert data.columns == ("a", "b")
+        assert data.batch([1]).input.tolist() == [[7, 2]]
+    kept = load(spec_of(path, stream, features=f"a, {name}"), root=tmp_path)
+    assert kept.columns == ("a", name)
+
+
+def test_an_id_that_repeats_stays_beside_one_that_does_not(stream, tmp_path):
+    path = tmp_path / "a.csv"
+    FRAME.assign(shop_id=[1, 1, 2, 2], id=[4, 3, 2, 1]).to_csv(path)
+    with pytest.warns(UserWarning, match="'Unnamed: 0' and 'id', which only numbers the rows"):
+        assert load(spec_of(path, stream), root=tmp_path).columns == ("a", "b", "shop_id")
 
 
 def test_a_column_in_another_place_stays(stream, tmp_path):

@@ -45,9 +45,9 @@ def table(
     ``label`` or ``clean_label``, each under its own name: whole numbers in their order, text alphabetically.
     So labels 0, 1, 2 are their class numbers, and 1, 2, 3 are three classes as well; floats are refused.
 
-    Inputs are the ``features`` ("a, b, c"; by default every other column, but for one in front without a name
-    that only numbers the rows of the training table) as float32, or the files named in the column ``image``,
-    relative to the table. Only an empty field is no value. With a test set:
+    Inputs are the ``features`` ("a, b, c"; by default every other column, but for those that only number the
+    rows of the training table: one in front without a name, or an id) as float32, or the files named in the
+    column ``image``, relative to the table. Only an empty field is no value. With a test set:
     ``csv(path="rows_{split}.csv")``. ``label=None`` reads rows without labels, to predict them.
 
     ``stream=True`` reads the features once, some rows at a time, into a .npy file in the folder ``streams``

@@ -102,20 +102,33 @@ def as_float32(columns: Any, wanted: list[str]) -> NDArray[np.float32]:
 
 def as_numbers(column: pd.Series[Any], *, from_text: bool) -> pd.Series[Any]:
     """The column, where pandas left it as text because a whole number has more than 64 bits as floats."""
-    import pandas as pd  # type: ignore[import-untyped]
-
     if not from_text or column.dtype.kind in NUMBERS:
         return column
-    floats = pd.to_numeric(column, errors="coerce")
+    floats = _floats(column)
     return column if floats.isna().any() else floats
 
 
 def first_no_number(column: pd.Series[Any]) -> int | None:
     """Position of the first value that is no number."""
+    stray = _floats(column).isna().to_numpy()
+    return int(stray.argmax()) if stray.any() else None
+
+
+def _floats(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Numbers of a column of text, NaN where a value is none."""
     import pandas as pd  # type: ignore[import-untyped]
 
-    stray = pd.to_numeric(column, errors="coerce").isna().to_numpy()
-    return int(stray.argmax()) if stray.any() else None
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # of a whole number that no float64 can hold
+        return column.map(_float).astype(np.float64)
+
+
+def _float(value: object) -> float:
+    try:
+        return float(str(value))
+    except ValueError:
+        return float("nan")
 
 
 def not_numeric(place: Path, name: str, where: int, value: object) -> TypeError:

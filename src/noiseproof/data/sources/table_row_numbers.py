@@ -1,4 +1,4 @@
-"""The columns without a name that pandas writes in front of a table: numbers of the rows, no features."""
+"""Columns that only number the rows: those without a name that pandas writes in front, and ids."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 NO_NAME = re.compile(r"(Unnamed: 0(\.\d+)?)?")
 """What pandas calls a first column without a name; a point follows where the table was written again."""
-FORM = "row numbers 2"
+ID_NAME = re.compile(r"(?i:id|idx|index|row|row[ _]?(id|index|number)|.*[ _]id)|.*[a-z]I[dD]")
+"""Names of columns that tell one row from another."""
+FORM = "row numbers 3"
 """Changes when the file in the cache means something else."""
-COUNT = "count.npy"
+FOUND = "found.npy"
 
 
 def unnamed_columns(wanted: Iterable[str]) -> list[str]:
@@ -35,38 +37,51 @@ def unnamed_columns(wanted: Iterable[str]) -> list[str]:
     return list(takewhile(NO_NAME.fullmatch, wanted))
 
 
-def row_numbers(pieces: Iterable[pd.DataFrame], wanted: Sequence[str]) -> list[str]:
-    """Columns without a name that hold whole numbers, none twice; the first that does not ends them.
+def id_columns(wanted: Iterable[str]) -> list[str]:
+    """Those anywhere that have the name of an id.
 
-    Not only 0, 1, 2, ...: of a table that was shuffled or cut every part keeps the numbers of its rows.
+    Example:
+        >>> id_columns(["id", "age", "PassengerId", "patient_id", "grid", "humid"])
+        ['id', 'PassengerId', 'patient_id']
     """
-    names = unnamed_columns(wanted)
-    seen: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
-    for piece in pieces if names else ():
+    return [name for name in wanted if ID_NAME.fullmatch(name)]
+
+
+def row_numbers(pieces: Iterable[pd.DataFrame], wanted: Sequence[str]) -> list[str]:
+    """Columns without a name, or named as an id, that hold whole numbers, none twice.
+
+    The first column without a name that does not ends those in front. Not only 0, 1, 2, ...: of a table
+    that was shuffled or cut every part keeps the numbers of its rows.
+    """
+    unnamed, ids = unnamed_columns(wanted), id_columns(wanted)
+    seen: dict[str, list[NDArray[Any]]] = {name: [] for name in (*unnamed, *ids)}
+    for piece in pieces:
         for name in list(seen):
             if _are_whole(piece[name]):
                 seen[name].append(piece[name].to_numpy())
             else:
                 del seen[name]
-        if names[0] not in seen:
+        if not seen:
             return []
-    return list(takewhile(lambda name: name in seen and _differ(seen[name]), names))
+    different = {name for name, numbers in seen.items() if _differ(numbers)}
+    in_front = takewhile(different.__contains__, unnamed)
+    return [*in_front, *(name for name in ids if name in different)]
 
 
 def row_numbers_of_file(place: Path, wanted: Sequence[str], root: Path) -> list[str]:
     """The same of a table in pieces; the cache under ``root`` remembers the answer."""
-    unnamed = unnamed_columns(wanted)
-    if not unnamed:
+    candidates = [*unnamed_columns(wanted), *id_columns(wanted)]
+    if not candidates:
         return []
-    cache = StreamCache(root, place, [FORM, unnamed])
-    count = cache.map(COUNT)
-    if count is None:
-        found = row_numbers(table_pieces(place, len(unnamed), only=unnamed), unnamed)
+    cache = StreamCache(root, place, [FORM, candidates])
+    known = cache.map(FOUND)
+    if known is None:
+        found = row_numbers(table_pieces(place, len(candidates), only=candidates), candidates)
         with cache.writing() as new:
-            np.save(new / COUNT, np.array([len(found)]))
+            np.save(new / FOUND, np.array([name in found for name in candidates]))
             cache.keep(new)
         return found
-    return unnamed[: int(count[0])]
+    return [name for name, is_number in zip(candidates, known, strict=True) if is_number]
 
 
 def warn_of_row_numbers(names: Sequence[str], place: Path) -> None:
@@ -75,7 +90,7 @@ def warn_of_row_numbers(names: Sequence[str], place: Path) -> None:
         which = " and ".join(repr(name) for name in names)
         warnings.warn(
             f"{place}: not used as a feature: {which}, which only numbers the rows; to use it, name it in"
-            " features=..., else write the table without it (index=False)",
+            " features=..., else write the table without it",
             stacklevel=3,
         )
 
