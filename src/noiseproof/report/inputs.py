@@ -14,6 +14,7 @@ from ..data import LabelledData, load
 from ..dynamics import RunFolder
 from ..train import Config
 from ..train.fingerprint import as_noted, fingerprint
+from ..train.out import MEMORY
 from ..train.task import make_task
 from .evidence import Evidence, NothingToShow
 
@@ -63,7 +64,7 @@ class Inputs:
 
 def inputs_of(evidence: Evidence, data: LabelledData | str | None = None) -> Inputs:
     """The inputs of a run, from ``data`` or from the source named in its settings."""
-    if data is None and evidence.settings.get("data") is None:
+    if data is None and evidence.settings.get("data") in (None, MEMORY):
         raise NothingToShow("the inputs are not at hand: pass data=...")
     try:
         return Inputs(load(data)) if data is not None else Inputs(_trained_on(evidence))

@@ -14,6 +14,7 @@ from .health import check_health
 from .interrupt import Interruption
 from .keeper import Keeper
 from .measure import measure
+from .out import naming_data
 from .ranks import refuse_ranks
 from .run import Run
 from .session import Session
@@ -49,7 +50,8 @@ def fit(
         write weights, outputs and the result
 
     Args:
-        data, test: instead of what the config names, for data in memory.
+        data, test: instead of what the config names, for data in memory. The run is named after ``data``, and
+            without ``out`` other data have another folder.
         model: instead of the network the config names; its own weights are where it begins.
         watcher: is told of the progress.
 
@@ -82,6 +84,7 @@ def train(
 ) -> Run:
     """The same for who looks after signals for several runs."""
     refuse_ranks()
+    config = naming_data(config, data)
     device = pick_device(config.device)
     with on_the_cpu(), Keeper(config) as keeper, isolated_random(config.seed, device):
         task = make_task(config, data, test)

@@ -7,7 +7,13 @@ import json
 import re
 from pathlib import Path
 
+from ..data import LabelledData
+from ..data.spec import parse_source
 from .config import NEUTRAL, Config
+from .fingerprint import fingerprint
+
+MEMORY = "memory"
+"""Source that the config of a run names whose data has no name."""
 
 
 def run_folder(config: Config) -> Path:
@@ -24,3 +30,23 @@ def run_folder(config: Config) -> Path:
     settings = {name: value for name, value in config.to_dict().items() if name not in NEUTRAL}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
     return Path("runs", f"{'-'.join(words)[:100]}-seed{config.seed}-{digest}")
+
+
+def naming_data(config: Config, data: LabelledData | None) -> Config:
+    """The config of a run on ``data``: it names these instead of others, and a folder of their own.
+
+    Example:
+        >>> import torch
+        >>> data = LabelledData(torch.zeros(2, 3), [0, 1], name="cells", duplicates="ignore")
+        >>> told = naming_data(Config(), data)
+        >>> told.data, told.out
+        ('cells', 'runs/cells-ce-seed0-...')
+    """
+    if data is None:
+        return config
+    if parse_source(config.data)[0] != data.name:
+        config = config.replace(data=data.name or MEMORY)
+    if config.out is not None:
+        return config
+    content = json.dumps(fingerprint(data), sort_keys=True).encode()
+    return config.replace(out=f"{run_folder(config).as_posix()}-{hashlib.sha256(content).hexdigest()[:8]}")
