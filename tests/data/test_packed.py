@@ -47,7 +47,16 @@ def test_what_is_packed_is_read_as_if_it_were_not(tmp_path, kind):
         assert packed.label.equal(plain.label)
 
 
-SLOW = [pytest.param(kind, marks=pytest.mark.slow) if kind == "bz2" else kind for kind in PACKERS]
+@pytest.mark.parametrize("kind", ["gz", "xz", "zip", pytest.param("bz2", marks=pytest.mark.slow)])
+def test_a_stream_without_end_is_cut_off(tmp_path, kind):
+    bomb = tmp_path / f"rows.csv.{kind}"
+    bomb.write_bytes(PACKERS[kind](b"0" * (FREE + 1)))
+    with open_packed(bomb) as file, pytest.raises(ValueError, match="more than 67,108,864 bytes"):
+        while file.read(1 << 20):
+            pass
+
+
+SLOW = [kind if kind == "gz" else pytest.param(kind, marks=pytest.mark.slow) for kind in PACKERS]
 
 
 @pytest.mark.parametrize("kind", SLOW)
