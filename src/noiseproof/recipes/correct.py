@@ -10,7 +10,6 @@ from torch import Tensor
 from ..data import LabelledData
 from ..noise import anchor_transition, confident_transition
 from ..train import Config, Run, Watcher
-from ..train.out import naming_data
 from .stage import quoted, recipe_folder, save_array, stage
 
 MATRIX = "transition.npy"
@@ -55,7 +54,6 @@ def estimate_and_correct(
         raise ValueError(f"estimate={estimate!r} is unknown, choose one of {', '.join(ESTIMATES)}")
     if correction.partition("(")[0] not in CORRECTIONS:
         raise ValueError(f"correction={correction!r} is unknown, choose one of {', '.join(CORRECTIONS)}")
-    config = naming_data(config, data)
     first = stage(config.replace(method=None), "first", watcher=watcher, data=data, test=test)
     matrix = _estimated(first, estimate, data)
     place = recipe_folder(config) / MATRIX

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from ..data import LabelledData
 from ..train import Config, Run, Watcher
-from ..train.out import naming_data
 from ..train.task import make_task
 from .stage import accuracies_of, quoted, recipe_folder, save_array, stage
 
@@ -56,7 +55,6 @@ def relabel_and_retrain(
     Reference:
         Wang et al., Derivative Manipulation / Gradient Rescaling, appendix E, Table 11
     """
-    config = naming_data(config, data)
     task = make_task(config, data, test)
     first = stage(config, "first", watcher=watcher, data=data, test=test)
     predicted = first.outputs["train_probability"].argmax(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..data import LabelledData, load
+from ..data.inputs import select
+from ..data.raw_inputs import raw_rows
 from ..dynamics import RunFolder
 from ..train import Config
 from ..train.fingerprint import as_noted, fingerprint
-from ..train.out import MEMORY
 from ..train.task import make_task
 from .evidence import Evidence, NothingToShow
 
@@ -44,6 +45,14 @@ class Inputs:
         """Inputs of these permanent numbers."""
         return self.data.batch(self._positions(index)).input
 
+    def cells(self, number: int) -> list[tuple[str, str]] | None:
+        """Names and cells of a row of a table, or its text, as they came; None where inputs are numbers."""
+        rows = self.data.inputs if self.data.raw is None else self.data.raw
+        found: Any = raw_rows(select(rows, np.array(self._positions([number]))))
+        if hasattr(found, "columns"):
+            return [(str(name), str(found[name].iloc[0])) for name in found.columns]
+        return [("text", str(found[0]))] if isinstance(found, list) else None
+
     def file(self, number: int) -> str | None:
         """The file a sample was read from, where it has one of its own."""
         position, inputs = self._positions([number])[0], self.data.inputs
@@ -64,7 +73,7 @@ class Inputs:
 
 def inputs_of(evidence: Evidence, data: LabelledData | str | None = None) -> Inputs:
     """The inputs of a run, from ``data`` or from the source named in its settings."""
-    if data is None and evidence.settings.get("data") in (None, MEMORY):
+    if data is None and evidence.settings.get("data") is None:
         raise NothingToShow("the inputs are not at hand: pass data=...")
     try:
         return Inputs(load(data)) if data is not None else Inputs(_trained_on(evidence))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..train.out import MEMORY
 from .evidence import Evidence
 from .facts import Facts
 from .wording import count, percent, points, shown
@@ -67,8 +66,7 @@ def _what(evidence: Evidence, facts: Facts) -> str:
     trained = f"{model} was trained with {loss}"
     noise = f" with noise {settings['noise']}" if settings.get("noise") else ""
     size = f"{count(facts.samples, 'sample')} of {count(facts.classes, 'class', 'classes')}"
-    source = "data in memory" if settings.get("data") == MEMORY else settings.get("data")
-    data = f" on {source}{noise}" if source else ""
+    data = f" on {settings['data']}{noise}" if settings.get("data") else ""
     return shown(f"{trained}{data}: {size}, {count(facts.epochs, 'epoch')}.", 400)
 
 
