@@ -18,7 +18,7 @@ from noiseproof.data.archive_zip import check_directory
 from noiseproof.data.npz import read_npz
 from noiseproof.data.packed import FREE, Bounded, open_packed
 
-ROWS = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (n % 7, n * n % 97, n % 3) for n in range(200))
+ROWS = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (n % 7, n * n, n % 3) for n in range(200))
 
 
 def zipped(content, name="rows.csv"):
