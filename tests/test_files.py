@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import tracemalloc
 
 import pytest
 import torch
@@ -84,6 +85,16 @@ def test_sizes_are_looked_at_before_anything_is_read(tmp_path):
     assert files.read_bytes(tmp_path / "ten", 10) == b"0123456789"
     with pytest.raises(DamagedFileError, match="it has 10 bytes, more than 9"):
         files.read_bytes(tmp_path / "ten", 9)
+
+
+def test_memory_follows_the_file_and_not_the_bound(tmp_path):
+    (tmp_path / "ten").write_bytes(b"0123456789")
+    tracemalloc.start()
+    try:
+        files.read_bytes(tmp_path / "ten", 1 << 40)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

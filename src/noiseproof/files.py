@@ -68,12 +68,9 @@ def open_regular(path: str | os.PathLike[str], most: int | None = None) -> Binar
 
 
 def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
-    """The content of a regular file of at most ``most`` bytes."""
+    """The content of a regular file of at most ``most`` bytes, as long as it is when it is opened."""
     with open_regular(path, most) as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise too_large(path, len(content), most)
-    return content
+        return file.read(os.fstat(file.fileno()).st_size)
 
 
 def read_json(path: str | os.PathLike[str], most: int = MOST_JSON) -> dict[str, Any]:

@@ -14,20 +14,18 @@ REPORT_HEAVY_MODULES = """
 import json, sys
 from typer.testing import CliRunner
 from noiseproof.cli.main import app
-result = CliRunner().invoke(app, sys.argv[1:])
-heavy = [name for name in ("torch", "numpy", "sklearn", "matplotlib") if name in sys.modules]
-print(json.dumps({"code": result.exit_code, "output": result.output, "heavy": heavy}))
+for line in json.loads(sys.argv[1]):
+    result = CliRunner().invoke(app, line)
+    heavy = [name for name in ("torch", "numpy", "sklearn", "matplotlib") if name in sys.modules]
+    assert result.exit_code == 0 and result.output and not heavy, (line, heavy, result.output)
 """
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
-def test_help_and_version_answer_without_torch(words):
-    command = [sys.executable, "-c", REPORT_HEAVY_MODULES, *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-    found = json.loads(done.stdout)
-    assert found["code"] == 0
-    assert found["output"]
-    assert found["heavy"] == []
+def test_help_and_version_answer_without_torch():
+    lines = [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)]
+    command = [sys.executable, "-c", REPORT_HEAVY_MODULES, json.dumps(lines)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
 
 
 def test_help_names_every_verb():
@@ -97,8 +95,8 @@ def test_mistakes_of_the_library_are_not_hidden(monkeypatch):
 
 @pytest.mark.parametrize("module", ["noiseproof", "noiseproof.cli.main"])
 def test_the_module_runs_as_a_script(module):
-    command = [sys.executable, "-m", module, "curve", "gcee"]
+    command = [sys.executable, "-m", module, "curv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 2
-    assert done.stderr.startswith("noiseproof: unknown loss 'gcee'")
+    assert done.stderr.startswith("noiseproof: no such command 'curv'")
     assert "Traceback" not in done.stderr

@@ -19,21 +19,22 @@ def control(text):
 
 
 @pytest.mark.parametrize(
-    ("header", "spec"),
+    ("header", "spec", "ends"),
     [
-        (f"a,{ESCAPE}b,label", 'csv(path="{path}", label="x")'),
-        (f"a,{ESCAPE}b,label", 'csv(path="{path}")'),
-        (f"a,b,{ESCAPE}label", 'csv(path="{path}")'),
-        ("a,b,label", f'csv(path="{{path}}", features="{ESCAPE}")'),
+        (f"a,{ESCAPE}b,label", 'csv(path="{path}", label="x")', 2),
+        (f"a,{ESCAPE}id,label", 'csv(path="{path}")', 0),
+        (f"a,b,{ESCAPE}label", 'csv(path="{path}")', 2),
+        ("a,b,label", f'csv(path="{{path}}", features="{ESCAPE}")', 2),
     ],
 )
-def test_the_header_of_a_table_does_not_reach_the_terminal(shell, tmp_path, header, spec):
+@pytest.mark.filterwarnings("default")
+def test_the_header_of_a_table_does_not_reach_the_terminal(shell, tmp_path, header, spec, ends):
     path = tmp_path / "rows.csv"
     path.write_text(header + "\n1,x,u\n2,y,v\n3,z,u\n")
     code, out, err = shell("train", "--data", spec.format(path=path), "--epochs", 1, "--out", tmp_path / "r")
-    assert code == 2
+    assert code == ends, err
     assert control(out + err) == []
-    assert err.count("\n") == 1
+    assert not ends or err.count("\n") == 1
 
 
 @pytest.mark.filterwarnings("default")

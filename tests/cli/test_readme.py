@@ -1,5 +1,6 @@
 """What the README and the docs tell to type works."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -33,9 +34,19 @@ def test_every_command_is_understood(line):
     assert command.make_context("noiseproof", words).params
 
 
-@pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_every_block_of_python_runs(number, tmp_path):
-    command = [sys.executable, "-W", "error", "-c", BLOCKS[number]]
+RUN_BLOCKS = """
+import json, os, sys
+for number, block in enumerate(json.loads(sys.argv[1])):
+    os.makedirs(str(number))
+    os.chdir(str(number))
+    exec(compile(block, f"block {number}", "exec"), {"__name__": "__main__"})
+    os.chdir("..")
+"""
+
+
+def test_every_block_of_python_runs(tmp_path):
+    """Each in a folder and with names of its own."""
+    command = [sys.executable, "-W", "error", "-c", RUN_BLOCKS, json.dumps(BLOCKS)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr
 

@@ -19,13 +19,15 @@ from noiseproof.noise.read import read_labels
 from noiseproof.train import Config, Run
 from noiseproof.train.optimizer import parse_optimizer
 from noiseproof.train.schedule import get_schedule
+from noiseproof.train.task import make_task
 
 CORPUS = Path(__file__).parent / "corpus"
 MOST = 1 << 28
 
 
 def _table(path: Path) -> None:
-    load(f'csv(path="{path}")').batch([0])
+    """Read it and fit the features of its columns, as training does."""
+    make_task(Config(data=f'csv(path="{path}")', test="none")).train.batch([0])
 
 
 def _npz(path: Path) -> None:

@@ -117,6 +117,17 @@ def test_a_failing_compiler_leaves_nothing_behind(cache, tmp_path):
     assert not list(cpu_build.cache_folder().iterdir())
 
 
+def test_a_slow_compiler_is_waited_for(cache, tmp_path, monkeypatch):
+    """A busy machine may need many minutes; who does not want to wait can interrupt."""
+    real, given = subprocess.run, {}
+    monkeypatch.setattr(
+        subprocess, "run", lambda words, **options: given.update(options) or real(words, **options)
+    )
+    run_build(CXX="true")
+    assert given
+    assert given.get("timeout") is None
+
+
 def test_folders_are_private_whatever_the_umask(cache, tmp_path):
     script = tmp_path / "compiler"
     script.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho made > "$2"\n')

@@ -54,6 +54,7 @@ def test_every_run_is_there_once_and_belongs_to_a_cell():
     assert {len(runs("unit_max(ce)")), len(runs("unit_max(sce(q=0.95))"))} == {5}
 
 
+@pytest.mark.slow
 def test_the_page_of_all_cells_is_that_of_the_results():
     found = compared(*read_results([TABLES / "results"]))
     page = to_markdown(found, read_tried(TABLES / "tried.csv"))

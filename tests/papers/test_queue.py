@@ -122,6 +122,7 @@ def test_results_are_packed(tmp_path):
     assert all(0 < float(line["final"]) <= 1 for line in lines)
 
 
+@pytest.mark.slow
 def test_when_the_time_is_up_runs_are_saved_and_the_same_call_goes_on(tmp_path):
     ended = run_queue(tmp_path, 0.2, 100_000)
     assert ended.returncode == 0, ended.stderr

@@ -71,6 +71,8 @@ def _error(session: Session, what: str, epoch: int, batch: int, index: Tensor) -
 def _what_is_left(config: Config) -> str:
     """Where other settings may go, unless a folder of their own is found for them, and what is kept."""
     folder, usual = run_folder(config), run_folder(config.replace(out=None))
-    elsewhere = "" if folder.name == usual.name else f"; other settings need another --out than {folder}"
+    elsewhere = (
+        "" if folder.name.startswith(usual.name) else f"; other settings need another --out than {folder}"
+    )
     is_saved = any((folder / CHECKPOINTS).glob("*.json"))
     return elsewhere + ("; the last checkpoint is intact" if is_saved else "")

@@ -78,6 +78,7 @@ class Keeper:
                 self._clear()
                 raise RunExistsError(
                     f"{self.folder} is finished: choose another --out, or remove the folder to run it again"
+                    f" (its results: noiseproof.train.Run({self.folder.as_posix()!r}))"
                 )
         manifest_of(self.folder)
 
