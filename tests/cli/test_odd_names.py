@@ -22,7 +22,7 @@ def control(text):
     ("header", "spec"),
     [
         (f"a,{ESCAPE}b,label", 'csv(path="{path}", label="x")'),
-        (f"a,{ESCAPE}b,label", 'csv(path="{path}")'),
+        (f"a,{ESCAPE}b,label", 'csv(path="{path}", features="c")'),
         (f"a,b,{ESCAPE}label", 'csv(path="{path}")'),
         ("a,b,label", f'csv(path="{{path}}", features="{ESCAPE}")'),
     ],

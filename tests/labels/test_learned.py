@@ -8,6 +8,7 @@ import torch
 from label_samples import f1, made_up
 
 from noiseproof import labels, train
+from noiseproof.data import load
 from noiseproof.dynamics import Record
 from noiseproof.labels.learned import Progress, is_weak, learned_from, learns_by_heart, progress
 
@@ -66,8 +67,9 @@ def test_the_wrong_labels_of_a_small_table_are_found_and_few_others(seed, tmp_pa
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_small_table_that_is_hardly_learned_names_few(seed, tmp_path):
     wrong = small_csv(tmp_path / "a.csv", seed, scale=0.1)
-    data = f"csv(path={str(tmp_path / 'a.csv')!r})"
-    found = trained(data, tmp_path / "run", test="none", seed=seed, epochs=30)
+    data = load(f"csv(path={str(tmp_path / 'a.csv')!r})").plain()
+    train.fit(train.Config(seed=seed, epochs=30, out=str(tmp_path / "run"), device="cpu"), data=data)
+    found = labels.find(tmp_path / "run", statistics=False)
     marked = torch.tensor(found.is_label_issue.to_numpy())
     assert found.attrs["weak"]
     assert (marked & ~wrong).sum() <= 2

@@ -124,7 +124,7 @@ def test_a_finished_run_keeps_no_checkpoints(config, blobs):
 def test_config_and_manifest_say_what_was_done(config, blobs):
     run = fit(config(noise="symmetric(0.5)", noise_seed=7), data=blobs())
     assert json.loads((run.folder / "config.json").read_text())["noise"] == "symmetric(0.5)"
-    assert run.config == config(noise="symmetric(0.5)", noise_seed=7)
+    assert run.config == config(noise="symmetric(0.5)", noise_seed=7, data="memory(name='blobs')")
     noise = run.manifest["noise"]
     assert (noise["seed"], noise["spec"], noise["count"]) == (7, "symmetric(0.5)", 60)
     assert noise["realised_rate"] == pytest.approx(run.record.flipped.float().mean().item())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -201,6 +202,19 @@ class LabelledData:
         return Features(drop_ids=not keeps_ids(self.inputs), random_state=random_state).fit(
             raw_rows(self.inputs)
         )
+
+    def plain(self, columns: Sequence[str] = ()) -> LabelledData:
+        """The same samples with the numbers of these columns, or of all, as inputs: nothing is fitted."""
+        rows: Any = raw_rows(self.inputs)
+        names = list(columns or self.columns)
+        if missing := [name for name in names if name not in self.columns]:
+            have = ", ".join(self.columns)
+            raise ValueError(f"the table has no column {missing[0]!r}; its columns are {have}")
+        try:
+            matrix = rows[names].to_numpy(np.float32)
+        except (TypeError, ValueError):
+            raise ValueError("rows hold more than numbers, but arrays of numbers are expected") from None
+        return self._changed(inputs=torch.from_numpy(matrix), columns=tuple(names), raw=self.inputs)
 
     def encoded(self, features: Features) -> LabelledData:
         """The same samples with inputs as ``features`` make them; ``raw`` keeps the rows as they came."""
