@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .components import Components
+from .embedding import embed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
@@ -28,17 +29,21 @@ PARTS: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (1, 4)}
 class TextBlock:
     """Terms with their inverse document frequencies, and the leading components of the TF-IDF matrix.
 
+    With ``embedding``, the folder of a model, sentence embeddings take the place of the components.
+
     Shape:
         texts (n,); sparse (n, terms) float32; output (n, components) float32
     """
 
-    def __init__(self, unit: str, terms: list[str], idf: NDArray[Any], components: Components) -> None:
-        self.unit, self.terms, self.components = unit, terms, components
+    def __init__(
+        self, unit: str, terms: list[str], idf: NDArray[Any], components: Components, embedding: str | None
+    ) -> None:
+        self.unit, self.terms, self.components, self.embedding = unit, terms, components, embedding
         self.vectorizer = _vectorizer(unit, vocabulary={term: at for at, term in enumerate(terms)})
         self.vectorizer.idf_ = np.asarray(idf, np.float32)
 
     @classmethod
-    def fit(cls, texts: Sequence[str], dimensions: int, seed: int) -> TextBlock:
+    def fit(cls, texts: Sequence[str], dimensions: int, seed: int, embedding: str | None = None) -> TextBlock:
         unit = _unit(texts)
         common = 2 if len(texts) >= MANY_TEXTS else 1
         try:
@@ -47,8 +52,11 @@ class TextBlock:
             unit = "parts"
             fitted = _vectorizer(unit, max_features=MOST_TERMS).fit(texts)
         terms = [str(term) for term in fitted.get_feature_names_out()]
-        block = cls(unit, terms, fitted.idf_, Components.none(len(terms)))
-        block.components = Components.fit(block.sparse(texts), dimensions, seed)
+        block = cls(unit, terms, fitted.idf_, Components.none(len(terms)), embedding)
+        if embedding is None:
+            block.components = Components.fit(block.sparse(texts), dimensions, seed)
+        else:
+            block.components = Components.centred(embed(texts, embedding))
         return block
 
     def sparse(self, texts: Sequence[str]) -> csr_matrix:
@@ -56,15 +64,18 @@ class TextBlock:
         return self.vectorizer.transform(texts).tocsr()
 
     def scaled(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.embedding is not None:
+            return self.components.scaled_dense(embed(texts, self.embedding))
         return self.components.scaled(self.sparse(texts))
 
     def names(self, name: str) -> list[str]:
         """Names of the output columns."""
-        kept = self.terms if self.components.axes is None else range(self.components.width)
+        whole = self.components.axes is None and self.embedding is None
+        kept = self.terms if whole else range(self.components.width)
         return [f"{name}: {part}" for part in kept]
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return {"unit": self.unit, "terms": self.terms}, {
+        return {"unit": self.unit, "terms": self.terms, "embedding": self.embedding}, {
             "idf": np.asarray(self.vectorizer.idf_, np.float32),
             **self.components.arrays(),
         }
@@ -72,7 +83,8 @@ class TextBlock:
     @classmethod
     def from_state(cls, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TextBlock:
         components = Components.from_arrays(arrays)
-        return cls(str(facts["unit"]), [str(term) for term in facts["terms"]], arrays["idf"], components)
+        terms = [str(term) for term in facts["terms"]]
+        return cls(str(facts["unit"]), terms, arrays["idf"], components, facts.get("embedding"))
 
 
 def _vectorizer(unit: str, **options: Any) -> Any:

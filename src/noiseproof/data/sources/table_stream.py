@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,9 @@ CELLS = 1 << 20
 """Features of a streamed table are fitted on rows of so many values, spread over the table."""
 
 
-def fitted_features(place: Path, names: list[str], root: Path, *, drop_ids: bool) -> Features:
+def fitted_features(place: Path, names: list[str], root: Path, settings: dict[str, Any]) -> Features:
     """Features of these columns, from the cache under ``root`` or fitted on a sample of the rows."""
-    cache = StreamCache(root, place, [FORM, names, drop_ids])
+    cache = StreamCache(root, place, [FORM, names, settings])
     try:
         known = load_features(cache.folder)
     except ValueError:  # damaged: fitted again
@@ -37,7 +37,7 @@ def fitted_features(place: Path, names: list[str], root: Path, *, drop_ids: bool
     if known is not None:
         return known
     cache.discard()
-    features = Features(drop_ids=drop_ids).fit(_sample(place, names))
+    features = Features(**settings).fit(_sample(place, names))
     with cache.writing() as new:
         save_features(new, features)
         cache.keep(new)
