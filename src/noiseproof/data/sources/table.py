@@ -17,7 +17,7 @@ from .image_data import image_data
 from .split import NoSplitError, split_path
 from .table_file import read_table, repeated_columns, separator_of, size_in_memory, table_columns
 from .table_labels import TableClasses, column_of, unknown_column
-from .table_stream import fitted_features, streamed_features
+from .table_stream import fitted_features, read_in_pieces, streamed_features
 
 
 def table(
@@ -101,8 +101,8 @@ def _streamed(place: Path, training_place: Path, asked: _Asked) -> LabelledData:
         for file in (training_place, place):
             if missing := [name for name in labels if name not in table_columns(file)]:
                 raise unknown_column(file, missing[0], table_columns(file), label=True)
-        training = read_table(training_place, only=labels)
-        rows = training if place == training_place else read_table(place, only=labels)
+        training = read_in_pieces(training_place, labels)
+        rows = training if place == training_place else read_in_pieces(place, labels)
         classes = TableClasses(training, labels, training_place)
         numbers = classes.numbers(rows, asked.label, place)
         clean = None if asked.clean_label is None else classes.numbers(rows, asked.clean_label, place)
