@@ -15,9 +15,12 @@ ROWS, WIDTH = 100_000, 120
 LEFT = 32 * MB
 """What the process may still take; the features are 48 MB."""
 
+TABLE_LEFT = 40 * MB
+"""The same for a table of text, where features are fitted on a sample of its cells."""
+
 LIMITED = """
 import resource, sys
-import numpy, pandas, torch
+import numpy, pandas, scipy.sparse, safetensors.numpy, torch
 try:
     import pyarrow.parquet
 except ImportError:
@@ -64,6 +67,14 @@ def expected(numbers, labels):
     return f"memmap {ROWS} {int(numbers.sum())} {int(labels.sum())}\n"
 
 
+def check_table(found, labels):
+    """All rows are there; the features are standardised, so their sum is small."""
+    assert found.returncode == 0, found.stderr
+    kind, rows, total, label_sum = found.stdout.split()
+    assert (kind, int(rows), int(label_sum)) == ("memmap", ROWS, int(labels.sum()))
+    assert abs(int(total)) < 0.05 * ROWS * WIDTH
+
+
 def write_csv(path, numbers, labels):
     """Digits and commas put together as bytes, because writing 12 million numbers takes long."""
     text = np.full((ROWS, 2 * WIDTH + 2), ord(","), np.uint8)
@@ -78,11 +89,11 @@ def write_csv(path, numbers, labels):
 def test_csv(numbers, labels, tmp_path):
     path = tmp_path / "rows.csv"
     write_csv(path, numbers, labels)
-    whole = run(f"csv(path={path.as_posix()!r}, stream=False)", tmp_path)
+    whole = run(f"csv(path={path.as_posix()!r}, stream=False)", tmp_path, TABLE_LEFT)
     assert whole.returncode != 0
     assert "emory" in whole.stderr
-    streamed = run(f"csv(path={path.as_posix()!r})", tmp_path)
-    assert streamed.stdout == expected(numbers, labels), streamed.stderr
+    streamed = run(f"csv(path={path.as_posix()!r})", tmp_path, TABLE_LEFT)
+    check_table(streamed, labels)
 
 
 @pytest.mark.slow
@@ -94,8 +105,7 @@ def test_parquet(numbers, labels, tmp_path):
     frame = pd.DataFrame(numbers.astype(np.float64), columns=[f"x{number}" for number in range(WIDTH)])
     frame.assign(label=labels).to_parquet(path, row_group_size=5000, index=False)
     left = 64 * MB  # a thread of pyarrow counts with its whole stack; the table has 96 MB
-    streamed = run(f"parquet(path={path.as_posix()!r}, stream=True)", tmp_path, left)
-    assert streamed.stdout == expected(numbers, labels), streamed.stderr
+    check_table(run(f"parquet(path={path.as_posix()!r}, stream=True)", tmp_path, left), labels)
     whole = run(f"parquet(path={path.as_posix()!r}, stream=False)", tmp_path, left)
     assert whole.returncode != 0
     assert "emory" in whole.stderr or "malloc" in whole.stderr

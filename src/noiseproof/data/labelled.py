@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from .given_labels import numbers_and_names, numbers_of_names, refuse_label_colu
 from .host import on_the_cpu
 from .inputs import Inputs, check_finite, check_inputs, check_values, read_rows, select, streams
 from .positions import Positions, as_positions
-from .raw_inputs import RawInputs, as_inputs, keeps_ids, raw_rows
+from .raw_inputs import RawInputs, as_inputs, raw_rows, settings_of
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -196,11 +197,22 @@ class LabelledData:
         """Whether inputs are rows of a table or texts that Features must still make numbers of."""
         return raw_rows(self.inputs) is not None
 
-    def fit_features(self, random_state: int = 0) -> Features:
+    def fit_features(self) -> Features:
         """Features fitted on these rows alone."""
-        return Features(drop_ids=not keeps_ids(self.inputs), random_state=random_state).fit(
-            raw_rows(self.inputs)
-        )
+        return Features(**settings_of(self.inputs)).fit(raw_rows(self.inputs))
+
+    def plain(self, columns: Sequence[str] = ()) -> LabelledData:
+        """The same samples with the numbers of these columns, or of all, as inputs: nothing is fitted."""
+        rows: Any = raw_rows(self.inputs)
+        names = list(columns or self.columns)
+        if missing := [name for name in names if name not in self.columns]:
+            have = ", ".join(self.columns)
+            raise ValueError(f"the table has no column {missing[0]!r}; its columns are {have}")
+        try:
+            matrix = rows[names].to_numpy(np.float32)
+        except (TypeError, ValueError):
+            raise ValueError("rows hold more than numbers, but arrays of numbers are expected") from None
+        return self._changed(inputs=torch.from_numpy(matrix), columns=tuple(names), raw=self.inputs)
 
     def encoded(self, features: Features) -> LabelledData:
         """The same samples with inputs as ``features`` make them; ``raw`` keeps the rows as they came."""

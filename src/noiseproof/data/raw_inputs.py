@@ -19,16 +19,16 @@ class RawInputs:
     """A DataFrame, a list of strings or a sparse matrix as inputs.
 
     Training fits Features on its own rows and stores them with the run; ``read`` alone fits them on all rows.
-    ``drop_ids=False`` keeps columns that identify rows.
+    ``settings`` are those of Features.
 
     Example:
         >>> RawInputs(["good film", "bad film"]).read(np.array([1])).shape
         torch.Size([1, 2])
     """
 
-    def __init__(self, values: Any, *, drop_ids: bool = True) -> None:
+    def __init__(self, values: Any, **settings: Any) -> None:
         self.form, self.values = recognise(values)
-        self.drop_ids = drop_ids
+        self.settings = settings
 
     def __len__(self) -> int:
         return int(self.values.shape[0]) if self.form == "sparse" else len(self.values)
@@ -45,7 +45,7 @@ class RawInputs:
 
     @cached_property
     def features(self) -> Features:
-        return Features(drop_ids=self.drop_ids).fit(self.values)
+        return Features(**self.settings).fit(self.values)
 
     def read(self, positions: NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(self.features.transform(self.rows(positions)))
@@ -102,7 +102,7 @@ def raw_bytes(inputs: Inputs) -> bytes:
     return (rows.to_csv() if hasattr(rows, "to_csv") else "\0".join(map(str, rows or ()))).encode()
 
 
-def keeps_ids(inputs: Inputs) -> bool:
-    """Whether columns that identify rows were asked for by name."""
+def settings_of(inputs: Inputs) -> dict[str, Any]:
+    """How Features are to be made of these rows."""
     base = inputs.base if isinstance(inputs, Selection) else inputs
-    return isinstance(base, RawInputs) and not base.drop_ids
+    return base.settings if isinstance(base, RawInputs) else {}

@@ -53,7 +53,7 @@ def as_text(values: NDArray[Any]) -> list[str | None]:
 def _cell(value: Any) -> str | None:
     if isinstance(value, str):
         return value
-    if value is None or value != value or str(value) in ("<NA>", "NaT"):
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))

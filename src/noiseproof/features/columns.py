@@ -128,13 +128,12 @@ def _as_dates(series: pd.Series[Any], form: str) -> pd.Series[Any]:
 
 
 def _date_numbers(moments: pd.Series[Any]) -> NDArray[np.float64]:
-    import pandas as pd  # type: ignore[import-untyped]
-
     time = moments.dt
     second = time.hour * 3600 + time.minute * 60 + time.second
-    elapsed = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    parts = [time.year, time.month, time.day, time.day_of_week, second, elapsed]
-    return np.column_stack([part.to_numpy(np.float64, na_value=np.nan) for part in parts])
+    stamps = time.tz_localize(None).to_numpy().astype("datetime64[ms]")
+    elapsed = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64) / 1000)
+    parts = [time.year, time.month, time.day, time.day_of_week, second]
+    return np.column_stack([*(part.to_numpy(np.float64, na_value=np.nan) for part in parts), elapsed])
 
 
 def _durations(series: pd.Series[Any]) -> NDArray[np.float64]:

@@ -36,25 +36,32 @@ class Components:
 
     @classmethod
     def fit(cls, matrix: csr_matrix, dimensions: int, seed: int) -> Components:
-        from sklearn.decomposition import TruncatedSVD
+        from sklearn.utils.extmath import randomized_svd
 
         rows, width = matrix.shape
         most = min(dimensions, max(min(rows, FEW), rows // ROWS_PER_COMPONENT))
         axes = None
         if width > most:
-            axes = TruncatedSVD(most, random_state=seed).fit(matrix).components_.astype(np.float32)
+            axes = randomized_svd(matrix, most, random_state=seed, n_iter=5)[2].astype(np.float32)
         plain = cls(axes, np.zeros(width if axes is None else most, np.float32), 1.0)
-        block = plain.scaled(matrix)
+        centred = cls.centred(plain.scaled(matrix))
+        return cls(axes, centred.mean, centred.scale)
+
+    @classmethod
+    def centred(cls, block: NDArray[np.float32]) -> Components:
+        """Mean and scale of a dense block."""
         mean = block.mean(0)
         spread = float(np.sqrt(np.mean((block - mean) ** 2)))
-        return cls(axes, mean, spread if spread > 1e-6 else 1.0)
+        return cls(None, mean, spread if spread > 1e-6 else 1.0)
 
     @property
     def width(self) -> int:
         return len(self.mean)
 
     def scaled(self, matrix: csr_matrix) -> NDArray[np.float32]:
-        block = matrix.toarray() if self.axes is None else np.asarray(matrix @ self.axes.T)
+        return self.scaled_dense(matrix.toarray() if self.axes is None else np.asarray(matrix @ self.axes.T))
+
+    def scaled_dense(self, block: NDArray[Any]) -> NDArray[np.float32]:
         return np.asarray((block.astype(np.float32) - self.mean) / np.float32(self.scale))
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -37,6 +37,8 @@ class Features:
     Args:
         dimensions: most components of text and of sparse matrices.
         drop_ids: leave out columns that identify rows.
+        embedding: folder of a sentence-transformers model on this machine; its vectors take the place of the
+            components of text (needs the extra ``text``).
         random_state: seed of the decomposition.
     Example:
         >>> table = {"size": ["1,5", "2,5", "4"], "city": ["Oslo", "Rome", "Oslo"]}
@@ -47,10 +49,18 @@ class Features:
         [[0.0, 0.0, 0.0]]
     """
 
-    def __init__(self, *, dimensions: int = 100, drop_ids: bool = True, random_state: int | None = 0) -> None:
+    def __init__(
+        self,
+        *,
+        dimensions: int = 100,
+        drop_ids: bool = True,
+        embedding: str | None = None,
+        random_state: int | None = 0,
+    ) -> None:
         if dimensions < 1:
             raise ValueError(f"dimensions={dimensions} must be at least 1")
         self.dimensions, self.drop_ids, self.random_state = dimensions, drop_ids, random_state
+        self.embedding = embedding
         self.inputs: list[str] = []
         """Names of the columns ``fit`` saw."""
         self._encoder: Encoder | None = None
@@ -77,6 +87,7 @@ class Features:
                 seed=seed,
                 drop_ids=self.drop_ids,
                 text=form == "text",
+                embedding=self.embedding,
             )
             self.inputs = list(frame.columns)
         self._warn_of_ids()
@@ -137,6 +148,7 @@ class Features:
             "encoder": type(encoder).__name__,
             "dimensions": self.dimensions,
             "drop_ids": self.drop_ids,
+            "embedding": self.embedding,
             "random_state": self.random_state,
             "inputs": self.inputs,
             "fitted": facts,
@@ -147,7 +159,7 @@ class Features:
         """Features with exactly the same ``transform``."""
         if facts.get("version") != VERSION:
             raise ValueError(f"features of version {facts.get('version')!r}: this program reads {VERSION}")
-        settings = {name: facts[name] for name in ("dimensions", "drop_ids", "random_state")}
+        settings = {name: facts[name] for name in ("dimensions", "drop_ids", "embedding", "random_state")}
         new = cls(**settings)
         new.inputs = [str(name) for name in facts["inputs"]]
         match facts["encoder"]:

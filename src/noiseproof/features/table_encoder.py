@@ -42,7 +42,14 @@ class TableEncoder:
 
     @classmethod
     def fit(
-        cls, frame: pd.DataFrame, *, dimensions: int, seed: int, drop_ids: bool, text: bool
+        cls,
+        frame: pd.DataFrame,
+        *,
+        dimensions: int,
+        seed: int,
+        drop_ids: bool,
+        text: bool,
+        embedding: str | None = None,
     ) -> TableEncoder:
         """``text`` takes the only column for free text, whatever its values look like."""
         only_text: tuple[list[Column], dict[str, str]] = ([Column(str(frame.columns[0]), "text")], {})
@@ -54,7 +61,9 @@ class TableEncoder:
         categories = {c.name: _categories(texts_of(frame[c.name])) for c in columns if c.role == "category"}
         most = dimensions if [c.role for c in columns] == ["text"] else min(dimensions, TEXT_IN_TABLE)
         texts = {
-            c.name: TextBlock.fit(_filled(frame[c.name]), most, seed) for c in columns if c.role == "text"
+            c.name: TextBlock.fit(_filled(frame[c.name]), most, seed, embedding)
+            for c in columns
+            if c.role == "text"
         }
         last = [part == c.parts()[-1] for c in columns if c.role in NUMERIC for part in c.parts()]
         numbers = NumberBlock.fit(values[:, used], marked=np.array(last, bool)[used])

@@ -16,10 +16,12 @@ from ..data.spec import parse_source, source_text
 from ..features import Features
 
 
-def new_samples(spec: str, *, split: str, features: Features | None = None) -> LabelledData:
+def new_samples(
+    spec: str, *, split: str, columns: Sequence[str] = (), features: Features | None = None
+) -> LabelledData:
     """The data of a spec without its labels; of a table the columns that training used, in any order."""
     name, options = parse_source(spec)
-    if SOURCES.get(name) is table:
+    if SOURCES.get(name) is table and (columns or features is not None or "image" in options):
         options = {word: value for word, value in options.items() if word != "clean_label"} | {"label": None}
     if SOURCES.get(name) is folder and _is_flat(split_path(name, str(options.get("path")), split)):
         options = {**options, "labelled": False}

@@ -18,7 +18,7 @@ from ..dynamics import RunFolder
 from ..dynamics.checks import REMEDY, damaged, read_tensors
 from ..dynamics.run_folder import BEST, CONFIG, MANIFEST, MODEL
 from ..features import Features
-from ..features.store import FACTS, load_features
+from ..features.store import load_features
 from ..files import DamagedFileError
 from ..models.registry import BUILT_IN
 from ..models.size import blueprint
@@ -67,7 +67,7 @@ class Run(RunFolder):
 
     def samples(self, spec: str, *, split: str = "test") -> LabelledData:
         """Data to predict: of a table only the columns the run was trained on, and no labels."""
-        return new_samples(spec, features=self.features, split=split)
+        return new_samples(spec, columns=self.columns, features=self.features, split=split)
 
     def load_model(self, which: str = "final", *, model: nn.Module | None = None) -> nn.Module:
         """The trained network in evaluation mode, on the CPU.
@@ -99,7 +99,7 @@ class Run(RunFolder):
         """Class probabilities (N, C) of the samples of ``data``."""
         samples = self.samples(data, split=split) if isinstance(data, str) else data
         if samples.is_raw:
-            samples = samples.encoded(self._features_of(samples))
+            samples = self._as_numbers(samples)
         device = pick_device(self.config.device)
         network = self.load_model(which, model=model)
         check_finite(self.folder / FILES[which], network.state_dict())
@@ -117,13 +117,9 @@ class Run(RunFolder):
         found: Path = importlib.import_module("noiseproof.report").write(self, path, **options)
         return found
 
-    def _features_of(self, samples: LabelledData) -> Features:
-        if self.features is None:
-            raise ValueError(
-                f"{self.folder} has no {FACTS}: it was trained on arrays of numbers, or by an older version,"
-                " and cannot read rows of a table; train it again"
-            )
-        return self.features
+    def _as_numbers(self, samples: LabelledData) -> LabelledData:
+        """Rows of a table as the network was trained on: by its features, or as they are without those."""
+        return samples.plain(self.columns) if self.features is None else samples.encoded(self.features)
 
     @property
     def _facts(self) -> dict[str, Any]:

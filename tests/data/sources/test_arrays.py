@@ -129,11 +129,13 @@ def test_an_npz_file_that_is_absent_or_has_other_names_says_which_it_needs(tmp_p
         load(f"arrays(path='{folder}/b.npz')")
 
 
-def test_labels_as_text_are_refused_with_what_can_be_done(tmp_path):
-    """There is no option class_names in a spec."""
-    for labels in (np.array(["cat", "dog"]), np.array([0.5, 1.0])):
-        np.savez(tmp_path / "a.npz", x_train=np.zeros((2, 3)), y_train=labels)
-        with pytest.raises(TypeError, match=r"a\.npz: label\[0\] = .*class labels are integers; ") as caught:
-            load(f"npz(path='{tmp_path}/a.npz')")
-        assert "class_names" not in str(caught.value)
-    assert "save the samples as a table" not in str(caught.value)
+def test_labels_as_text_name_the_classes(tmp_path):
+    inputs = np.zeros((2, 3))
+    np.savez(tmp_path / "a.npz", x_train=inputs, y_train=["dog", "cat"], x_test=inputs, y_test=["dog", "dog"])
+    spec = f"npz(path='{tmp_path.as_posix()}/a.npz', duplicates='ignore')"
+    assert (load(spec).class_names, load(spec).label.tolist()) == (("cat", "dog"), [1, 0])
+    with pytest.warns(UserWarning, match=r"no sample has the label 0 \(cat\)"):
+        assert load(spec, split="test").label.tolist() == [1, 1]
+    np.savez(tmp_path / "a.npz", x_train=inputs, y_train=np.array([0.5, 1.0]))
+    with pytest.raises(ValueError, match=r"label\[0\] = 0\.5 has a fraction"):
+        load(spec)

@@ -215,12 +215,12 @@ def test_the_pass_is_made_once_and_again_when_the_table_changes(tmp_path, monkey
     monkeypatch.setattr(table_stream, "table_pieces", lambda *given: passes.append(1) or real(*given))
     load(spec, root=tmp_path)
     load(spec, root=tmp_path)
-    assert len(passes) == 2, "one to fit the features, one to write them"
+    assert len(passes) == 4, "labels, features and inputs, then labels alone"
     path.write_text("a,label\n1,0\n5,1\n3,1\n")
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
     rows = load(spec, root=tmp_path).batch(slice(None)).input
     assert rows.tolist() == Features().fit_transform([[1], [5], [3]]).tolist()
-    assert len(passes) == 4
+    assert len(passes) == 7
 
 
 def test_other_columns_of_the_same_table_are_another_question(tmp_path):

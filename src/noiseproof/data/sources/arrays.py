@@ -7,20 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
-from ..class_names import numbered_classes
-from ..class_numbers import NUMBER_THEM, as_class_numbers
+from ..given_labels import numbers_and_names
 from ..labelled import LabelledData
 from ..npy import map_npy
 from ..npz import opened, read_npz
 from ..npz_map import read_or_map
 from ..root import data_root
 from .split import NoSplitError, check_split, split_path
-
-TEXT_ELSEWHERE = (
-    "number the classes 0 ... K-1 first, or save the samples as a table (csv), whose labels may be text"
-)
 
 
 def arrays(
@@ -35,9 +29,9 @@ def arrays(
     """``arrays(path="all.npz")`` with x_train, y_train, x_test, y_test, or
     ``arrays(path="x_{split}.npy", labels="y_{split}.npy")``, which may be larger than memory.
 
-    Inputs keep their shape and dtype; arrays of Python objects are refused. The largest training label says
-    how many classes there are, for test data too. ``labelled=False`` reads inputs alone, x_test or x_train of
-    an .npz file or one .npy file, to predict them.
+    Inputs keep their shape and dtype; arrays of Python objects are refused. Labels are class numbers, of
+    which the largest in training says how many classes there are, or text, which names the classes.
+    ``labelled=False`` reads inputs alone, x_test or x_train of an .npz file or one .npy file, to predict them.
 
     ``stream=True`` maps the inputs of an .npz file instead of reading them: in place where they are stored
     plainly (numpy.savez), from a file in the folder ``streams`` of ``root``, unpacked once, where they are
@@ -64,17 +58,8 @@ def arrays(
             f"arrays: path={path!r} with labels={labels!r}: expected an .npz file, or an .npy file of inputs"
             " and labels=... with another of labels, or labelled=False to predict inputs alone"
         )
-    names = numbered_classes(_class_numbers(training, "label" if split == "train" else "y_train", path))
-    return LabelledData(inputs, _class_numbers(label, "label", path), class_names=names, name="arrays")
-
-
-def _class_numbers(values: NDArray[Any], what: str, path: str) -> Tensor:
-    """Labels as numbers; where they are something else, what can be done about it in a file of arrays."""
-    try:
-        return as_class_numbers(values, what)
-    except TypeError as problem:
-        words = str(problem).replace(NUMBER_THEM, TEXT_ELSEWHERE)
-        raise TypeError(f"{path}: {words}") from None
+    names = numbers_and_names(training, None, None, None)[2]
+    return LabelledData(inputs, label, class_names=names, name="arrays")
 
 
 def _unlabelled(path: str, split: str, labels: str | None, root: Path, stream: bool | None) -> LabelledData:

@@ -17,7 +17,7 @@ from .image_data import image_data
 from .split import NoSplitError, split_path
 from .table_file import read_table, repeated_columns, separator_of, size_in_memory, table_columns
 from .table_labels import TableClasses, column_of, unknown_column
-from .table_stream import fitted_features, streamed_features
+from .table_stream import fitted_features, read_in_pieces, streamed_features
 
 
 def table(
@@ -33,6 +33,7 @@ def table(
     mode: str = "RGB",
     on_error: str = "raise",
     stream: bool | None = None,
+    embedding: str | None = None,
     fitted: Features | None = None,
 ) -> LabelledData:
     """Rows of a .csv or .parquet file.
@@ -45,7 +46,8 @@ def table(
     categories, dates, truth values or text, or the files named in the column ``image``, relative to the
     table. Training fits ``noiseproof.features.Features`` on its rows; columns that only number or name the
     rows are left out unless ``features`` names them. With a test set: ``csv(path="rows_{split}.csv")``.
-    ``label=None`` reads rows without labels, to predict them.
+    ``label=None`` reads rows without labels, to predict them. ``embedding`` names the folder of a
+    sentence-transformers model for columns of text.
 
     ``stream=True`` fits the features on a sample of the training table, writes those of all rows to a .npy
     file in the folder ``streams`` of ``root`` and maps it, so that a table may be larger than memory;
@@ -59,8 +61,9 @@ def table(
     for file in dict.fromkeys((training_place, place)):
         refuse_repeated(file, [*labels, *([] if image is None else [image])])
     wanted = None if features is None else [name.strip() for name in features.split(",")]
+    settings = {"drop_ids": wanted is None, "embedding": embedding}
     if image is None and (_one_is_large(path, place) if stream is None else stream):
-        asked = _Asked(label, clean_label, wanted, data_root() if root is None else root, fitted)
+        asked = _Asked(label, clean_label, wanted, settings, data_root() if root is None else root, fitted)
         return _streamed(place, training_place, asked)
     as_text = [] if fitted is None else fitted.text_inputs
     training = read_table(training_place, as_text)
@@ -74,7 +77,7 @@ def table(
         rest: dict[str, Any] = {"mode": mode, "size": size, "on_error": on_error, "clean_labels": truth}
         return image_data(files, numbers.tolist(), classes.names, name="csv", **rest)
     rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
-    inputs = RawInputs(rows[_chosen(rows.columns, wanted, labels, place)], drop_ids=wanted is None)
+    inputs = RawInputs(rows[_chosen(rows.columns, wanted, labels, place)], **settings)
     return LabelledData(inputs, numbers, clean_label=clean, class_names=classes.names, name="csv")
 
 
@@ -84,6 +87,7 @@ class _Asked(NamedTuple):
     label: str | None
     clean_label: str | None
     wanted: list[str] | None
+    settings: dict[str, Any]
     root: Path
     fitted: Features | None
 
@@ -97,8 +101,8 @@ def _streamed(place: Path, training_place: Path, asked: _Asked) -> LabelledData:
         for file in (training_place, place):
             if missing := [name for name in labels if name not in table_columns(file)]:
                 raise unknown_column(file, missing[0], table_columns(file), label=True)
-        training = read_table(training_place, only=labels)
-        rows = training if place == training_place else read_table(place, only=labels)
+        training = read_in_pieces(training_place, labels)
+        rows = training if place == training_place else read_in_pieces(place, labels)
         classes = TableClasses(training, labels, training_place)
         numbers = classes.numbers(rows, asked.label, place)
         clean = None if asked.clean_label is None else classes.numbers(rows, asked.clean_label, place)
@@ -106,7 +110,7 @@ def _streamed(place: Path, training_place: Path, asked: _Asked) -> LabelledData:
     features = asked.fitted
     if features is None:
         names = _chosen(table_columns(training_place), asked.wanted, labels, training_place)
-        features = fitted_features(training_place, names, asked.root, drop_ids=asked.wanted is None)
+        features = fitted_features(training_place, names, asked.root, asked.settings)
     mapped = streamed_features(place, features, asked.root)
     given = np.zeros(len(mapped), np.int64) if numbers is None else numbers
     return LabelledData(mapped, given, columns=features.names, features=features, **how)

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 FORM = "table 2"
 """Changes when the files in the cache mean something else."""
 INPUTS = "inputs.npy"
-CELLS = 1 << 20
+CELLS = 1 << 18
 """Features of a streamed table are fitted on rows of so many values, spread over the table."""
+FEWEST_ROWS = 1000
+"""But on so many rows at least."""
 
 
-def fitted_features(place: Path, names: list[str], root: Path, *, drop_ids: bool) -> Features:
+def fitted_features(place: Path, names: list[str], root: Path, settings: dict[str, Any]) -> Features:
     """Features of these columns, from the cache under ``root`` or fitted on a sample of the rows."""
-    cache = StreamCache(root, place, [FORM, names, drop_ids])
+    cache = StreamCache(root, place, [FORM, names, settings])
     try:
         known = load_features(cache.folder)
     except ValueError:  # damaged: fitted again
@@ -37,27 +39,28 @@ def fitted_features(place: Path, names: list[str], root: Path, *, drop_ids: bool
     if known is not None:
         return known
     cache.discard()
-    features = Features(drop_ids=drop_ids).fit(_sample(place, names))
+    features = Features(**settings).fit(read_in_pieces(place, names, max(FEWEST_ROWS, CELLS // len(names))))
     with cache.writing() as new:
         save_features(new, features)
         cache.keep(new)
     return features
 
 
-def _sample(place: Path, names: list[str]) -> pd.DataFrame:
-    """All rows of a small table, and of a large one every second, fourth, ... row."""
+def read_in_pieces(place: Path, names: list[str], most: int | None = None) -> pd.DataFrame:
+    """These columns as if the table were read whole: all rows, or of a table with more than ``most`` every
+    second, fourth, ... row."""
     import pandas as pd  # type: ignore[import-untyped]
 
-    most, step, seen = max(1, CELLS // len(names)), 1, 0
+    step, seen, width = 1, 0, len(table_columns(place))
     from_text = separator_of(place) is not None
     kept: list[pd.DataFrame] = []
-    for piece in table_pieces(place, len(names), names if from_text else (), names):
-        kept.append(piece[names].iloc[-seen % step :: step])
+    for piece in table_pieces(place, width, names if from_text else (), names):
+        kept.append(piece[names].iloc[-seen % step :: step].copy())
         seen += len(piece)
-        while sum(map(len, kept)) > most:
+        while most is not None and sum(map(len, kept)) > most:
             step *= 2
-            kept = [pd.concat(kept, ignore_index=True)[::2]]
-    if not kept:
+            kept = [pd.concat(kept, ignore_index=True)[::2].copy()]
+    if seen == 0:
         raise ValueError(f"{place} has no rows")
     rows = pd.concat(kept, ignore_index=True)
     return pd.read_csv(io.StringIO(rows.to_csv(index=False)), **CSV) if from_text else rows

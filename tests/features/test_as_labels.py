@@ -1,0 +1,62 @@
+"""Labels of any type."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.preprocessing import LabelEncoder
+
+from noiseproof.features import as_labels
+
+
+@given(
+    st.one_of(
+        st.lists(st.text(), min_size=1),
+        st.lists(st.integers(-(2**62), 2**62), min_size=1),
+        st.lists(st.booleans(), min_size=1),
+        st.lists(st.integers(-9, 9).map(float), min_size=1),
+    )
+)
+def test_the_same_classes_as_scikit_learn(labels):
+    codes, classes = as_labels(labels)
+    encoder = LabelEncoder().fit(np.array(labels, object if isinstance(labels[0], str) else None))
+    assert classes == encoder.classes_.tolist()
+    assert [classes[code] for code in codes] == labels
+    assert codes.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (pd.Categorical(["b", "a"], categories=["c", "b", "a"]), ["a", "b"]),
+        (pd.Series(["b", "a"], dtype="string"), ["a", "b"]),
+        (torch.tensor([3, 1]), [1, 3]),
+        (np.array([["b"], ["a"]]), ["a", "b"]),
+        ([1, "1"], [1, "1"]),
+        (pd.Series([1.0, 3.0]), [1.0, 3.0]),
+        (pd.array([3, 1], "Int64"), [1, 3]),
+    ],
+)
+def test_types(labels, classes):
+    codes, found = as_labels(labels)
+    assert found == classes
+    assert sorted(codes.tolist()) == list(range(len(classes)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", None], r"y\[1\] is missing \(None\): every row needs a label"),
+        ([1.0, float("nan")], r"y\[1\] is missing \(nan\)"),
+        ([1.0, 0.5], r"y\[1\] = 0\.5 has a fraction"),
+        ([[0, 1], [1, 0]], r"shape \(2, 2\).*argmax"),
+        ([], "y is empty"),
+    ],
+)
+def test_mistakes(labels, message):
+    with pytest.raises(ValueError, match=message):
+        as_labels(labels)
+    with pytest.raises(TypeError, match="expected one label per row"):
+        as_labels("cat")
