@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .labels_review import review_labels
 from .places import check_not_foreign, one_run
 from .screen import cell, console, tell
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="labels",
-    help="Find wrong labels.",
+    help="Find wrong labels, look at them, correct them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -26,9 +27,12 @@ MOST_CLASSES = 8
 """Lines of the table of classes; those with most suspects come first."""
 
 
+app.command("review")(review_labels)
+
+
 @app.callback()
 def _verbs() -> None:
-    """Find wrong labels."""
+    """Find wrong labels, look at them, correct them."""
 
 
 @app.command("find")

@@ -95,6 +95,7 @@ class DecisionLog:
         """In the order of the file."""
         self.damaged = 0
         """Lines that are not decisions."""
+        self.ids: set[str] = set()
         self._about: dict[int, list[Decision]] = {}
         self._read, self._latest = 0, ""
 
@@ -109,6 +110,7 @@ class DecisionLog:
             self.decisions += new
             for decision in new:
                 self._about.setdefault(decision.sample, []).append(decision)
+                self.ids.add(decision.id)
                 self._latest = max(self._latest, decision.time)
             return new
 

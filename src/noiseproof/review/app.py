@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -20,6 +22,7 @@ from .presence import Presence
 from .subject import Subject
 
 LONGEST_SESSION = 64
+ID = "[0-9a-f]{12}"
 
 
 class App:
@@ -35,6 +38,7 @@ class App:
             Route("/api/beside/{number:int}", self.beside),
             Route("/api/news", self.news),
             Route("/api/decide", self.decide, methods=["POST"]),
+            Route("/api/leave", self.leave, methods=["POST"]),
         ]
         self.asgi = Gate(Starlette(routes=routes), token)
 
@@ -66,15 +70,8 @@ class App:
 
     async def decide(self, request: Request) -> Response:
         """Decisions are on the disk before the answer says so."""
-        from starlette.concurrency import run_in_threadpool
-
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > LARGEST_BODY:
-                return PlainTextResponse("the request is too long\n", status_code=413)
         try:
-            wanted = self._read(json.loads(body))
+            wanted = self._read(await _body(request))
         except (ValueError, TypeError, KeyError, RecursionError) as problem:
             return PlainTextResponse(f"not a decision: {shown(problem, 200)}\n", status_code=400)
         try:
@@ -82,6 +79,14 @@ class App:
         except OSError as problem:
             return PlainTextResponse(f"not saved: {shown(problem, 300)}\n", status_code=507)
         return JSONResponse({"saved": saved})
+
+    async def leave(self, request: Request) -> Response:
+        """A page is closed."""
+        try:
+            self.presence.left(shown((await _body(request))["session"], LONGEST_SESSION))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return PlainTextResponse("not a session\n", status_code=400)
+        return JSONResponse({})
 
     def _read(self, body: dict[str, Any]) -> list[Decision]:
         session = shown(body["session"], LONGEST_SESSION)
@@ -98,13 +103,18 @@ class App:
             if type(number) is not int or not 0 <= number < len(self.subject.class_names):
                 raise ValueError(f"{number!r} is not a class")
             label = self.subject.class_names[number]
-        seen = entry.get("seen")
+        seen, own = entry.get("seen"), entry["id"]
+        if not re.fullmatch(ID, str(own)) or not (seen is None or isinstance(seen, str)):
+            raise ValueError("a decision needs an id of 12 hexadecimal digits, and the id that was seen")
         seen = None if seen is None else shown(seen, LONGEST_SESSION)
-        return Decision(sample, kind, label, reviewer=self.reviewer, seen=seen, session=session)
+        return Decision(sample, kind, label, reviewer=self.reviewer, id=own, seen=seen, session=session)
 
     def _save(self, wanted: list[Decision]) -> list[dict[str, Any]]:
-        saved = self.log.append(wanted)
-        return [self._told(decision.sample, self.log.state(decision.sample)) for decision in saved]
+        """A page that got no answer sends its decisions again: those that are there are not added twice."""
+        new = [decision for decision in wanted if decision.id not in self.log.ids]
+        if new:
+            self.log.append(new)
+        return [self._told(sample, self.log.state(sample)) for sample in {one.sample: None for one in wanted}]
 
     def _news(self, request: Request, after: int) -> dict[str, Any]:
         session = shown(request.query_params.get("session", ""), LONGEST_SESSION)
@@ -141,3 +151,13 @@ class App:
     def _why_no_inputs(self) -> str:
         _ = self.subject.inputs
         return self.subject.why_no_inputs
+
+
+async def _body(request: Request) -> Any:
+    """The JSON of a request, read no further than a request may be long."""
+    found = b""
+    async for piece in request.stream():
+        found += piece
+        if len(found) > LARGEST_BODY:
+            raise ValueError(f"a request has at most {LARGEST_BODY} bytes")
+    return json.loads(found)

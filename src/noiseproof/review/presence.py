@@ -7,8 +7,8 @@ import time
 
 from ..labels.decisions import Decision
 
-AWAY = 10.0
-"""Seconds without a word after which a page counts as closed."""
+AWAY = 75.0
+"""Seconds without a word after which a page counts as closed: browsers let hidden pages speak once a minute."""
 RECENT = 600.0
 """Seconds for which a decision made elsewhere says that somebody is there."""
 
@@ -26,6 +26,10 @@ class Presence:
         with self._lock:
             self._pages[session] = time.monotonic()
             self._ours.add(session)
+
+    def left(self, session: str) -> None:
+        with self._lock:
+            self._pages.pop(session, None)
 
     def read(self, decisions: list[Decision]) -> None:
         """New decisions of the file; those of our own pages tell nothing."""

@@ -121,7 +121,7 @@ class Subject:
     def facts(self) -> dict[str, Any]:
         """What the page is told of all suspects at once: one entry per suspect in each column."""
         rows = self.order
-        expected = self.frame.attrs.get("expected_wrong")
+        is_calibrated = "wrong_probability" in self.frame
         return {
             "name": shown("labels" if self.run is None else self.run.name, 100),
             "classes": self.shown_names,
@@ -130,8 +130,8 @@ class Subject:
             "given": self.given[rows].tolist(),
             "suggested": self.suggested[rows].tolist(),
             "chance": np.round(self.chance[rows], 4).tolist(),
-            "expectedWrong": float(self.chance.sum() if expected is None else expected),
-            "calibrated": "wrong_probability" in self.frame,
+            "restWrong": float(self.chance.sum() - self.chance[rows].sum()) if is_calibrated else 0.0,
+            "calibrated": is_calibrated,
             "weak": self.weak,
         }
 

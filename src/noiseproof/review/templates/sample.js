@@ -33,7 +33,7 @@ function drawHead() {
       : [make("span", { class: "faint" }, "no other label is suggested")]),
   );
   byId("chance").replaceChildren(
-    make("strong", {}, percent(all.chance[place])), " probably wrong",
+    "wrong with probability ", make("strong", {}, percent(all.chance[place])),
     make("span", { class: "faint" }, ` · sample ${all.number[place]} · ${(positionOf(place) + 1).toLocaleString("en")} of ${visible.length.toLocaleString("en")}`),
   );
   byId("accept").disabled = !suggested;
@@ -103,7 +103,7 @@ function drawMargin(found) {
   const place = byId("margin");
   if (!found.spark) return place.replaceChildren();
   const line = make("svg", { class: "spark", viewBox: "-2 -2 104 28", preserveAspectRatio: "none", role: "img", "aria-label": `Margin of the given label over ${found.epochs} epochs; the line at half height is zero` }, make("path", { d: "M0 12H100" }), make("polyline", { points: found.spark }));
-  const words = make("p", { class: "faint" }, `Margin of the given label, epochs 1 to ${found.epochs}, from −${found.limit.toFixed(1)} to ${found.limit.toFixed(1)}: below the line the network did not believe it.`);
+  const words = make("p", { class: "faint" }, `Margin of the given label over epochs 1 to ${found.epochs} (±${found.limit.toFixed(1)}). Below the dashed line the network did not believe the label.`);
   return place.replaceChildren(line, words);
 }
 

@@ -69,3 +69,7 @@ function tellSaved() {
 addEventListener("beforeunload", (event) => {
   if (outbox.waiting.length) event.preventDefault();
 });
+
+addEventListener("pagehide", () => {
+  ask("/api/leave", { method: "POST", keepalive: true, body: JSON.stringify({ session }) }).catch(() => {});
+});
