@@ -110,7 +110,8 @@ function drawMargin(found) {
 function card(found) {
   const label = isolated(className(found.given), "label");
   const look = found.image ? picture(found, false) : make("p", { class: "brief" }, isolated(found.brief || `sample ${found.number}`));
-  return make("li", { title: `Sample ${found.number}` }, look, label, found.suspect ? make("span", { class: "faint" }, "suspect") : null);
+  const words = make("span", {}, label, found.suspect ? make("span", { class: "faint" }, " suspect") : null);
+  return make("li", { title: `Sample ${found.number}` }, ...(found.image ? [look, words] : [words, look]));
 }
 
 function group(title, cards) {
