@@ -27,7 +27,7 @@ class Chromium:
 
         self.process = subprocess.Popen(  # noqa: S603
             [program, *FLAGS, f"--user-data-dir={profile}"],
-            preexec_fn=place,  # noqa: PLW1509
+            preexec_fn=place,
             close_fds=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -114,7 +114,9 @@ class Page:
             except RuntimeError:  # between two documents
                 pass
             time.sleep(0.02)
-        raise TimeoutError(f"{script} did not become true; the page says: {self.run('document.body.innerText')[:300]}")
+        raise TimeoutError(
+            f"{script} did not become true; the page says: {self.run('document.body.innerText')[:300]}"
+        )
 
     def key(self, key):
         code = {"Enter": 13, "ArrowDown": 40, "Escape": 27, "Tab": 9}.get(key, ord(key.upper()[0]))
@@ -135,15 +137,22 @@ class Page:
     def complaints(self):
         """What the console of the page complains of."""
         self.run("0")
-        found = [event["params"] for event in self.browser.events if event.get("sessionId") == self.session
-                 and event["method"] in ("Runtime.exceptionThrown", "Log.entryAdded")]
+        found = [
+            event["params"]
+            for event in self.browser.events
+            if event.get("sessionId") == self.session
+            and event["method"] in ("Runtime.exceptionThrown", "Log.entryAdded")
+        ]
         return [str(one)[:400] for one in found if one.get("entry", {}).get("level", "error") == "error"]
 
     def requests(self):
         """Addresses the page asked for."""
         self.run("0")
-        return [event["params"]["request"]["url"] for event in self.browser.events
-                if event.get("sessionId") == self.session and event["method"] == "Network.requestWillBeSent"]
+        return [
+            event["params"]["request"]["url"]
+            for event in self.browser.events
+            if event.get("sessionId") == self.session and event["method"] == "Network.requestWillBeSent"
+        ]
 
     def close(self):
         self.browser.call("Target.closeTarget", targetId=self.target)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .labels_apply import apply_labels, revert_labels
 from .labels_review import review_labels
 from .places import check_not_foreign, one_run
 from .screen import cell, console, tell
@@ -28,6 +29,8 @@ MOST_CLASSES = 8
 
 
 app.command("review")(review_labels)
+app.command("apply")(apply_labels)
+app.command("revert")(revert_labels)
 
 
 @app.callback()

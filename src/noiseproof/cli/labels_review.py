@@ -23,7 +23,7 @@ def review_labels(
     reviewer: Annotated[str | None, typer.Option(help="Name written beside your decisions.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 0,
 ) -> None:
-    """Show the suspects of a run on a local page, worst first, and keep what you decide in decisions.jsonl."""
+    """Show the suspects of a run on a local page, worst first; decisions.jsonl keeps what you decide."""
     run = one_run(run)
     try:
         import starlette  # noqa: F401
@@ -33,7 +33,8 @@ def review_labels(
     from ..review import review
 
     def ready(address: str) -> None:
-        tell(f"Review the labels of {run} at\n  {address}\nDecisions go to {run / 'decisions.jsonl'}; Ctrl-C ends.")
+        tell(f"Review the labels of {run} at\n  {address}")
+        tell(f"Decisions are kept in {run / 'decisions.jsonl'}; Ctrl-C ends.")
 
     review(
         run,

@@ -1,9 +1,24 @@
-"""Find wrong labels: in the record of a run, in out-of-sample probabilities, or in both."""
+"""Find wrong labels, decide about them, correct them."""
 
+from .apply import apply, decide
+from .corrected import revert, write_corrected
+from .decisions import Decision, DecisionLog
 from .estimate import Estimate
 from .export import write
 from .find import find
 from .read import read_probabilities
 from .window import best_window
 
-__all__ = ["Estimate", "best_window", "find", "read_probabilities", "write"]
+__all__ = [
+    "Decision",
+    "DecisionLog",
+    "Estimate",
+    "apply",
+    "best_window",
+    "decide",
+    "find",
+    "read_probabilities",
+    "revert",
+    "write",
+    "write_corrected",
+]

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import torch
-
 from ..data import LabelledData
 from ..dynamics import RunFolder
 from .decisions import Decision, State, from_mapping, merged, read_decisions
@@ -16,7 +14,9 @@ from .decisions import Decision, State, from_mapping, merged, read_decisions
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
-Decisions: TypeAlias = "RunFolder | str | os.PathLike[str] | DataFrame | Iterable[Decision | Mapping[str, Any]]"
+Decisions: TypeAlias = (
+    "RunFolder | str | os.PathLike[str] | DataFrame | Iterable[Decision | Mapping[str, Any]]"
+)
 """A run or its folder, a decisions.jsonl, a table with columns sample, decision, label, or such objects."""
 
 

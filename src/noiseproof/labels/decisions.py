@@ -1,4 +1,4 @@
-"""What people decided about labels: an append-only file, one line per decision, read by any number of people."""
+"""What people decided about labels: an append-only file with one line per decision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from .. import atomic
 from ..files import open_regular
@@ -195,13 +195,17 @@ def from_mapping(words: Mapping[str, Any]) -> Decision:
         value = known.get(name)
         if value is not None and value != value:
             known[name] = None
-        elif hasattr(value, "__index__") and not isinstance(value, bool):
+        elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
             known[name] = operator.index(value)
     return Decision(**known)
 
 
 def _is_conflict(decision: Decision, latest: Decision | None) -> bool:
-    if latest is None or latest.outcome == decision.outcome or "unsure" in (latest.decision, decision.decision):
+    if (
+        latest is None
+        or latest.outcome == decision.outcome
+        or "unsure" in (latest.decision, decision.decision)
+    ):
         return False
     if decision.seen == "":
         return decision.reviewer != latest.reviewer
@@ -236,7 +240,7 @@ def _after(latest: str) -> str:
     if told > latest:
         return told
     try:
-        before = datetime.strptime(latest, "%Y-%m-%dT%H:%M:%S.%fZ")  # noqa: DTZ007
+        before = datetime.strptime(latest, "%Y-%m-%dT%H:%M:%S.%fZ")
     except ValueError:
         return told
     return (before + timedelta(microseconds=1)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

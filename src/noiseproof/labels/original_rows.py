@@ -42,8 +42,7 @@ def label_columns(options: dict[str, Any]) -> list[str]:
 
 
 def whole_table(spec: object) -> pd.DataFrame | None:
-    """All rows, the position of a row being the number of its sample; None if there is no such table, or it is
-    large."""
+    """All rows, by the number of the sample; None if there is no such table, or it is large."""
     found = table_of(spec)
     if found is None or not found[0].is_file() or is_large(size_in_memory(found[0])):
         return None

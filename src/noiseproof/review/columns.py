@@ -65,8 +65,8 @@ class Columns:
             if isinstance(value, str) and (len(value) > LONG or "\n" in value):
                 continue
             weight = self._weight(name, value, ours.get(name), theirs.get(name))
-            usual = (_usual_text(side.get(name)) for side in (ours, theirs))
-            found.append(Cell(shown(name, 80), _text(value), *usual, weight))
+            usual = _usual_text(ours.get(name)), _usual_text(theirs.get(name))
+            found.append(Cell(shown(name, 80), _text(value), usual[0], usual[1], weight))
         found.sort(key=lambda cell: -cell.weight)
         return found[:MOST_COLUMNS], len(found)
 

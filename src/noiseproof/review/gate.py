@@ -26,7 +26,7 @@ class Gate:
     """Refuses a request unless all of this holds.
 
     - ``Host`` is this machine by name, so that a name that somebody else's DNS points here is of no use;
-    - ``Origin``, where a browser sends one, is the address of this page, and ``Sec-Fetch-Site`` says the same;
+    - ``Origin``, where a browser sends one, is the address of this page; ``Sec-Fetch-Site`` says the same;
     - the token is right: in a header or, for the page itself, in its address.
     """
 

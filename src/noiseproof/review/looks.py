@@ -78,7 +78,9 @@ class Looks:
         found |= self._picture(number, large=False)
         if self.columns is not None and number in self.columns.table.index:
             values = self.columns.table.loc[number]
-            told = [f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value) for value in values]
+            told = [
+                f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value) for value in values
+            ]
             found["brief"] = shown(", ".join(told), BRIEF)
         return found
 

@@ -8,7 +8,7 @@ import time
 from ..labels.decisions import Decision
 
 AWAY = 75.0
-"""Seconds without a word after which a page counts as closed: browsers let hidden pages speak once a minute."""
+"""Seconds without a word after which a page counts as closed: hidden pages may speak once a minute."""
 RECENT = 600.0
 """Seconds for which a decision made elsewhere says that somebody is there."""
 

@@ -45,13 +45,12 @@ class Subject:
         decisions: str | Path | None = None,
         everything: bool = False,
     ) -> None:
-        self.run = RunFolder(source) if isinstance(source, (str, Path)) else source
-        if not isinstance(self.run, RunFolder):
-            self.run = None
-        self.frame = find(self.run, statistics=False) if self.run is not None else source
-        if decisions is None and self.run is None:
-            raise ValueError("a frame has no folder: say where decisions are kept with decisions=...")
-        self.decisions = Path(decisions) if decisions is not None else self.run.folder / NAME  # type: ignore[union-attr]
+        self.run: RunFolder | None = None
+        self.frame: Any = source
+        if isinstance(source, (str, Path, RunFolder)):
+            self.run = source if isinstance(source, RunFolder) else RunFolder(source)
+            self.frame = find(self.run, statistics=False)
+        self.decisions = _decisions_file(self.run, decisions)
         self.given_data, self.why_no_inputs = data, ""
         self.class_names: list[str] = [str(name) for name in self.frame.attrs["class_names"]]
         self.shown_names = [shown(name, LONGEST_NAME) or "(no name)" for name in self.class_names]
@@ -134,6 +133,14 @@ class Subject:
             "calibrated": is_calibrated,
             "weak": self.weak,
         }
+
+
+def _decisions_file(run: RunFolder | None, given: str | Path | None) -> Path:
+    if given is not None:
+        return Path(given)
+    if run is None:
+        raise ValueError("a frame has no folder: say where decisions are kept with decisions=...")
+    return run.folder / NAME
 
 
 def _as_table(inputs: Inputs | None) -> pd.DataFrame | None:
