@@ -1,4 +1,4 @@
-"""The file of decisions: nothing confirmed is lost, cut lines are no decisions, reviewers are merged by time."""
+"""The file of decisions: nothing confirmed is lost, cut lines are no decisions, reviewers are merged."""
 
 import json
 import os

@@ -31,6 +31,7 @@ def apply(data: LabelledData, decisions: Decisions) -> LabelledData:
         decisions: of people (a run folder, its decisions.jsonl) or of a rule (``decide``).
 
     Example:
+        >>> import torch
         >>> data = LabelledData(torch.rand(3, 2), [0, 1, 1], class_names=["cat", "dog"])
         >>> better = apply(data, [Decision(1, "relabel", "cat"), Decision(2, "drop")])
         >>> better.label, better.index

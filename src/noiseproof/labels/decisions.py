@@ -195,6 +195,8 @@ def from_mapping(words: Mapping[str, Any]) -> Decision:
         value = known.get(name)
         if value is not None and value != value:
             known[name] = None
+        elif isinstance(value, float) and value.is_integer():
+            known[name] = int(value)
         elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
             known[name] = operator.index(value)
     return Decision(**known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -26,22 +26,25 @@ def records(file: IO[bytes], separator: str) -> Iterator[Row]:
 
     Blank lines at the end come as a last row without fields.
     """
-    text, raw, begin = io.TextIOWrapper(file, "utf-8", newline=""), [], 0
-
-    def lines() -> Iterator[str]:
-        for line in text:
-            raw.append(line)
-            yield line
-
-    for fields in csv.reader(lines(), delimiter=separator):
-        if len(fields) <= 1 and not "".join(fields).strip():
-            begin = sum(map(len, raw))
-            continue
-        yield Row(fields, "".join(raw), begin)
-        raw.clear()
-        begin = 0
+    raw: list[str] = []
+    begin = 0
+    with io.TextIOWrapper(file, "utf-8", newline="") as text:
+        for fields in csv.reader(_kept(text, raw), delimiter=separator):
+            if len(fields) <= 1 and not "".join(fields).strip():
+                begin = sum(map(len, raw))
+                continue
+            yield Row(fields, "".join(raw), begin)
+            raw.clear()
+            begin = 0
     if raw:
         yield Row([], "".join(raw), 0)
+
+
+def _kept(lines: Iterable[str], raw: list[str]) -> Iterator[str]:
+    """The lines, each put into ``raw`` when it is read."""
+    for line in lines:
+        raw.append(line)
+        yield line
 
 
 def column_place(header: list[str], name: str, path: Path) -> int:

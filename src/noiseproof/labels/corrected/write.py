@@ -16,6 +16,7 @@ import numpy as np
 
 from ...data import ImageFiles, LabelledData, load
 from ...data.memory import is_large
+from ...data.npy import map_npy
 from ...data.sources.split import NoSplitError, split_path
 from ...data.sources.table_file import COMPRESSED, separator_of
 from ...data.spec import parse_source
@@ -196,16 +197,15 @@ def _npz(job: Job) -> ChangeLog:
 def _npy(job: Job) -> ChangeLog:
     """Labels are written anew; inputs only if rows were dropped."""
     source = split_path("arrays", str(job.options["labels"]), "train")
-    target, label = _target(job, source), np.array(job.data.label)
+    target, label = _target(job, source), map_npy(source, "read")
     rows = changes_of(label, job.edit)
     kept = np.array([row for row in range(len(label)) if row not in job.edit.drop], np.int64)
-    stored = np.load(source, allow_pickle=False)
-    write_npy(relabelled(stored, job.edit)[kept], target)
+    write_npy(relabelled(label, job.edit)[kept], target)
     options = {**job.options, "labels": target.as_posix()}
     if job.edit.drop:
         inputs = split_path("arrays", str(job.options["path"]), "train")
         place = _target(replace(job, out=None), inputs).with_name(default_target(inputs).name)
-        write_npy(np.load(inputs, mmap_mode="r", allow_pickle=False)[kept], place)
+        write_npy(map_npy(inputs, "read")[kept], place)
         options["path"] = place.as_posix()
     else:
         options["path"] = split_path("arrays", str(job.options["path"]), "train").as_posix()
