@@ -31,6 +31,7 @@ class App:
     def __init__(self, subject: Subject, *, token: str, reviewer: str) -> None:
         self.subject, self.reviewer = subject, shown(reviewer, 60)
         self.log, self.looks, self.presence = DecisionLog(subject.decisions), Looks(subject), Presence()
+        self._heard = len(self.log.decisions)
         routes = [
             Route("/", self.page),
             Route("/api/start", self.start),
@@ -119,8 +120,10 @@ class App:
     def _news(self, request: Request, after: int) -> dict[str, Any]:
         session = shown(request.query_params.get("session", ""), LONGEST_SESSION)
         self.presence.saw(session)
-        self.presence.read(self.log.refresh())
+        self.log.refresh()
         count = len(self.log.decisions)
+        self.presence.read(self.log.decisions[self._heard : count])
+        self._heard = count
         if after:
             samples = {decision.sample: None for decision in self.log.decisions[after:count]}
             states = {sample: self.log.state(sample) for sample in samples}

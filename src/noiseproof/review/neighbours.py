@@ -50,13 +50,15 @@ class Neighbours:
             closeness = (self._others @ own.T).squeeze(1)
             order = closeness.topk(min(NEAREST + 1, len(closeness))).indices
             found = subject.inputs.data.index[torch.from_numpy(self._candidates)[order]].tolist()
-        known = [one for one in found if one != number and one in subject.place]
-        return known[:NEAREST]
+        return [one for one in found if one != number][:NEAREST]
 
     @cached_property
     def _candidates(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        count = 0 if self.subject.inputs is None else len(self.subject.inputs.data)
-        return np.unique(np.linspace(0, count - 1, min(count, MOST)).round().astype(np.int64))
+        if self.subject.inputs is None:
+            return np.empty(0, np.int64)
+        known = np.flatnonzero(np.isin(self.subject.inputs.data.index.numpy(), self.subject.numbers))
+        chosen = np.linspace(0, len(known) - 1, min(len(known), MOST)).round().astype(np.int64)
+        return known[np.unique(chosen)]
 
     @cached_property
     def _others(self) -> Tensor:
