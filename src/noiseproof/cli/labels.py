@@ -57,6 +57,7 @@ def find_labels(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Name the samples whose label is suspected to be wrong, worst first, and estimate how many there are."""
+    from ..dynamics import RunFolder
     from ..labels import find, write
     from ..labels.export import check_path, with_names
     from ..terminal import printable
@@ -70,7 +71,8 @@ def find_labels(
     run = one_run(run)
     found = with_files(find(run) if probabilities is None else _find_with(run, probabilities), run)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
-    count = 0 if out is None else write(found, out, everything=everything)
+    source = RunFolder(run).settings.get("data")
+    count = 0 if out is None else write(found, out, everything=everything, data=source)
     if as_json:
         typer.echo(json.dumps(_facts(found, worst), indent=2))
     else:
