@@ -212,8 +212,10 @@ def test_a_hundred_thousand_suspects_without_lag(opened, tmp_path):
         page.run("byId('list').scrollTop = 3e6")
         page.wait(f"positionOf(Number({ROW}.id.slice(4))) > 60000")
         assert page.run("document.querySelectorAll('#rows > div').length") < 60
-        script = "{const t = performance.now(); for (let i = 0; i < 20; i++) DEEDS.keep(); (performance.now() - t) / 20}"
-        assert page.run(script) < 100  # milliseconds for a decision, all counts included
+        script = (
+            "{const t = performance.now(); for (let i = 0; i < 20; i++) DEEDS.keep(); performance.now() - t}"
+        )
+        assert page.run(script) < 2000  # milliseconds for 20 decisions, all counts included
         page.run("byId('filter-class').value = 'class 77'; filtersChanged()")
         assert 0 < page.run("visible.length") < 3000
         page.wait(SAVED)

@@ -58,7 +58,8 @@ class Neighbours:
             return np.empty(0, np.int64)
         known = np.flatnonzero(np.isin(self.subject.inputs.data.index.numpy(), self.subject.numbers))
         chosen = np.linspace(0, len(known) - 1, min(len(known), MOST)).round().astype(np.int64)
-        return known[np.unique(chosen)]
+        found: np.ndarray[tuple[int], np.dtype[np.int64]] = known[np.unique(chosen)]
+        return found
 
     @cached_property
     def _others(self) -> Tensor:
