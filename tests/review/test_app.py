@@ -144,7 +144,7 @@ def test_a_sample_of_a_run_has_a_picture_its_margins_and_neighbours(tmp_path, op
     assert sample["image"].startswith("data:image/png;base64,")
     assert len(sample["spark"].split()) == sample["epochs"] == 12
     beside = client.get(f"/api/beside/{number}?class={start['suggested'][0]}").json()
-    assert len(beside["nearest"]) == 6
+    assert len(beside["nearest"]) == 4
     assert number not in [one["number"] for one in beside["nearest"]]
     assert {one["given"] for one in beside["typicalGiven"]} == {start["given"][0]}
     assert {one["given"] for one in beside["typicalSuggested"]} == {start["suggested"][0]}

@@ -55,11 +55,12 @@ def _before_and_after(evidence: Evidence, log: ChangeLog) -> Corrections:
             ("final_test_accuracy", "test accuracy"),
             ("best_test_accuracy", "best test accuracy"),
         ):
-            rows.append((name, percent(before.get(key)), percent(now.get(key))))
+            if before.get(key) is not None or now.get(key) is not None:
+                rows.append((name, percent(before.get(key)), percent(now.get(key))))
         sentences.append(f"Before is the run {shown(log.run, 300)}, whose labels were judged.")
     samples = len(evidence.record)
     rows.append(("training samples", count(samples + dropped), count(samples)))
-    table = Table("Before and after", ("", "before", "after"), tuple(rows))
+    table = Table("Numbers", ("number", "before", "after"), tuple(rows))
     return Corrections(
         "Before and after", tuple(sentences), (table, _pairs(log), _class_changes(evidence, log))
     )

@@ -16,7 +16,7 @@ from .subject import Subject
 
 MOST = 10_000
 """Samples among which the nearest are looked for: a few seconds of a small network."""
-NEAREST, TYPICAL = 6, 4
+NEAREST, TYPICAL = 4, 4
 
 
 class Neighbours:
