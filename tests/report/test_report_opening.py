@@ -92,6 +92,7 @@ def test_decisions_are_told(tmp_path):
     assert 'href="#corrections"' in text
 
 
+@pytest.mark.slow
 def test_a_run_on_corrected_data_shows_before_and_after(tmp_path):
     config = train.Config(epochs=1, noise="symmetric(0.3)")
     run = train.fit(config.replace(out=str(tmp_path / "before")))

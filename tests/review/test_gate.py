@@ -75,6 +75,9 @@ def test_another_page_can_neither_read_nor_post(app, client, own, origin):
 def test_another_site_is_refused_by_what_the_browser_says(client, own):
     for site in ("cross-site", "same-site"):
         assert client.get("/api/start", headers={**RIGHT, "sec-fetch-site": site}).status_code == 403
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "document"}
+    assert client.get("/", params={"token": TOKEN}, headers=link).status_code == 200
+    assert client.get("/api/start", headers={**RIGHT, **link}).status_code == 403
     right = {**RIGHT, "sec-fetch-site": "same-origin", "origin": own}
     assert client.post("/api/decide", json=DECISION, headers=right).status_code == 200
 

@@ -28,11 +28,6 @@ MOST_CLASSES = 8
 """Lines of the table of classes; those with most suspects come first."""
 
 
-app.command("review")(review_labels)
-app.command("apply")(apply_labels)
-app.command("revert")(revert_labels)
-
-
 @app.callback()
 def _verbs() -> None:
     """Find wrong labels, look at them, correct them."""
@@ -156,3 +151,8 @@ def _show_classes(found: DataFrame, screen: Console) -> None:
         name = cell(found.attrs["class_names"][number])
         table.add_row(name, f"{counts.get(number, 0):,}", f"{100 * rates[number]:.1f}%")
     screen.print(table)
+
+
+app.command("review")(review_labels)
+app.command("apply")(apply_labels)
+app.command("revert")(revert_labels)

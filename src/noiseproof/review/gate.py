@@ -26,7 +26,8 @@ class Gate:
     """Refuses a request unless all of this holds.
 
     - ``Host`` is this machine by name, so that a name that somebody else's DNS points here is of no use;
-    - ``Origin``, where a browser sends one, is the address of this page; ``Sec-Fetch-Site`` says the same;
+    - ``Origin``, where a browser sends one, is the address of this page; ``Sec-Fetch-Site`` says the same,
+      unless somebody follows a link to the page itself;
     - the token is right: in a header or, for the page itself, in its address.
     """
 
@@ -60,13 +61,15 @@ class Gate:
         origin = headers.get("origin")
         if origin is not None and origin != f"http://{host}":
             return "refused: the request comes from another page"
-        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        is_page = scope["path"] == "/"
+        is_link = is_page and headers.get("sec-fetch-dest") == "document"  # the address, clicked elsewhere
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not is_link:
             return "refused: the request comes from another site"
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
             return f"refused: a request has at most {LARGEST_BODY} bytes"
         given = headers.get(TOKEN_HEADER) or ""
-        if scope["path"] == "/":
+        if is_page:
             given = given or QueryParams(scope["query_string"]).get("token", "")
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             return "refused: the token is missing or wrong; open the address that the terminal shows"

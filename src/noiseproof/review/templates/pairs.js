@@ -109,6 +109,7 @@ async function decideMany(kind) {
   const unseen = opened.places.slice(opened.shown).filter((place) => opened.picked.has(place)).length;
   if (unseen && !(await confirmed(`Decide about ${counted(places.length, "sample")}, ${unseen.toLocaleString("en")} of which you have not seen?`))) return;
   decide(places, kind, opened.suggested);
+  countPace(places.length);
   say(`${counted(places.length, "sample")} ${DONE[kind]}`);
   const left = opened.places.filter((place) => !stateOf(place));
   opened = { ...opened, places: left, shown: Math.min(BATCH, left.length), picked: new Set(left) };
