@@ -5,10 +5,12 @@ import dataclasses
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 from noiseproof.data import Batch, LabelledData
 
@@ -143,10 +145,59 @@ def test_with_labels_checks_again():
         small().with_labels([0, 1, 2])
 
 
-@pytest.mark.parametrize("inputs", ["text", [[1, 2], [3, 4]], np.array(["a", "b"]), np.array([{}, {}])])
+@pytest.mark.parametrize("inputs", ["text", b"text", 5, None, {1, 2}])
 def test_other_kinds_of_inputs_are_refused(inputs):
     with pytest.raises(TypeError, match="inputs"):
         LabelledData(inputs, [0, 1])
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        ["good film", "bad film"],
+        np.array(["good film", "bad film"]),
+        pd.Series(["good film", "bad film"]),
+        pd.DataFrame({"a": [1, None], "b": ["x", "y"]}),
+        {"a": [1, 2], "b": ["x", "y"]},
+        [{"a": 1, "b": "x"}, {"a": 2}],
+        csr_matrix(np.eye(2)),
+    ],
+)
+def test_tables_texts_and_sparse_matrices_are_inputs(inputs):
+    data = LabelledData(inputs, ["no", "yes"])
+    assert data.is_raw
+    assert data.class_names == ("no", "yes")
+    part = data.subset([1])
+    encoded = part.encoded(data.fit_features())
+    assert not encoded.is_raw
+    assert encoded.sample_shape == data.sample_shape
+    assert torch.equal(encoded.inputs, data.batch([1]).input)
+    assert len(encoded.subset([0]).raw) == 1
+
+
+def test_lists_of_numbers_are_arrays():
+    assert LabelledData([[1, 2], [3, 4]], [0, 1]).batch([1]).input.tolist() == [[3, 4]]
+
+
+def test_labels_of_any_type_keep_their_names():
+    inputs = torch.rand(3, 2)
+    data = LabelledData(inputs, pd.Categorical(["b", "a", "c"]), clean_label=["b", "c", "b"])
+    assert data.class_names == ("a", "b", "c")
+    assert (data.label.tolist(), data.clean_label.tolist()) == ([1, 0, 2], [1, 2, 1])
+    assert data.with_labels(["c", "c", "a"]).label.tolist() == [2, 2, 0]
+    with pytest.raises(ValueError, match=r"label\[1\] = 'x' is not one of the classes a, b, c"):
+        data.with_labels(["c", "x", "a"])
+    assert LabelledData(inputs, [True, False, True]).class_names == ("False", "True")
+    assert LabelledData(inputs, [1.0, 0.0, 1.0]).label.tolist() == [1, 0, 1]
+    assert LabelledData(inputs, ["y", "x", "y"], class_names=["y", "x"]).label.tolist() == [0, 1, 0]
+    with pytest.raises(ValueError, match=r"label\[1\] is missing \(None\)"):
+        LabelledData(inputs, ["y", None, "y"])
+
+
+def test_a_table_that_holds_its_labels_is_refused():
+    table = pd.DataFrame({"a": [1, 2], "kind": ["x", "y"]})
+    with pytest.raises(ValueError, match=r"labels 'kind' is among the inputs too: .*drop\(columns='kind'\)"):
+        LabelledData(table, table["kind"])
 
 
 def test_a_scalar_is_no_dataset():

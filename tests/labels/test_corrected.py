@@ -182,6 +182,19 @@ def test_an_npz_file_keeps_its_arrays(tmp_path):
     assert len(load(done.data)) == ROWS - 1
 
 
+@pytest.mark.parametrize("values", [[-1, 1], ["no", "yes"], [False, True], [0.0, 1.0]])
+def test_labels_of_arrays_are_written_as_they_were(tmp_path, values):
+    y = np.array(values)[np.arange(ROWS) % 2]
+    np.savez(tmp_path / "all.npz", x_train=np.random.default_rng(0).random((ROWS, 4)), y_train=y)
+    run = run_on(f'npz(path="{tmp_path}/all.npz")', tmp_path / "run")
+    done = labels.write_corrected(run, [Decision(0, "relabel", 1), Decision(5, "drop")])
+    with np.load(done.path) as found:
+        assert found["y_train"].dtype == y.dtype
+        assert found["y_train"].tolist() == np.delete(np.r_[y[1:2], y[1:]], 5).tolist()
+    with np.load(labels.revert(done.path)[0]) as back:
+        assert np.array_equal(back["y_train"], y)
+
+
 def test_npy_files_of_inputs_and_labels(tmp_path):
     x, y = np.random.default_rng(0).random((ROWS, 4)), np.arange(ROWS) % 3
     np.save(tmp_path / "x.npy", x)

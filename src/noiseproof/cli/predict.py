@@ -51,7 +51,10 @@ def predict(
     trained = Run(one_run(run))
     if out.suffix == ".parquet":
         _check_parquet(out)
-    table = predictions(trained, samples_of(trained, data, split), "best" if best else "final")
+    samples = samples_of(trained, data, split)
+    if ignored := ignored_columns(trained, samples):
+        tell(f"not used: {', '.join(map(repr, ignored))}, which training did not have")
+    table = predictions(trained, samples, "best" if best else "final")
     with atomic.explained(out):
         out.parent.mkdir(parents=True, exist_ok=True)
     _write(table, out)
@@ -68,6 +71,18 @@ def samples_of(run: Run, data: str, split: str | None) -> LabelledData:
         if split is not None:
             raise
         return run.samples(data, split="train")
+
+
+def ignored_columns(run: Run, samples: LabelledData) -> list[str]:
+    """Columns of a table that the run was not trained on, but for those of labels."""
+    from ..data.spec import parse_source
+    from ..terminal import printable
+
+    if run.features is None or not samples.is_raw:
+        return []
+    options = parse_source(run.config.data)[1]
+    known = {*run.features.inputs, options.get("label", "label"), options.get("clean_label")}
+    return [printable(name) for name in samples.columns if name not in known]
 
 
 def predictions(run: Run, samples: LabelledData, which: str) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from .duplicate_pairs import Pairs
 from .inputs import Inputs, read_rows, streams
+from .raw_inputs import RawInputs
 from .repeats import AT_ONCE
 
 POLICIES = ("ignore", "warn", "error")
@@ -50,6 +51,7 @@ def report_duplicates(
     check_policy(policy)
     if policy == "ignore" or (policy is None and (_left_to_caller.get() or not is_cheap(inputs))):
         return
+    inputs = inputs.cells() if isinstance(inputs, RawInputs) else inputs
     pairs = Pairs.among(inputs)
     if policy is None:
         pairs = _without_placeholders(inputs, pairs.conflicting(label))
@@ -63,6 +65,8 @@ def report_duplicates(
 
 def is_cheap(inputs: Inputs) -> bool:
     """In the memory of this machine and of moderate size."""
+    if isinstance(inputs, RawInputs):
+        return len(inputs) <= CHEAP_SAMPLES
     if streams(inputs) or not isinstance(inputs, (Tensor, np.ndarray)):
         return False
     nearby = inputs.device.type == "cpu" if isinstance(inputs, Tensor) else True

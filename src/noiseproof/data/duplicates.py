@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .duplicate_pairs import Duplicate, Pairs
 from .labelled import LabelledData
+from .raw_inputs import RawInputs
 
 __all__ = ["Duplicate", "find_duplicates"]
 
@@ -17,4 +18,5 @@ def find_duplicates(data: LabelledData) -> list[Duplicate]:
         >>> print(*find_duplicates(data))
         sample 2 repeats sample 0 (labels 0 and 1)
     """
-    return Pairs.among(data.inputs).described(data.label, data.index)
+    inputs = data.inputs.cells() if isinstance(data.inputs, RawInputs) else data.inputs
+    return Pairs.among(inputs).described(data.label, data.index)

@@ -9,15 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..features import Features
 from .batch import Batch
 from .broken import BrokenFile
-from .class_names import checked_names, numbered_classes
+from .class_names import checked_names
 from .class_numbers import as_class_numbers, check_class_range
 from .data_checks import check_index, check_no_repeats, warn_of_empty_classes
 from .duplicate_policy import check_policy, report_duplicates
+from .given_labels import numbers_and_names, numbers_of_names, refuse_label_column
 from .host import on_the_cpu
 from .inputs import Inputs, check_finite, check_inputs, check_values, read_rows, select, streams
 from .positions import Positions, as_positions
+from .raw_inputs import RawInputs, as_inputs, keeps_ids, raw_rows
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -25,7 +28,9 @@ class LabelledData:
     """Inputs, given labels and, where known, clean ones.
 
     ``inputs`` stay as they are given: a tensor, a numpy array (also a memory map) or an object that reads
-    rows on demand, so data may be larger than memory. Everything is validated once, here: label range
+    rows on demand, so data may be larger than memory. A DataFrame of any columns, a list of strings and a
+    sparse matrix are taken too: training makes numbers of them with ``noiseproof.features.Features``, fitted
+    on its own rows. Labels may be class numbers or names. Everything is validated once, here: label range
     and dtype, lengths, and finite inputs (those that are streamed are checked when they are read).
 
     ``duplicates`` says what happens when an input occurs twice, byte for byte: "warn" and "error" look
@@ -60,10 +65,14 @@ class LabelledData:
     """Files left out because they could not be read and ``on_error="skip"`` was asked for."""
     columns: tuple[str, ...]
     """Names of the values of an input, where it is a row of a table."""
+    features: Features | None
+    """What made numbers of the rows of a table, where that is done."""
+    raw: Inputs | None
+    """The rows from which ``features`` made the inputs, in memory."""
 
     def __init__(
         self,
-        inputs: Inputs,
+        inputs: Any,
         label: object,
         *,
         clean_label: object = None,
@@ -73,16 +82,18 @@ class LabelledData:
         name: str = "",
         skipped: Sequence[BrokenFile] = (),
         columns: Sequence[str] = (),
+        features: Features | None = None,
         duplicates: str | None = None,
     ) -> None:
         with on_the_cpu():
-            given = as_class_numbers(label)
-            clean = None if clean_label is None else as_class_numbers(clean_label, "clean_label")
-            numbers = torch.arange(len(given)) if index is None else as_class_numbers(index, "index")
-            if class_names is None:
-                class_names = numbered_classes(given, clean, numbers)
+            rows = as_inputs(inputs)
+            refuse_label_column(rows, label)
+            numbers = None if index is None else as_class_numbers(index, "index")
+            given, clean, class_names = numbers_and_names(label, clean_label, class_names, numbers)
+            numbers = torch.arange(len(given)) if numbers is None else numbers
+            names = rows.columns if isinstance(rows, RawInputs) else columns
             self._set(
-                inputs=inputs,
+                inputs=rows,
                 label=given,
                 clean_label=clean,
                 class_names=checked_names(class_names),
@@ -90,7 +101,9 @@ class LabelledData:
                 index=numbers,
                 name=name,
                 skipped=tuple(skipped),
-                columns=tuple(columns),
+                columns=tuple(names),
+                features=features,
+                raw=None,
             )
             self.validate(duplicates)
 
@@ -145,9 +158,9 @@ class LabelledData:
 
     def with_labels(self, label: object, *, clean_label: object = None) -> LabelledData:
         """The same inputs, not copied, under new given labels; clean labels stay unless given anew."""
-        changes: dict[str, Any] = {"label": as_class_numbers(label)}
+        changes: dict[str, Any] = {"label": numbers_of_names(label, self.class_names)}
         if clean_label is not None:
-            changes["clean_label"] = as_class_numbers(clean_label, "clean_label")
+            changes["clean_label"] = numbers_of_names(clean_label, self.class_names, "clean_label")
         for what, labels in changes.items():
             self._check_labels(labels, what)
         return self._changed(**changes)
@@ -171,8 +184,31 @@ class LabelledData:
         at = torch.from_numpy(rows).to(self.label.device)
         clean = None if self.clean_label is None else self.clean_label[at]
         return self._changed(
-            inputs=select(self.inputs, rows), label=self.label[at], clean_label=clean, index=self.index[at]
+            inputs=select(self.inputs, rows),
+            raw=None if self.raw is None else select(self.raw, rows),
+            label=self.label[at],
+            clean_label=clean,
+            index=self.index[at],
         )
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether inputs are rows of a table or texts that Features must still make numbers of."""
+        return raw_rows(self.inputs) is not None
+
+    def fit_features(self, random_state: int = 0) -> Features:
+        """Features fitted on these rows alone."""
+        return Features(drop_ids=not keeps_ids(self.inputs), random_state=random_state).fit(
+            raw_rows(self.inputs)
+        )
+
+    def encoded(self, features: Features) -> LabelledData:
+        """The same samples with inputs as ``features`` make them; ``raw`` keeps the rows as they came."""
+        rows = raw_rows(self.inputs)
+        matrix = features.transform(self.batch(slice(None)).input if rows is None else rows)
+        inputs = torch.from_numpy(matrix)
+        kept = None if rows is None else self.inputs
+        return self._changed(inputs=inputs, columns=tuple(features.names), features=features, raw=kept)
 
     def batch(self, indices: Positions, *, device: torch.device | str | None = None) -> Batch:
         """The samples at these positions; nothing else is read.

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from ..features import Features
 from ..grammar import nearest
 from .duplicate_policy import check_policy, left_to_caller, report_duplicates
 from .host import on_the_cpu
@@ -23,7 +24,7 @@ from .sources.huggingface import huggingface
 from .sources.mnist import mnist
 from .sources.table import table
 from .sources.vehicles10 import vehicles10
-from .spec import parse_source, source_of_path
+from .spec import IN_MEMORY, parse_source, source_of_path
 
 SOURCES: dict[str, Callable[..., LabelledData]] = {
     "digits": digits,
@@ -50,12 +51,14 @@ def load(
     root: str | Path | None = None,
     split: str = "train",
     duplicates: str | None = None,
+    features: Features | None = None,
 ) -> LabelledData:
     """The data a spec describes; LabelledData comes back as it is.
 
     ``root`` is where datasets live, by default ``data_root()``; ``split`` is "train" or "test";
     ``duplicates`` is "ignore", "warn" or "error" as in ``LabelledData``; a spec may say it too, as in
-    ``csv(path="rows.csv", duplicates="ignore")``.
+    ``csv(path="rows.csv", duplicates="ignore")``. ``features`` are those of a run, whose columns are wanted
+    of a table.
 
     Example:
         >>> load("digits")
@@ -71,6 +74,8 @@ def load(
         written: Any = options.pop(POLICY, None)
         check_policy(written)
         duplicates = written if duplicates is None else duplicates
+        if features is not None and SOURCES[name] is table:
+            options["fitted"] = features
         place = data_root() if root is None else Path(root).expanduser()
         with on_the_cpu(), nullcontext() if duplicates is None else left_to_caller():
             data = SOURCES[name](root=place, split=split, **options)
@@ -86,6 +91,8 @@ def _checked_spec(spec: object) -> tuple[str, dict[str, Any]]:
     if (meant := source_of_path(spec)) is not None:
         raise ValueError(f"{spec!r} is a path, not a source: write {meant}")
     name, options = parse_source(spec)
+    if name == IN_MEMORY:
+        raise ValueError(f"{spec} was passed in Python and cannot be loaded again: pass data=...")
     if name not in SOURCES:
         raise ValueError(f"unknown source {name!r}{nearest(name, list(SOURCES))}")
     _check_options(name, options)
@@ -94,7 +101,7 @@ def _checked_spec(spec: object) -> tuple[str, dict[str, Any]]:
 
 def _check_options(name: str, options: dict[str, Any]) -> None:
     parameters = inspect.signature(SOURCES[name]).parameters
-    known = [word for word in parameters if word not in ("root", "split", "dataset")]
+    known = [word for word in parameters if word not in ("root", "split", "dataset", "fitted")]
     for option in options:
         if option not in (*known, POLICY):
             raise ValueError(f"{name} has no option {option!r}{nearest(option, [*known, POLICY])}")

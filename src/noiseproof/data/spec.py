@@ -9,6 +9,8 @@ from pathlib import PurePath
 from ..grammar import Literal, literal, options, read
 
 LONGEST = 4000
+IN_MEMORY = "memory"
+"""Source that stands in the settings of a run for data that was passed in Python."""
 
 
 def parse_source(text: str) -> tuple[str, dict[str, Literal]]:

@@ -15,7 +15,7 @@ from ..atomic import refuse_link, write_bytes
 from ..dynamics.run_folder import CONFIG, RESULT
 from ..train import Config, Run, RunExistsError, Watcher, fit
 from ..train.kept import check_kept
-from ..train.out import run_folder
+from ..train.out import named_after, run_folder
 from ..train.task import make_task
 
 
@@ -25,7 +25,7 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
     Args:
         given: ``data``, ``test`` or ``model``, as ``train.fit`` takes them.
     """
-    settled = config.replace(out=str(recipe_folder(config) / name))
+    settled = named_after(config.replace(out=str(recipe_folder(config) / name)), given.get("data"))
     folder = run_folder(settled)
     refuse_link(folder)
     if (folder / RESULT).is_file() and (folder / CONFIG).is_file():

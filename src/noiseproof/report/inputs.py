@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..data import LabelledData, load
+from ..data.inputs import select
+from ..data.raw_inputs import raw_rows
 from ..dynamics import RunFolder
 from ..labels.run_data import training_data
 from .evidence import Evidence, NothingToShow
@@ -39,6 +41,14 @@ class Inputs:
     def read(self, index: Sequence[int]) -> Tensor:
         """Inputs of these permanent numbers."""
         return self.data.batch(self._positions(index)).input
+
+    def cells(self, number: int) -> list[tuple[str, str]] | None:
+        """Names and cells of a row of a table, or its text, as they came; None where inputs are numbers."""
+        rows = self.data.inputs if self.data.raw is None else self.data.raw
+        found: Any = raw_rows(select(rows, np.array(self._positions([number]))))
+        if hasattr(found, "columns"):
+            return [(str(name), str(found[name].iloc[0])) for name in found.columns]
+        return [("text", str(found[0]))] if isinstance(found, list) else None
 
     def file(self, number: int) -> str | None:
         """The file a sample was read from, where it has one of its own."""

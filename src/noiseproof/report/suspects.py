@@ -112,6 +112,8 @@ def _looks(inputs: Inputs, numbers: list[int]) -> list[dict[str, Any]]:
         look: dict[str, Any] = {"file": None if file is None else shown(file, 200)}
         if inputs.are_images:
             look["image"] = thumbnail(pixels(sample))
+        elif (cells := inputs.cells(number)) is not None:
+            look["columns"] = tuple((shown(name, 60), shown(cell, 60)) for name, cell in cells[:VALUES])
         else:
             look |= _values(sample.flatten(), inputs.data.columns)
         looks.append(look)

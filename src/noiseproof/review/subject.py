@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import LabelledData, load
+from ..data.raw_inputs import raw_rows
 from ..dynamics import Record, RunFolder
 from ..labels import find
 from ..labels.apply import wrong_probability
@@ -144,11 +145,19 @@ def _decisions_file(run: RunFolder | None, given: str | Path | None) -> Path:
 
 
 def _as_table(inputs: Inputs | None) -> pd.DataFrame | None:
-    """Vectors in memory as a table."""
+    """Rows in memory as a table: as they came, or the numbers of vectors."""
     import pandas as pd  # type: ignore[import-untyped]
 
-    if inputs is None or inputs.are_images or len(inputs.data.sample_shape) != 1:
+    if inputs is None or inputs.are_images:
         return None
-    values = inputs.data.batch(slice(None)).input.numpy()
-    columns = inputs.data.columns or [f"value {number}" for number in range(values.shape[1])]
-    return pd.DataFrame(values, columns=list(columns), index=inputs.data.index.numpy())
+    data = inputs.data
+    rows: Any = raw_rows(data.inputs if data.raw is None else data.raw)
+    if isinstance(rows, pd.DataFrame):
+        return rows.set_axis(data.index.numpy(), axis=0)
+    if isinstance(rows, (list, np.ndarray)):
+        return pd.DataFrame({"text": list(rows)}, index=data.index.numpy())
+    if len(data.sample_shape) != 1:
+        return None
+    values = data.batch(slice(None)).input.numpy()
+    columns = data.columns or [f"value {number}" for number in range(values.shape[1])]
+    return pd.DataFrame(values, columns=list(columns), index=data.index.numpy())

@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from ..data import LabelledData
+from ..data.raw_inputs import raw_bytes
 
 LOOKED_AT = 64
 """Inputs that are always hashed, spread over the data: enough to notice other data, cheap for any size."""
@@ -49,6 +50,9 @@ def as_noted(now: Any, before: Any) -> Any:
 
 
 def _add_inputs(digest: Any, data: LabelledData, positions: list[int] | slice) -> None:
+    if data.is_raw:
+        digest.update(raw_bytes(data.inputs))
+        return
     inputs = data.batch(positions).input.cpu().contiguous()
     digest.update(str((inputs.dtype, tuple(inputs.shape))).encode())
     digest.update(inputs.numpy().tobytes())

@@ -15,6 +15,7 @@ from .. import atomic
 from ..dynamics import lines, record
 from ..dynamics.checks import FORMAT
 from ..dynamics.run_folder import BEST, CHECKPOINTS, CONFIG, MANIFEST, METRICS, RECORD, RESULT
+from ..features.store import save_features
 from . import checkpoint
 from .begun import (
     RunExistsError,
@@ -97,6 +98,8 @@ class Keeper:
         if found is None:
             facts["environment"] = environment(session.device)
             atomic.write_text(self.folder / CONFIG, self.config.to_json())
+            if task.features is not None:
+                save_features(self.folder, task.features)
             atomic.write_text(self.folder / MANIFEST, json.dumps(facts, indent=2) + "\n")
 
     def _forget_after(self, epoch: int) -> None:

@@ -14,6 +14,7 @@ from .health import check_health
 from .interrupt import Interruption
 from .keeper import Keeper
 from .measure import measure
+from .out import named_after, with_folder
 from .ranks import refuse_ranks
 from .run import Run
 from .session import Session
@@ -49,7 +50,8 @@ def fit(
         write weights, outputs and the result
 
     Args:
-        data, test: instead of what the config names, for data in memory.
+        data, test: instead of what the config names, for data in memory. The run is called after
+            ``data.name``; without ``out`` every finished run has a folder of its own.
         model: instead of the network the config names; its own weights are where it begins.
         watcher: is told of the progress.
 
@@ -66,6 +68,7 @@ def fit(
     if not isinstance(config, Config):
         got = repr(config) if isinstance(config, str) else f"a {type(config).__name__}"
         raise TypeError(f"fit takes a Config, got {got}: write fit(Config(data='digits')) with your settings")
+    config = with_folder(named_after(config, data), data)
     with Interruption() as interruption:
         run = train(config, data, test, model, watcher or Watcher(), interruption)
     interruption.pass_on()

@@ -13,21 +13,19 @@ from ..data.sources.folder import folder
 from ..data.sources.split import split_path
 from ..data.sources.table import table
 from ..data.spec import parse_source, source_text
+from ..features import Features
 
 
-def new_samples(spec: str, *, columns: Sequence[str], split: str) -> LabelledData:
-    """The data of a spec; of a table only these columns are read, in this order, whatever else it holds."""
+def new_samples(spec: str, *, split: str, features: Features | None = None) -> LabelledData:
+    """The data of a spec without its labels; of a table the columns that training used, in any order."""
     name, options = parse_source(spec)
-    can_be_named = columns and not any("," in column or column != column.strip() for column in columns)
-    if SOURCES.get(name) is table and (can_be_named or "image" in options):
+    if SOURCES.get(name) is table:
         options = {word: value for word, value in options.items() if word != "clean_label"} | {"label": None}
-        if "image" not in options:
-            options.setdefault("features", ", ".join(columns))
     if SOURCES.get(name) is folder and _is_flat(split_path(name, str(options.get("path")), split)):
         options = {**options, "labelled": False}
     if SOURCES.get(name) is arrays:
         options = {word: value for word, value in options.items() if word != "labels"} | {"labelled": False}
-    return load(source_text(name, options), split=split)
+    return load(source_text(name, options), split=split, features=features)
 
 
 def _is_flat(place: Path) -> bool:

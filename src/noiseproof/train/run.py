@@ -17,6 +17,8 @@ from ..data.host import on_the_cpu
 from ..dynamics import RunFolder
 from ..dynamics.checks import REMEDY, damaged, read_tensors
 from ..dynamics.run_folder import BEST, CONFIG, MANIFEST, MODEL
+from ..features import Features
+from ..features.store import FACTS, load_features
 from ..files import DamagedFileError
 from ..models.registry import BUILT_IN
 from ..models.size import blueprint
@@ -58,9 +60,14 @@ class Run(RunFolder):
         """Names of the values of an input, where the run was trained on a table."""
         return tuple(self._facts.get("columns", ()))
 
+    @cached_property
+    def features(self) -> Features | None:
+        """What makes numbers of the rows of a table or of texts; None where inputs were numbers."""
+        return load_features(self.folder)
+
     def samples(self, spec: str, *, split: str = "test") -> LabelledData:
         """Data to predict: of a table only the columns the run was trained on, and no labels."""
-        return new_samples(spec, columns=self.columns, split=split)
+        return new_samples(spec, features=self.features, split=split)
 
     def load_model(self, which: str = "final", *, model: nn.Module | None = None) -> nn.Module:
         """The trained network in evaluation mode, on the CPU.
@@ -91,6 +98,8 @@ class Run(RunFolder):
     ) -> Tensor:
         """Class probabilities (N, C) of the samples of ``data``."""
         samples = self.samples(data, split=split) if isinstance(data, str) else data
+        if samples.is_raw:
+            samples = samples.encoded(self._features_of(samples))
         device = pick_device(self.config.device)
         network = self.load_model(which, model=model)
         check_finite(self.folder / FILES[which], network.state_dict())
@@ -107,6 +116,14 @@ class Run(RunFolder):
         """Write report.html, see ``noiseproof.report``."""
         found: Path = importlib.import_module("noiseproof.report").write(self, path, **options)
         return found
+
+    def _features_of(self, samples: LabelledData) -> Features:
+        if self.features is None:
+            raise ValueError(
+                f"{self.folder} has no {FACTS}: it was trained on arrays of numbers, or by an older version,"
+                " and cannot read rows of a table; train it again"
+            )
+        return self.features
 
     @property
     def _facts(self) -> dict[str, Any]:

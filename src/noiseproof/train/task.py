@@ -10,6 +10,7 @@ import torch
 from .. import noise
 from ..data import LabelledData, load
 from ..data.sources.split import NoSplitError
+from ..features import Features
 from .config import Config
 from .fingerprint import fingerprint
 from .new_samples import check_columns
@@ -26,6 +27,11 @@ class Task:
     noise: dict[str, Any] | None = field(default=None)
     """Manifest of the noise added, None where labels are as they came."""
 
+    @property
+    def features(self) -> Features | None:
+        """What makes numbers of the rows of a table or of texts, fitted on the training rows."""
+        return self.train.features
+
     def facts(self) -> dict[str, Any]:
         """What the manifest of the run says of the data."""
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
@@ -34,8 +40,13 @@ class Task:
             "class_names": list(self.train.class_names),
             "sample_shape": list(self.train.sample_shape),
             **({"columns": list(self.train.columns)} if self.train.columns else {}),
+            **({} if self.features is None else {"features": self._features_facts(self.features)}),
             **{part: None if data is None else fingerprint(data) for part, data in parts.items()},
         }
+
+    @staticmethod
+    def _features_facts(features: Features) -> dict[str, Any]:
+        return {"kind": features.kind, "inputs": features.inputs, "left_out": features.left_out}
 
 
 def make_task(config: Config, data: LabelledData | None = None, test: LabelledData | None = None) -> Task:
@@ -43,15 +54,30 @@ def make_task(config: Config, data: LabelledData | None = None, test: LabelledDa
     whole = load(config.data) if data is None else data
     tested = _test_data(config, data) if test is None else test
     if tested is not None:
-        check_columns(whole.columns, tested.columns, "the test data")
+        if not whole.is_raw and not tested.is_raw:
+            check_columns(whole.columns, tested.columns, "the test data")
         tested = _with_same_classes(tested, whole.class_names)
     if whole.num_classes < 2:
         raise ValueError(f"all training labels are {whole.class_names[0]!r}: there is nothing to tell apart")
     noisy, manifest = _with_noise(whole, config)
     if not config.validation:
-        return Task(noisy, None, tested, manifest)
+        return _encoded(Task(noisy, None, tested, manifest))
     kept, aside = split_positions(noisy.index, config.validation, seed=config.seed)
-    return Task(noisy.subset(kept), _validation(noisy.subset(aside), config), tested, manifest)
+    return _encoded(Task(noisy.subset(kept), _validation(noisy.subset(aside), config), tested, manifest))
+
+
+def _encoded(task: Task) -> Task:
+    """Rows of tables and texts as numbers, by Features fitted on the training rows alone."""
+    features = task.train.fit_features() if task.train.is_raw else task.train.features
+    if features is None:
+        return task
+
+    def encode(data: LabelledData) -> LabelledData:
+        return data.encoded(features) if data.is_raw or data.features is None else data
+
+    validation = None if task.validation is None else encode(task.validation)
+    test = None if task.test is None else encode(task.test)
+    return Task(encode(task.train), validation, test, task.noise)
 
 
 def _with_noise(data: LabelledData, config: Config) -> tuple[LabelledData, dict[str, Any] | None]:

@@ -5,12 +5,12 @@ import gzip
 import sys
 import types
 
-import numpy as np
 import pandas as pd
 import pytest
 from image_samples import encoded, picture
 
 from noiseproof.data import load
+from noiseproof.features import Features
 
 
 def csv(path, text, **options):
@@ -19,11 +19,16 @@ def csv(path, text, **options):
     return f"csv(path={path.as_posix()!r}{written})"
 
 
+def rows(data):
+    return data.inputs.values.to_numpy().tolist()
+
+
 def test_rows_of_numbers(tmp_path):
     data = load(csv(tmp_path / "a.csv", "x,y,label\n1,2.5,dog\n3,4,cat\n5,6,dog\n"))
     assert data.class_names == ("cat", "dog")
     assert data.label.tolist() == [1, 0, 1]
-    assert data.batch([0, 2]).input.tolist() == [[1, 2.5], [5, 6]]
+    assert rows(data) == [[1, 2.5], [3, 4], [5, 6]]
+    assert data.columns == ("x", "y")
     assert data.sample_shape == (2,)
 
 
@@ -32,7 +37,7 @@ def test_numbers_as_labels_and_clean_labels_and_chosen_features(tmp_path):
     data = load(csv(tmp_path / "a.csv", text, label="given", clean_label="truth", features="b, a"))
     assert data.label.tolist() == [0, 2, 1]
     assert data.clean_label.tolist() == [0, 1, 1]
-    assert data.batch([1]).input.tolist() == [[4, 3]]
+    assert rows(data) == [[2, 1], [4, 3], [6, 5]]
     assert load(csv(tmp_path / "a.tsv", "a\tlabel\n1\t0\n2\t1\n")).num_classes == 2
 
 
@@ -68,13 +73,11 @@ def test_paths_of_images(tmp_path):
     [
         ("a,lable\n1,0\n", {}, ValueError, r"unknown column 'label', did you mean 'lable'\?"),
         ("a,label\n1,x\n2,\n", {}, ValueError, "row 1 has no value for 'label'"),
-        ("a,label\n1,0\n,1\n", {}, ValueError, "row 1 has no value for 'a'"),
-        ("a,label\n1,0.5\n", {}, TypeError, r"labels in 'label' are floats, such as 0\.5"),
-        ("a,label\nx,0\n", {}, TypeError, "column 'a' is not numeric"),
+        ("a,label\n1,0.5\n", {}, TypeError, r"labels in 'label' have fractions, such as 0\.5"),
+        ("a,label,label\n1,0,0\n", {}, ValueError, "column 'label' occurs more than once in the header"),
         ("label\n0\n", {}, ValueError, "no column beside the labels"),
         ("a,label\n", {}, ValueError, "has no rows"),
         ("a,label\n1,-1\n", {}, ValueError, "row 0 has the label -1 in 'label', below 0"),
-        ("a,label\ninf,0\n", {}, ValueError, "sample 0 contains inf"),
         ("a,label\n1,0\n", {"features": "c"}, ValueError, "unknown column 'c'"),
         ("a,label\n1,0\n", {"features": "a, label"}, ValueError, "holds the column of labels 'label'"),
         (
@@ -83,7 +86,6 @@ def test_paths_of_images(tmp_path):
             ValueError,
             "holds the column of labels 'truth'",
         ),
-        ("a,label\n1,0\nNA,1\n", {}, TypeError, "column 'a' is not numeric, row 1 holds 'NA'"),
         ("a,label\n1,0\n2,1,3,4\n", {}, ValueError, r"cannot read the table .*a\.csv: .*line 3"),
         ("", {}, ValueError, r"cannot read the table .*a\.csv: No columns"),
         ("a,label\n1,0\n2,1000000000000\n", {}, ValueError, "row 1 has the label 10{12} .* is this an id"),
@@ -113,11 +115,11 @@ def test_parquet(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
     path.touch()
     monkeypatch.setattr(
-        pd, "read_parquet", lambda place: pd.DataFrame({"a": [1.0, 2.0], "label": ["x", "y"]})
+        pd, "read_parquet", lambda place, **_: pd.DataFrame({"a": [1.0, 2.0], "label": ["x", "y"]})
     )
     data = load(f"parquet(path={path.as_posix()!r})")
     assert data.label.tolist() == [0, 1]
-    assert np.allclose(data.inputs, [[1], [2]])
+    assert rows(data) == [[1], [2]]
 
 
 def test_parquet_without_its_engine(tmp_path, monkeypatch):
@@ -141,7 +143,7 @@ def test_garbage_parquet_is_not_blamed_on_the_engine(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", types.ModuleType("pyarrow"))
     for problem in (ImportError("no usable engine"), ValueError("magic bytes\nnot found"), OSError("cut")):
 
-        def broken(place, problem=problem):
+        def broken(place, columns=None, problem=problem):
             raise problem
 
         monkeypatch.setattr(pd, "read_parquet", broken)
@@ -169,12 +171,12 @@ def test_spreadsheets_write_semicolons_or_tabs_too(sign, stream, tmp_path):
     )
     data = load(csv(tmp_path / "a.csv", text, stream=stream), root=tmp_path)
     assert (data.class_names, data.columns) == (("a, b", "dog"), ("a", "b"))
-    assert data.batch([0, 1]).input.tolist() == [[1, 2.5], [3, 4]]
+    assert data.batch([0, 1]).input.tolist() == Features().fit_transform([[1, 2.5], [3, 4]]).tolist()
 
 
 @pytest.mark.parametrize("text", ['"a,b";label\n1;0\n2;1\n', "\n\na;label\n1;0\n2;1\n"])
 def test_the_sign_between_columns_is_that_of_the_first_line_with_any(text, tmp_path):
-    assert load(csv(tmp_path / "a.csv", text)).batch([0, 1]).input.tolist() == [[1], [2]]
+    assert rows(load(csv(tmp_path / "a.csv", text))) == [[1], [2]]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -189,12 +191,10 @@ def test_names_that_differ_in_spaces_or_case_alone_are_pointed_out(other, stream
     assert data.num_classes == 3
 
 
-def test_columns_that_float32_cannot_tell_apart_are_pointed_out(tmp_path):
-    text = "time,a,label\n" + "".join(f"{1_700_000_000 + 10 * n},{n},{n % 2}\n" for n in range(20))
-    with pytest.warns(
-        UserWarning, match=r"'time' varies by 57\.7 around 1\.7e\+09, where float32 has steps of 128"
-    ):
-        load(csv(tmp_path / "a.csv", text))
+def test_values_that_float32_cannot_tell_apart_stay_different(tmp_path):
+    text = "time,label\n" + "".join(f"{1_700_000_000 + 10 * n},{n % 2}\n" for n in range(20))
+    data = load(csv(tmp_path / "a.csv", text))
+    assert len(data.batch(range(20)).input.unique()) == 20
 
 
 def test_na_is_a_label(tmp_path):

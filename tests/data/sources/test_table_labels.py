@@ -71,5 +71,12 @@ def test_clean_labels_name_classes_too(tmp_path):
 def test_what_is_no_label_is_refused(stream, tmp_path):
     with pytest.raises(ValueError, match="row 1 has the label -1 in 'label', below 0: leave the row out if"):
         load(tables(tmp_path, stream, train=[1, -1, 2]), root=tmp_path)
-    with pytest.raises(TypeError, match=r"labels in 'label' are floats, such as 1\.0: use integers or text"):
-        load(tables(tmp_path, stream, train=["1.0", "2.0", "3.0"]), root=tmp_path)
+    with pytest.raises(TypeError, match=r"labels in 'label' have fractions, such as 2\.5: use integers or"):
+        load(tables(tmp_path, stream, train=["1.0", "2.5", "3.0"]), root=tmp_path)
+
+
+def test_whole_floats_and_minus_one_against_one_are_labels(stream, tmp_path):
+    data = load(tables(tmp_path, stream, train=["1.0", "2.0", "3.0"]), root=tmp_path)
+    assert data.class_names == ("1", "2", "3")
+    data = load(tables(tmp_path, stream, train=[1, -1, 1]), root=tmp_path)
+    assert (data.class_names, data.label.tolist()) == (("-1", "1"), [1, 0, 1])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from noiseproof.data import load
 from noiseproof.data.sources import table_file, table_stream
+from noiseproof.features import Features
 
 
 @pytest.fixture(autouse=True)
@@ -27,11 +28,11 @@ def outcome(spec, root, split="train"):
         warnings.simplefilter("always")
         try:
             data = load(spec, root=root, split=split, duplicates="ignore")
+            batch = data.batch(slice(None))
         except (ValueError, TypeError) as problem:
             return type(problem), str(problem)
-    batch = data.batch(slice(None))
     clean = None if data.clean_label is None else data.clean_label.tolist()
-    texts = [str(warning.message) for warning in caught]
+    texts = [text for text in map(str, (w.message for w in caught)) if "not used as features" not in text]
     return data.class_names, batch.label.tolist(), clean, batch.input.dtype, batch.input.tolist(), texts
 
 
@@ -109,12 +110,6 @@ def test_what_shows_only_in_a_late_piece(case, tmp_path):
 @pytest.mark.parametrize(
     ("case", "kind", "message"),
     [
-        ("a missing value", ValueError, "row 5 has no value for 'b'"),
-        ("text", TypeError, "column 'b' is not numeric, row 6 holds 'seven'"),
-        ("text, and a gap after it", ValueError, "row 6 has no value for 'a'"),
-        ("numbers and true", TypeError, "column 'a' is not numeric, row 6 holds 'True'"),
-        ("infinite", ValueError, "input of sample 5 contains -inf"),
-        ("too large for float32", ValueError, "column 'a' holds 1e\\+300 in row 5, but"),
         ("a missing label", ValueError, "row 7 has no value for 'label'"),
         ("an id", ValueError, "row 7 has the label 1000000000000"),
         ("a long row", ValueError, "line 8"),
@@ -126,7 +121,7 @@ def test_late_problems_are_named_and_nothing_is_kept(case, kind, message, tmp_pa
     with pytest.raises(kind, match=message):
         load(f"csv(path={path.as_posix()!r}, stream=True)", root=tmp_path)
     kept = list(tmp_path.rglob("streams/*/inputs.npy"))
-    assert len(kept) == (1 if case in ("a missing label", "an id") else 0)
+    assert not kept
     assert not list(tmp_path.rglob("*.part"))
 
 
@@ -141,7 +136,7 @@ LABELS = st.sampled_from(["0", "1", "01", "2", "", "x", "True", "0.0", "NA", " 1
     plain=st.integers(0, 6),
     cells=st.integers(1, 12),
 )
-@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_table(rows, plain, cells, tmp_path_factory, monkeypatch):
     """``plain`` rows of numbers come first, so that a strange one is seen late."""
     monkeypatch.setattr(table_file, "CELLS", cells)
@@ -192,12 +187,8 @@ def test_test_rows_use_the_classes_of_training(tmp_path):
     for labels in (["eel", "cat", "dog"], ["eel", "cat", "fox"], [0, 1, 2], ["cat", "", "dog"]):
         (tmp_path / "test.csv").write_text(csv_of({"a": [1, 2, 3], "label": labels}))
         whole, first, again = both(path, tmp_path, split="test")
-        assert whole == first == again
-    (tmp_path / "train.csv").write_text("a,label\n1,cat\nx,dog\n3,eel\n4,dog\n")
-    (tmp_path / "test.csv").write_text("a,label\n1,cat\n2,dog\n3,eel\n")
-    whole, first, again = both(path, tmp_path, split="test")
-    assert whole == first == again
-    assert whole[1] == [0, 1, 2], "the features of the training table are not asked for"
+        assert whole[:3] == first[:3], "the features of a streamed test table are those of training"
+        assert first == again
 
 
 def test_compressed_and_tab_separated(tmp_path):
@@ -220,16 +211,16 @@ def test_the_pass_is_made_once_and_again_when_the_table_changes(tmp_path, monkey
     path.write_text("a,label\n1,0\n2,1\n3,1\n")
     spec = f"csv(path={path.as_posix()!r}, stream=True)"
     passes = []
-    real = table_stream.pass_over
-    monkeypatch.setattr(table_stream, "pass_over", lambda *given: passes.append(1) or real(*given))
+    real = table_stream.table_pieces
+    monkeypatch.setattr(table_stream, "table_pieces", lambda *given: passes.append(1) or real(*given))
     load(spec, root=tmp_path)
     load(spec, root=tmp_path)
-    assert len(passes) == 1
+    assert len(passes) == 2, "one to fit the features, one to write them"
     path.write_text("a,label\n1,0\n5,1\n3,1\n")
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
-    assert load(spec, root=tmp_path).batch([1]).input.tolist() == [[5]]
-    assert len(passes) == 2
-    assert len(list((tmp_path / "streams").iterdir())) == 1
+    rows = load(spec, root=tmp_path).batch(slice(None)).input
+    assert rows.tolist() == Features().fit_transform([[1], [5], [3]]).tolist()
+    assert len(passes) == 4
 
 
 def test_other_columns_of_the_same_table_are_another_question(tmp_path):
@@ -256,7 +247,7 @@ def test_a_type_is_chosen_from_the_whole_column(tmp_path, monkeypatch):
     assert whole[0] == ("01", "x")
 
 
-@pytest.mark.parametrize("name", ["inputs.npy", "codes0.npy", "values.json"])
+@pytest.mark.parametrize("name", ["inputs.npy", "features.json", "features.safetensors"])
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 def test_a_damaged_cache_is_made_again(name, damage, tmp_path):
     path = tmp_path / "a.csv"

@@ -1,28 +1,23 @@
-"""CSV and Parquet tables: rows of numbers, or paths of images, with a column of labels."""
+"""CSV and Parquet tables: rows of any columns, or paths of images, with a column of labels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, NamedTuple
 
-import torch
+import numpy as np
 
-from ..inputs import Inputs
+from ...features import Features
 from ..labelled import LabelledData
 from ..memory import is_large
+from ..raw_inputs import RawInputs
 from ..root import data_root
 from .image_data import image_data
-from .split import split_path
-from .table_features import feature_array, problem_of_wanted, wanted_columns
-from .table_file import read_table, repeated_columns, separator_of, size_in_memory
-from .table_labels import TableClasses, column_of
-from .table_row_numbers import row_numbers, warn_of_row_numbers
-from .table_stream import StreamedTable, streamed_table
-
-if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
-
-Rows: TypeAlias = "pd.DataFrame | StreamedTable"
+from .split import NoSplitError, split_path
+from .table_file import read_table, repeated_columns, separator_of, size_in_memory, table_columns
+from .table_labels import TableClasses, column_of, unknown_column
+from .table_stream import fitted_features, streamed_features
 
 
 def table(
@@ -38,38 +33,38 @@ def table(
     mode: str = "RGB",
     on_error: str = "raise",
     stream: bool | None = None,
+    fitted: Features | None = None,
 ) -> LabelledData:
     """Rows of a .csv or .parquet file.
 
     ``label`` names the column of labels. The classes are the different labels of the training table, in
     ``label`` or ``clean_label``, each under its own name: whole numbers in their order, text alphabetically.
-    So labels 0, 1, 2 are their class numbers, and 1, 2, 3 are three classes as well; floats are refused.
+    So labels 0, 1, 2 are their class numbers, and 1, 2, 3 are three classes as well.
 
-    Inputs are the ``features`` ("a, b, c"; by default every other column, but for one in front without a name
-    that only numbers the rows of the training table) as float32, or the files named in the column ``image``,
-    relative to the table. Only an empty field is no value. With a test set:
-    ``csv(path="rows_{split}.csv")``. ``label=None`` reads rows without labels, to predict them.
+    Inputs are the ``features`` ("a, b, c"; by default every other column), which may hold numbers,
+    categories, dates, truth values or text, or the files named in the column ``image``, relative to the
+    table. Training fits ``noiseproof.features.Features`` on its rows; columns that only number or name the
+    rows are left out unless ``features`` names them. With a test set: ``csv(path="rows_{split}.csv")``.
+    ``label=None`` reads rows without labels, to predict them.
 
-    ``stream=True`` reads the features once, some rows at a time, into a .npy file in the folder ``streams``
-    of ``root`` and maps it, so that a table may be larger than memory; labels stay in memory. The next call
-    finds that file again unless the table has changed. By default a table is streamed if its file is larger
-    than a quarter of the available memory; a compressed file or Parquet counts four times. Values, labels
-    and errors are the same either way. Images are always read when asked for.
+    ``stream=True`` fits the features on a sample of the training table, writes those of all rows to a .npy
+    file in the folder ``streams`` of ``root`` and maps it, so that a table may be larger than memory;
+    labels stay in memory. The next call finds that file again unless a table has changed. By default tables
+    are streamed if one is larger than a quarter of the available memory; a compressed file or Parquet counts
+    four times. ``fitted`` are the features of a run, to predict rows. Images are always read when asked for.
     """
     labels = [name for name in (label, clean_label) if name is not None]
     place = split_path("csv", path, split)
     training_place = place if label is None else split_path("csv", path, "train")
-
-    def rows_of(file: Path, unused: list[str] | None = None) -> Rows:
-        if image is None and (is_large(size_in_memory(file)) if stream is None else stream):
-            return streamed_table(file, labels, features, data_root() if root is None else root, unused)
-        return read_table(file)
-
     for file in dict.fromkeys((training_place, place)):
         refuse_repeated(file, [*labels, *([] if image is None else [image])])
-    training = rows_of(training_place)
-    unused = _row_numbers(training, features, labels)
-    rows = training if place == training_place else rows_of(place, unused)
+    wanted = None if features is None else [name.strip() for name in features.split(",")]
+    if image is None and (_one_is_large(path, place) if stream is None else stream):
+        asked = _Asked(label, clean_label, wanted, data_root() if root is None else root, fitted)
+        return _streamed(place, training_place, asked)
+    as_text = [] if fitted is None else fitted.text_inputs
+    training = read_table(training_place, as_text)
+    rows = training if place == training_place else read_table(place)
     classes = TableClasses(training, labels, training_place)
     numbers = classes.numbers(rows, label, place)
     clean = None if clean_label is None else classes.numbers(rows, clean_label, place)
@@ -78,17 +73,43 @@ def table(
         truth = None if clean is None else clean.tolist()
         rest: dict[str, Any] = {"mode": mode, "size": size, "on_error": on_error, "clean_labels": truth}
         return image_data(files, numbers.tolist(), classes.names, name="csv", **rest)
-    wanted = wanted_columns([str(name) for name in rows.columns], features, labels, unused)
-    if rows is training:
-        warn_of_row_numbers(unused, place)
-    return LabelledData(
-        _inputs(rows, wanted, features, labels, place),
-        numbers,
-        clean_label=clean,
-        class_names=classes.names,
-        name="csv",
-        columns=wanted,
-    )
+    rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
+    inputs = RawInputs(rows[_chosen(rows.columns, wanted, labels, place)], drop_ids=wanted is None)
+    return LabelledData(inputs, numbers, clean_label=clean, class_names=classes.names, name="csv")
+
+
+class _Asked(NamedTuple):
+    """What is asked of a streamed table."""
+
+    label: str | None
+    clean_label: str | None
+    wanted: list[str] | None
+    root: Path
+    fitted: Features | None
+
+
+def _streamed(place: Path, training_place: Path, asked: _Asked) -> LabelledData:
+    """Labels in memory, and the features of all rows in a file that is mapped."""
+    labels = [name for name in (asked.label, asked.clean_label) if name is not None]
+    how: dict[str, Any] = {"class_names": ["unlabelled"], "name": "csv"}
+    numbers = None
+    if labels:
+        for file in (training_place, place):
+            if missing := [name for name in labels if name not in table_columns(file)]:
+                raise unknown_column(file, missing[0], table_columns(file), label=True)
+        training = read_table(training_place, only=labels)
+        rows = training if place == training_place else read_table(place, only=labels)
+        classes = TableClasses(training, labels, training_place)
+        numbers = classes.numbers(rows, asked.label, place)
+        clean = None if asked.clean_label is None else classes.numbers(rows, asked.clean_label, place)
+        how |= {"clean_label": clean, "class_names": classes.names}
+    features = asked.fitted
+    if features is None:
+        names = _chosen(table_columns(training_place), asked.wanted, labels, training_place)
+        features = fitted_features(training_place, names, asked.root, drop_ids=asked.wanted is None)
+    mapped = streamed_features(place, features, asked.root)
+    given = np.zeros(len(mapped), np.int64) if numbers is None else numbers
+    return LabelledData(mapped, given, columns=features.names, features=features, **how)
 
 
 def refuse_repeated(place: Path, named: list[str]) -> None:
@@ -101,20 +122,26 @@ def refuse_repeated(place: Path, named: list[str]) -> None:
         )
 
 
-def _row_numbers(training: Rows, features: str | None, labels: list[str]) -> list[str]:
-    """Columns that count the rows of the training table and are not asked for."""
-    if isinstance(training, StreamedTable):
-        return training.unused
-    if features is not None:
-        return []
-    return row_numbers([training], wanted_columns([str(name) for name in training.columns], None, labels))
+def _one_is_large(path: str, place: Path) -> bool:
+    """Whether the table of one of the splits is: features must be the same for both."""
+    places = {place}
+    for split in ("train", "test"):
+        try:
+            places.add(split_path("csv", path, split))
+        except NoSplitError:
+            continue
+    return any(is_large(size_in_memory(file)) for file in places)
 
 
-def _inputs(rows: Rows, wanted: list[str], features: str | None, labels: list[str], place: Path) -> Inputs:
-    if isinstance(rows, StreamedTable):
-        return rows.inputs()
-    problem = problem_of_wanted(wanted, features, labels, place)
-    if problem is not None:
-        raise problem
-    from_text = separator_of(place) is not None
-    return torch.from_numpy(feature_array(rows, wanted, place, from_text=from_text))
+def _chosen(columns: Sequence[str], wanted: list[str] | None, labels: list[str], place: Path) -> list[str]:
+    """Names of the columns that are features."""
+    names = [name for name in columns if name not in labels] if wanted is None else wanted
+    for name in names:
+        if name in labels:
+            told = ", ".join(names)
+            raise ValueError(f"{place}: features={told!r} holds the column of labels {name!r}: leave it out")
+        if name not in columns:
+            raise unknown_column(place, name, columns)
+    if not names:
+        raise ValueError(f"{place}: there is no column beside the labels")
+    return names

@@ -38,18 +38,19 @@ CSV: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "low_memory"
 before its type is chosen."""
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """All rows; the ending of the name says how to read them."""
+def read_table(path: Path, as_text: Sequence[str] = (), only: Sequence[str] | None = None) -> pd.DataFrame:
+    """All rows; the ending of the name says how to read them. Columns ``as_text`` of a CSV stay text."""
     import pandas as pd  # type: ignore[import-untyped]
 
     separator = separator_of(path)
     with _problems_named(path):
         if separator is None:
             _check_parquet(path)
-            rows = pd.read_parquet(path)
+            rows = pd.read_parquet(path, columns=None if only is None else list(only))
         else:
             with open_packed(path) as file:
-                rows = pd.read_csv(file, sep=separator, **CSV)
+                how = CSV | {"dtype": dict.fromkeys(as_text, str)}
+                rows = pd.read_csv(file, sep=separator, usecols=only, **how)
     if len(rows) == 0:
         raise ValueError(f"{path} has no rows")
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 
-class Table(Protocol):
-    """A data frame, or a table that is streamed."""
-
-    @property
-    def columns(self) -> Any: ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, name: str) -> Any: ...
-
-
-def column_of(rows: Table, name: str, place: Path) -> pd.Series[Any]:
+def column_of(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
     """A column without gaps."""
     if name not in rows.columns:
         raise unknown_column(place, name, rows.columns)
@@ -38,8 +27,9 @@ def column_of(rows: Table, name: str, place: Path) -> pd.Series[Any]:
     return column
 
 
-def unknown_column(place: Path, name: str, columns: Iterable[object]) -> ValueError:
-    return ValueError(f"{place}: unknown column {name!r}{nearest(name, [str(c) for c in columns])}")
+def unknown_column(place: Path, name: str, columns: Iterable[object], *, label: bool = False) -> ValueError:
+    more = "; name the column of labels: label=..." if label else ""
+    return ValueError(f"{place}: unknown column {name!r}{nearest(name, [str(c) for c in columns])}{more}")
 
 
 def no_value(place: Path, name: str, row: int) -> ValueError:
@@ -59,7 +49,7 @@ class TableClasses:
     labels there is one class, which every row has.
     """
 
-    def __init__(self, training: Table, columns: list[str], place: Path) -> None:
+    def __init__(self, training: pd.DataFrame, columns: list[str], place: Path) -> None:
         self.names: list[str] = ["unlabelled"]
         if not columns:
             return
@@ -77,7 +67,7 @@ class TableClasses:
             have = f"{len(labels[0])} rows have {len(self.names)} different labels"
             warnings.warn(f"{place}: {have}: is {columns[0]!r} an id?", stacklevel=4)
 
-    def numbers(self, rows: Table, name: str | None, place: Path) -> NDArray[np.int64]:
+    def numbers(self, rows: pd.DataFrame, name: str | None, place: Path) -> NDArray[np.int64]:
         """Class numbers of a column; a label that is no class of the training table is named."""
         if name is None:
             return np.zeros(len(rows), np.int64)
@@ -114,13 +104,16 @@ def _warn_of_variants(names: list[str], place: Path) -> None:
         )
 
 
-def _labels(rows: Table, name: str, place: Path) -> pd.Series[Any]:
+def _labels(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
     if name not in rows.columns:
-        raise ValueError(f"{unknown_column(place, name, rows.columns)}; name the column of labels: label=...")
+        raise unknown_column(place, name, rows.columns, label=True)
     column = column_of(rows, name, place)
+    if column.dtype.kind == "f" and (column == column.round()).all():
+        return column.astype(np.int64)
     if column.dtype.kind == "f":
+        odd = column[column != column.round()].iloc[0]
         raise TypeError(
-            f"{place}: the labels in {name!r} are floats, such as {column.iloc[0]}: use integers or text"
+            f"{place}: the labels in {name!r} have fractions, such as {odd}: use integers or text"
         )
     return column
 
@@ -128,7 +121,7 @@ def _labels(rows: Table, name: str, place: Path) -> pd.Series[Any]:
 def _check_range(column: pd.Series[Any], name: str, place: Path) -> None:
     values = np.asarray(column)
     where = int(values.argmin())
-    if values[where] < 0:
+    if values[where] < 0 and set(np.unique(values)) != {-1, 1}:
         raise ValueError(
             f"{place}: row {where} has the label {values[where]} in {name!r}, below 0: leave the row out if"
             " that means no label, else number the classes from 0, or use text"

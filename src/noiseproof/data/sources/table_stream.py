@@ -1,82 +1,89 @@
-"""A table that is larger than memory: features in a memory-mapped file made once, labels in memory."""
+"""A table that is larger than memory: its features in a memory-mapped file made once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import io
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...features import Features
+from ...features.store import load_features, save_features
+from ..growing_npy import GrowingNpy
 from ..stream_cache import StreamCache
-from .table_features import problem_of_wanted, wanted_columns
-from .table_file import separator_of, table_columns
-from .table_label_values import LabelColumn, LabelValues, read_labels, write_labels
-from .table_pass import FeatureColumns, pass_over
-from .table_row_numbers import row_numbers_of_file
+from .table_file import CSV, separator_of, table_columns, table_pieces
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-FORM = "table 1"
+FORM = "table 2"
 """Changes when the files in the cache mean something else."""
 INPUTS = "inputs.npy"
+CELLS = 1 << 20
+"""Features of a streamed table are fitted on rows of so many values, spread over the table."""
 
 
-class StreamedTable:
-    """Columns of labels by name, as a data frame has them, and the features as a memory map.
-
-    ``unused`` are the columns in front that are no features, because they count the rows.
-    """
-
-    def __init__(
-        self,
-        columns: list[str],
-        labels: Mapping[str, LabelColumn],
-        features: NDArray[np.float32] | Exception | None,
-        unused: list[str],
-    ) -> None:
-        self.columns, self.features, self.unused = columns, features, unused
-        self.labels = {name: column.series() for name, column in labels.items()}
-
-    def __getitem__(self, name: str) -> pd.Series[Any]:
-        return self.labels[name]
-
-    def __len__(self) -> int:
-        return len(self.inputs())
-
-    def inputs(self) -> NDArray[np.float32]:
-        """The features; what is wrong with them is said here, after what is wrong with the labels."""
-        if isinstance(self.features, np.ndarray):
-            return self.features
-        raise self.features or ValueError("the features cannot be mapped")
-
-
-def streamed_table(
-    place: Path, labels: list[str], features: str | None, root: Path, unused: list[str] | None = None
-) -> StreamedTable:
-    """The table, from the cache under ``root`` or by one pass over it in pieces, which fills the cache.
-
-    ``unused`` None looks for columns that count the rows.
-    """
-    columns = table_columns(place)
-    wanted = wanted_columns(columns, features, labels)
-    if unused is None:
-        unused = [] if features is not None else row_numbers_of_file(place, wanted, root)
-    wanted = wanted_columns(columns, features, labels, unused)
-    cache = StreamCache(root, place, [FORM, labels, wanted])
-    mapped, found = cache.map(INPUTS), read_labels(cache.folder)
-    if mapped is not None and set(found) == set(labels):
-        return StreamedTable(columns, found, mapped, unused)
+def fitted_features(place: Path, names: list[str], root: Path, *, drop_ids: bool) -> Features:
+    """Features of these columns, from the cache under ``root`` or fitted on a sample of the rows."""
+    cache = StreamCache(root, place, [FORM, names, drop_ids])
+    try:
+        known = load_features(cache.folder)
+    except ValueError:  # damaged: fitted again
+        known = None
+    if known is not None:
+        return known
     cache.discard()
-    facts = FeatureColumns(wanted, columns, from_text=separator_of(place) is not None)
-    collected = {name: LabelValues() for name in labels if name in columns}
+    features = Features(drop_ids=drop_ids).fit(_sample(place, names))
     with cache.writing() as new:
-        pass_over(place, columns, collected, facts, new / INPUTS)
-        found = {name: values.column(from_text=facts.from_text) for name, values in collected.items()}
-        problem = problem_of_wanted(wanted, features, labels, place) or facts.problem(place, list(found))
-        if problem is None:
-            write_labels(new, found)
+        save_features(new, features)
+        cache.keep(new)
+    return features
+
+
+def _sample(place: Path, names: list[str]) -> pd.DataFrame:
+    """All rows of a small table, and of a large one every second, fourth, ... row."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    most, step, seen = max(1, CELLS // len(names)), 1, 0
+    from_text = separator_of(place) is not None
+    kept: list[pd.DataFrame] = []
+    for piece in table_pieces(place, len(names), names if from_text else (), names):
+        kept.append(piece[names].iloc[-seen % step :: step])
+        seen += len(piece)
+        while sum(map(len, kept)) > most:
+            step *= 2
+            kept = [pd.concat(kept, ignore_index=True)[::2]]
+    if not kept:
+        raise ValueError(f"{place} has no rows")
+    rows = pd.concat(kept, ignore_index=True)
+    return pd.read_csv(io.StringIO(rows.to_csv(index=False)), **CSV) if from_text else rows
+
+
+def streamed_features(place: Path, features: Features, root: Path) -> NDArray[np.float32]:
+    """The rows of a table as Features give them, from the cache under ``root`` or by one pass over it."""
+    cache = StreamCache(root, place, [FORM, _digest(features)])
+    mapped = cache.map(INPUTS)
+    if mapped is None:
+        with cache.writing() as new:
+            with (new / INPUTS).open("xb") as file:
+                rows = GrowingNpy(file, (len(features.names),), np.float32)
+                for piece in table_pieces(place, len(table_columns(place)), features.text_inputs):
+                    rows.write(features.transform(piece))
+                rows.finish()
             cache.keep(new)
-    return StreamedTable(columns, found, problem or cache.map(INPUTS), unused)
+        mapped = cache.map(INPUTS)
+    if mapped is None:
+        raise ValueError(f"the streamed form of {place} cannot be mapped")
+    return mapped
+
+
+def _digest(features: Features) -> str:
+    facts, arrays = features.state()
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name in sorted(arrays):
+        digest.update(name.encode() + arrays[name].tobytes())
+    return digest.hexdigest()

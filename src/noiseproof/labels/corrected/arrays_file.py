@@ -21,13 +21,13 @@ PART = "_train"
 
 
 def write_npz(
-    source: Path, target: Path, dropped: Path | None, edit: Edit
+    source: Path, target: Path, dropped: Path | None, edit: Edit, classes: NDArray[np.int64]
 ) -> list[tuple[int, str, str | None]]:
     """Write the corrected file and the rows that were dropped; returns (row, before, after)."""
     with opened(source) as archive:
         members = [(item.filename.removesuffix(".npy"), item.compress_type) for item in archive.infolist()]
     arrays = {name: read_npz(source, [name])[0] for name, _ in members}
-    return write_arrays(arrays, target, dropped, edit, dict(members))
+    return write_arrays(arrays, target, dropped, edit, classes, dict(members))
 
 
 def write_arrays(
@@ -35,18 +35,20 @@ def write_arrays(
     target: Path,
     dropped: Path | None,
     edit: Edit,
+    classes: NDArray[np.int64],
     packing: Mapping[str, int] | None = None,
 ) -> list[tuple[int, str, str | None]]:
     """The same for arrays in memory."""
-    label, changes = arrays[LABELS], changes_of(arrays[LABELS], edit)
+    label = arrays[LABELS]
+    after = relabelled(label, edit, classes)
     rows = [name for name, array in arrays.items() if name.endswith(PART) and array.shape[:1] == label.shape]
     kept = np.array([row for row in range(len(label)) if row not in edit.drop], np.int64)
     gone = np.array(sorted(edit.drop), np.int64)
-    new = {**arrays, LABELS: relabelled(label, edit)}
+    new = {**arrays, LABELS: after}
     _write(((name, array[kept] if name in rows else array) for name, array in new.items()), target, packing)
     if dropped is not None:
         _write(((name, arrays[name][gone]) for name in rows), dropped, packing)
-    return changes
+    return changes_of(label, after, edit)
 
 
 def restore_npz(
@@ -64,7 +66,7 @@ def restore_npz(
     label = arrays[LABELS]
     for row, old in before.items():
         if old is not None:
-            label[row] = int(old)
+            label[row] = old == "True" if label.dtype.kind == "b" else label.dtype.type(old)
     _write(arrays.items(), target, dict(members))
 
 
@@ -78,17 +80,20 @@ def interleaved(kept: NDArray[Any], gone: NDArray[Any], before: Mapping[int, str
     return whole
 
 
-def changes_of(label: NDArray[Any], edit: Edit) -> list[tuple[int, str, str | None]]:
+def changes_of(before: NDArray[Any], after: NDArray[Any], edit: Edit) -> list[tuple[int, str, str | None]]:
     return [
-        (row, str(int(label[row])), None if row in edit.drop else str(edit.relabel[row]))
+        (row, str(before[row]), None if row in edit.drop else str(after[row]))
         for row in sorted(edit.drop | edit.relabel.keys())
     ]
 
 
-def relabelled(label: NDArray[Any], edit: Edit) -> NDArray[Any]:
+def relabelled(label: NDArray[Any], edit: Edit, classes: NDArray[np.int64]) -> NDArray[Any]:
+    """Labels as the file writes them; ``classes`` are their class numbers, which may be others."""
+    numbers, first = np.unique(classes, return_index=True)
+    written = dict(zip(numbers.tolist(), first.tolist(), strict=True))
     new = np.array(label)
     for row, number in edit.relabel.items():
-        new[row] = number
+        new[row] = label[written[number]] if number in written else number
     return new
 
 

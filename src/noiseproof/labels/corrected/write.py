@@ -190,7 +190,7 @@ def _npz(job: Job) -> ChangeLog:
     source = Path(str(job.options["path"])).expanduser()
     target = _target(job, source)
     gone = dropped_path(target) if job.edit.drop else None
-    rows = write_npz(source, target, gone, job.edit)
+    rows = write_npz(source, target, gone, job.edit, job.data.label.numpy())
     return _log(job, source, target, gone, rows, "npz", job.name, {**job.options, "path": target.as_posix()})
 
 
@@ -198,9 +198,10 @@ def _npy(job: Job) -> ChangeLog:
     """Labels are written anew; inputs only if rows were dropped."""
     source = split_path("arrays", str(job.options["labels"]), "train")
     target, label = _target(job, source), map_npy(source, "read")
-    rows = changes_of(label, job.edit)
+    after = relabelled(label, job.edit, job.data.label.numpy())
+    rows = changes_of(label, after, job.edit)
     kept = np.array([row for row in range(len(label)) if row not in job.edit.drop], np.int64)
-    write_npy(relabelled(label, job.edit)[kept], target)
+    write_npy(after[kept], target)
     options = {**job.options, "labels": target.as_posix()}
     if job.edit.drop:
         inputs = split_path("arrays", str(job.options["path"]), "train")
@@ -227,7 +228,7 @@ def _in_memory(job: Job) -> ChangeLog:
     with suppress(NoSplitError):
         arrays |= _as_arrays(load(str(job.run.settings["data"]), split="test"), "test")
     gone = dropped_path(target) if job.edit.drop else None
-    rows = write_arrays(arrays, target, gone, job.edit)
+    rows = write_arrays(arrays, target, gone, job.edit, job.data.label.numpy())
     return _log(job, target, target, gone, rows, "npz", "npz", {"path": target.as_posix()})
 
 

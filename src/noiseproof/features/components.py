@@ -1,0 +1,66 @@
+"""Leading components of a sparse matrix, all scaled by one number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+ROWS_PER_COMPONENT = 3
+FEW = 10
+"""So many components are taken from few rows."""
+
+
+class Components:
+    """Directions of a truncated singular value decomposition, or all columns where there are few.
+
+    The result is centred and divided by one number, so that its entries have a mean square of 1. Columns are
+    not standardised one by one: that would make the last component, which is mostly noise, as large as the
+    first.
+
+    Shape:
+        matrix (n, m) sparse; axes (k, m) or None for all m columns; output (n, k)
+    """
+
+    def __init__(self, axes: NDArray[Any] | None, mean: NDArray[Any], scale: float) -> None:
+        self.axes, self.mean, self.scale = axes, mean, scale
+
+    @classmethod
+    def none(cls, width: int) -> Components:
+        """All columns as they are."""
+        return cls(None, np.zeros(width, np.float32), 1.0)
+
+    @classmethod
+    def fit(cls, matrix: csr_matrix, dimensions: int, seed: int) -> Components:
+        from sklearn.decomposition import TruncatedSVD
+
+        rows, width = matrix.shape
+        most = min(dimensions, max(min(rows, FEW), rows // ROWS_PER_COMPONENT))
+        axes = None
+        if width > most:
+            axes = TruncatedSVD(most, random_state=seed).fit(matrix).components_.astype(np.float32)
+        plain = cls(axes, np.zeros(width if axes is None else most, np.float32), 1.0)
+        block = plain.scaled(matrix)
+        mean = block.mean(0)
+        spread = float(np.sqrt(np.mean((block - mean) ** 2)))
+        return cls(axes, mean, spread if spread > 1e-6 else 1.0)
+
+    @property
+    def width(self) -> int:
+        return len(self.mean)
+
+    def scaled(self, matrix: csr_matrix) -> NDArray[np.float32]:
+        block = matrix.toarray() if self.axes is None else np.asarray(matrix @ self.axes.T)
+        return np.asarray((block.astype(np.float32) - self.mean) / np.float32(self.scale))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        kept = {} if self.axes is None else {"axes": self.axes}
+        return {"mean": self.mean, "scale": np.array([self.scale]), **kept}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Components:
+        return cls(arrays.get("axes"), arrays["mean"], float(arrays["scale"][0]))

@@ -1,0 +1,81 @@
+"""Labels of any type as class numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]:
+    """Class number of each label, and the classes: the different labels, sorted as scikit-learn sorts them.
+
+    Labels may be strings, integers, bools, whole floats, dates or the values of a pandas Categorical; the
+    classes keep their type. A missing label and a float with a fraction are refused.
+
+    Example:
+        >>> as_labels(["dog", "cat", "dog"])
+        (array([1, 0, 1]), ['cat', 'dog'])
+        >>> as_labels([1, 3, 1])[1], as_labels([True, False])[1]
+        ([1, 3], [False, True])
+        >>> as_labels(["cat", None])
+        Traceback (most recent call last):
+        ValueError: y[1] is missing (None): every row needs a label; leave the row out
+    """
+    import pandas as pd  # type: ignore[import-untyped]
+
+    values = _one_column(y, name)
+    column = pd.Series(values) if values.dtype.kind in "iubfMm" else pd.Series(values, dtype=object)
+    missing = column.isna().to_numpy()
+    if missing.any():
+        where = int(missing.argmax())
+        raise ValueError(
+            f"{name}[{where}] is missing ({column.iloc[where]}): every row needs a label; leave the row out"
+        )
+    if values.dtype.kind == "f" and (values != np.round(values)).any():
+        where = int((values != np.round(values)).argmax())
+        raise ValueError(
+            f"{name}[{where}] = {values[where]} has a fraction: class labels must be text or whole numbers"
+        )
+    codes, found = pd.factorize(column, use_na_sentinel=False)
+    classes = found.tolist()
+    order = _sorted_positions(classes)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[codes], [classes[position] for position in order]
+
+
+def _one_column(y: Any, name: str) -> NDArray[Any]:
+    values = y.detach().cpu().numpy() if hasattr(y, "detach") else y
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+        raise TypeError(f"{name} is {values!r}: expected one label per row")
+    array = np.asarray(values) if hasattr(values, "dtype") else _of_list(list(values))
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        hint = "; for one-hot or soft labels take argmax(1)" if array.ndim == 2 else ""
+        raise ValueError(f"{name} has shape {array.shape}: expected one label per row, shape (n,){hint}")
+    if len(array) == 0:
+        raise ValueError(f"{name} is empty: expected one label per row")
+    return array
+
+
+def _of_list(values: list[Any]) -> NDArray[Any]:
+    """Numbers as numbers; anything else stays what it is, so that 1 and "1" remain different."""
+    if all(isinstance(value, (bool, np.bool_)) for value in values):
+        return np.array(values, bool)
+    if all(isinstance(value, (int, float, np.integer, np.floating)) for value in values):
+        return np.asarray(values)
+    if any(isinstance(value, (list, tuple, np.ndarray)) for value in values):
+        return np.asarray(values)
+    array = np.empty(len(values), object)
+    array[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
+    return array
+
+
+def _sorted_positions(classes: list[Any]) -> list[int]:
+    try:
+        return sorted(range(len(classes)), key=classes.__getitem__)
+    except TypeError:  # of several types
+        return sorted(range(len(classes)), key=lambda at: (type(classes[at]).__name__, str(classes[at])))

@@ -1,0 +1,81 @@
+"""Columns of numbers: standardised robustly, missing values filled in and marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CLIP = 8.0
+"""Standardised values are clipped at this many standard deviations."""
+TAIL = 0.005
+"""Share of the values at either end that does not count for mean and standard deviation."""
+LARGEST = float(np.finfo(np.float32).max)
+
+
+class NumberBlock:
+    """Mean and standard deviation of each column, without its most extreme values.
+
+    A column with missing values in training gets a second one that marks them; a missing value becomes the
+    mean. ``one_scale`` standardises all columns by one mean and one standard deviation, as suits pixels.
+
+    Shape:
+        values (n, k) float64, NaN for missing; output (n, k + columns with missing values)
+    """
+
+    def __init__(self, mean: NDArray[Any], scale: NDArray[Any], gaps: NDArray[Any]) -> None:
+        self.mean, self.scale, self.gaps = mean, scale, gaps
+
+    @classmethod
+    def fit(
+        cls,
+        values: NDArray[np.float64],
+        *,
+        marked: NDArray[Any] | None = None,
+        one_scale: bool = False,
+    ) -> NumberBlock:
+        """Missing values get a column of their own only where ``marked``, by default everywhere."""
+        missing = np.isnan(values)
+        if one_scale:
+            known = values[~missing]
+            mean, deviation = (float(known.mean()), float(known.std())) if known.size else (0.0, 1.0)
+            width = values.shape[1]
+            return cls(np.full(width, mean), np.full(width, deviation or 1.0), np.zeros(width, bool))
+        moments = [_moments(column[~gaps]) for column, gaps in zip(values.T, missing.T, strict=True)]
+        mean_of, scale_of = np.array(moments, np.float64).reshape(-1, 2).T
+        gaps = np.asarray(missing.any(0))
+        return cls(mean_of, scale_of, gaps if marked is None else np.logical_and(gaps, marked))
+
+    def names(self, columns: list[str]) -> list[str]:
+        """Names of the output columns."""
+        marked = [name for name, gap in zip(columns, self.gaps, strict=True) if gap]
+        return [*columns, *(f"{name} is missing" for name in marked)]
+
+    def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Standardised; a missing value is the mean, 0."""
+        standard = (np.clip(values, -LARGEST, LARGEST) - self.mean) / self.scale
+        return self._marked(np.nan_to_num(np.clip(standard, -CLIP, CLIP), nan=0.0), values)
+
+    def plain(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """As they are, NaN where a value is missing."""
+        return self._marked(np.clip(values, -LARGEST, LARGEST), values)
+
+    def _marked(self, block: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.hstack([block, np.isnan(values[:, self.gaps]).astype(np.float64)])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"mean": self.mean, "scale": self.scale, "gaps": self.gaps}
+
+
+def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and standard deviation with the tails clipped, unless that leaves a single value."""
+    if not len(values):
+        return 0.0, 1.0
+    values = np.clip(values, -LARGEST, LARGEST)
+    inner = np.clip(values, *np.quantile(values, [TAIL, 1 - TAIL]))
+    for chosen in (inner, values):
+        mean, deviation = float(chosen.mean()), float(chosen.std())
+        if deviation > 1e-12 * float(np.abs(chosen).max()):
+            return mean, deviation
+    return float(values.mean()), 1.0

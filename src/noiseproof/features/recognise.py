@@ -1,0 +1,107 @@
+"""What somebody passed as X: a table, an array, a sparse matrix, texts or images."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+EXPECTED = "expected a DataFrame, an array, a sparse matrix, a dict of columns or a list of strings"
+
+
+def recognise(X: Any) -> tuple[str, Any]:
+    """The kind of X and X in the form of that kind.
+
+    "array": (n, d) or (n, ...) numbers · "sparse": a CSR matrix · "text": a list of strings, None for missing
+    · "frame": a DataFrame with text as names of the columns.
+
+    Example:
+        >>> recognise(["good", None])
+        ('text', ['good', None])
+        >>> recognise([[1, 2], [3, 4]])[0], recognise([[1, "a"]])[0], recognise({"a": [1, 2]})[0]
+        ('array', 'frame', 'frame')
+    """
+    import pandas as pd  # type: ignore[import-untyped]
+    from scipy.sparse import csr_matrix, issparse  # type: ignore[import-untyped]
+
+    if issparse(X):
+        if len(X.shape) != 2:
+            raise ValueError(f"X has shape {X.shape}: expected one row per sample, shape (n, d)")
+        return "sparse", csr_matrix(X)
+    if hasattr(X, "detach"):  # a tensor
+        X = X.detach().cpu().numpy()
+    elif not isinstance(X, (pd.DataFrame, pd.Series)) and hasattr(X, "to_pandas"):  # of pyarrow or polars
+        X = X.to_pandas()
+    if isinstance(X, Mapping):
+        X = pd.DataFrame(dict(X))
+    if isinstance(X, pd.Series):
+        return _series(X)
+    if isinstance(X, pd.DataFrame):
+        return "frame", _named(X)
+    if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
+        raise TypeError(f"X is a {type(X).__name__}: {EXPECTED}")
+    return _array(X)
+
+
+def _series(X: Any) -> tuple[str, Any]:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    if isinstance(X.dtype, pd.CategoricalDtype) or X.dtype.kind in "iubfMm" or not _are_texts(X.tolist()):
+        return "frame", _named(X.rename(X.name or "x").to_frame())
+    return "text", [value if isinstance(value, str) else None for value in X.tolist()]
+
+
+def _array(X: Any) -> tuple[str, Any]:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    values = X if isinstance(X, np.ndarray) else list(X)
+    if len(values) == 0:
+        raise ValueError("X has no rows")
+    if isinstance(values, list) and values and all(isinstance(row, Mapping) for row in values):
+        return "frame", _named(pd.DataFrame(values))
+    if np.ndim(values[0]) == 0 and _are_texts(list(values)):
+        return "text", [str(value) if isinstance(value, str) else None for value in values]
+    try:
+        array = np.asarray(values if isinstance(values, np.ndarray) else _rows(values))
+    except ValueError:
+        raise ValueError(
+            "the rows of X have different lengths: expected as many values in every row"
+        ) from None
+    if array.ndim == 0 or array.ndim == 1:
+        raise ValueError(
+            f"X has shape {array.shape}: expected one row per sample; for a single feature use"
+            " X.reshape(-1, 1), for a single sample X.reshape(1, -1)"
+        )
+    if 0 in array.shape[1:]:
+        raise ValueError(f"X has shape {array.shape}: there are no features")
+    if array.dtype.kind in "iubf":
+        return "array", array
+    if array.ndim > 2 or array.dtype.kind == "c":
+        raise TypeError(f"X has dtype {array.dtype} and shape {array.shape}: {EXPECTED}")
+    return "frame", _named(pd.DataFrame(array).infer_objects())
+
+
+def _rows(values: list[Any]) -> Any:
+    """Rows with some text among the numbers stay objects: numpy would write the numbers as text."""
+    mixed = any(
+        isinstance(cell, str) for row in values[:1000] if isinstance(row, (list, tuple)) for cell in row
+    )
+    return np.array(values, object) if mixed else values
+
+
+def _are_texts(values: list[Any]) -> bool:
+    missing = sum(value is None or value != value for value in values if not isinstance(value, str))
+    found = sum(isinstance(value, str) for value in values)
+    return found > 0 and found + missing == len(values)
+
+
+def _named(frame: Any) -> Any:
+    names = [str(name) for name in frame.columns]
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ValueError(f"the column {twice[0]!r} occurs more than once: rename or remove one")
+    if not names:
+        raise ValueError("X has no columns")
+    return frame.set_axis(names, axis=1)

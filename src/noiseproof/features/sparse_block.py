@@ -1,0 +1,68 @@
+"""Sparse matrices: counts by TF-IDF, other values as they are, and the leading components of either."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .components import Components
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+
+class SparseBlock:
+    """``idf`` holds the inverse document frequencies of counts, and is None for other values.
+
+    Shape:
+        matrix (n, m) sparse; sparse (n, m) float32; output (n, components) float32
+    """
+
+    def __init__(self, idf: NDArray[Any] | None, components: Components) -> None:
+        self.idf, self.components = idf, components
+
+    @classmethod
+    def fit(cls, matrix: csr_matrix, dimensions: int, seed: int) -> SparseBlock:
+        values = _finite(matrix)
+        counts = bool((values.data >= 0).all() and (values.data == np.round(values.data)).all())
+        seen = np.bincount(values.indices[values.data != 0], minlength=values.shape[1])
+        idf = np.log((1 + values.shape[0]) / (1 + seen)) + 1 if counts else None
+        block = cls(None if idf is None else idf.astype(np.float32), Components.none(values.shape[1]))
+        block.components = Components.fit(block.sparse(matrix), dimensions, seed)
+        return block
+
+    def sparse(self, matrix: csr_matrix) -> csr_matrix:
+        """TF-IDF values of counts, with rows of norm 1; other values as they are."""
+        from sklearn.preprocessing import normalize
+
+        values = _finite(matrix)
+        if self.idf is None:
+            return values
+        positive = np.maximum(values.data, 0)
+        values.data = np.where(positive > 0, 1 + np.log(np.maximum(positive, 1e-30)), 0).clip(0)
+        weighted = values.multiply(self.idf[None, :]).tocsr().astype(np.float32)
+        return normalize(weighted)
+
+    def scaled(self, matrix: csr_matrix) -> NDArray[np.float32]:
+        return self.components.scaled(self.sparse(matrix))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        kept = {} if self.idf is None else {"idf": self.idf}
+        return {**kept, **self.components.arrays()}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> SparseBlock:
+        return cls(arrays.get("idf"), Components.from_arrays(arrays))
+
+
+def _finite(matrix: Any) -> csr_matrix:
+    """A copy in float32; values that are not finite count as 0."""
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+    values = csr_matrix(matrix, dtype=np.float64, copy=True)
+    values.sum_duplicates()
+    largest = np.finfo(np.float32).max
+    values.data = np.nan_to_num(values.data, nan=0.0, posinf=0.0, neginf=0.0).clip(-largest, largest)
+    return values.astype(np.float32)

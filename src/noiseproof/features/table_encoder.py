@@ -1,0 +1,190 @@
+"""A table as numbers: every column by its role, all of them learnt from the training rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import Column, texts_of, understand
+from .ids import why_numbers_are_id, why_texts_are_id
+from .number_block import NumberBlock
+from .text_block import TextBlock
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+    from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+TEXT_IN_TABLE = 30
+"""Most components of a text that is one column among others."""
+NUMERIC = frozenset({"number", "boolean", "date", "duration"})
+CONSTANT, EMPTY = "the same value in every row", "no values"
+
+
+class TableEncoder:
+    """Columns of a DataFrame, as one matrix: numbers, then categories, then texts.
+
+    ``categories`` holds the values of each column that is one-hot encoded, None for a missing one.
+    """
+
+    def __init__(
+        self,
+        columns: list[Column],
+        left_out: dict[str, str],
+        used: NDArray[Any],
+        numbers: NumberBlock,
+        categories: dict[str, list[str | None]],
+        texts: dict[str, TextBlock],
+    ) -> None:
+        self.columns, self.left_out, self.used = columns, left_out, used
+        self.numbers, self.categories, self.texts = numbers, categories, texts
+
+    @classmethod
+    def fit(
+        cls, frame: pd.DataFrame, *, dimensions: int, seed: int, drop_ids: bool, text: bool
+    ) -> TableEncoder:
+        """``text`` takes the only column for free text, whatever its values look like."""
+        only_text: tuple[list[Column], dict[str, str]] = ([Column(str(frame.columns[0]), "text")], {})
+        columns, left_out = only_text if text else _chosen(frame, drop_ids=drop_ids)
+        values = _numbers(columns, frame)
+        used = np.array([not _constant(part) for part in values.T], bool)
+        if len(columns) == 1 or not used.any():
+            used[:] = True
+        categories = {c.name: _categories(texts_of(frame[c.name])) for c in columns if c.role == "category"}
+        most = dimensions if [c.role for c in columns] == ["text"] else min(dimensions, TEXT_IN_TABLE)
+        texts = {
+            c.name: TextBlock.fit(_filled(frame[c.name]), most, seed) for c in columns if c.role == "text"
+        }
+        last = [part == c.parts()[-1] for c in columns if c.role in NUMERIC for part in c.parts()]
+        numbers = NumberBlock.fit(values[:, used], marked=np.array(last, bool)[used])
+        return cls(columns, left_out, used, numbers, categories, texts)
+
+    @property
+    def kind(self) -> str:
+        roles = {column.role for column in self.columns}
+        if roles == {"text"} and len(self.columns) == 1:
+            return "text"
+        return "numbers" if roles <= {"number", "boolean"} else "table"
+
+    @property
+    def names(self) -> list[str]:
+        parts = [part for column in self.columns if column.role in NUMERIC for part in column.parts()]
+        names = self.numbers.names([part for part, used in zip(parts, self.used, strict=True) if used])
+        for name, values in self.categories.items():
+            names += [f"{name} is missing" if value is None else f"{name}={value}" for value in values]
+        return [*names, *(part for name, block in self.texts.items() for part in block.names(name))]
+
+    def scaled(self, frame: pd.DataFrame) -> NDArray[Any]:
+        values = _numbers(self.columns, frame)[:, self.used]
+        return np.hstack([self.numbers.scaled(values), *self._rest(frame)])
+
+    def plain(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """Numbers as they are, NaN where one is missing."""
+        values = _numbers(self.columns, frame)[:, self.used]
+        return np.hstack([self.numbers.plain(values), *self._rest(frame)])
+
+    def _rest(self, frame: pd.DataFrame) -> list[NDArray[Any]]:
+        hot = [_one_hot(texts_of(frame[name]), values) for name, values in self.categories.items()]
+        return [*hot, *(block.scaled(_filled(frame[name])) for name, block in self.texts.items())]
+
+    def sparse(self, frame: pd.DataFrame) -> csr_matrix | None:
+        """TF-IDF values where the table is one column of text."""
+        if self.kind != "text":
+            return None
+        ((name, block),) = self.texts.items()
+        return block.sparse(_filled(frame[name]))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        arrays = {f"numbers.{name}": array for name, array in self.numbers.arrays().items()}
+        texts = []
+        for at, block in enumerate(self.texts.values()):
+            facts, more = block.state()
+            texts.append(facts)
+            arrays |= {f"text{at}.{name}": array for name, array in more.items()}
+        return {
+            "columns": [[column.name, column.role, column.form] for column in self.columns],
+            "left_out": self.left_out,
+            "categories": list(self.categories.values()),
+            "texts": texts,
+        }, {"used": self.used, **arrays}
+
+    @classmethod
+    def from_state(cls, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TableEncoder:
+        columns = [Column(*map(str, column)) for column in facts["columns"]]
+        hot = [column.name for column in columns if column.role == "category"]
+        text = [column.name for column in columns if column.role == "text"]
+        blocks = [
+            TextBlock.from_state(block, part_of(arrays, f"text{at}"))
+            for at, block in enumerate(facts["texts"])
+        ]
+        return cls(
+            columns,
+            dict(facts["left_out"]),
+            np.asarray(arrays["used"], bool),
+            NumberBlock(**part_of(arrays, "numbers")),
+            dict(zip(hot, facts["categories"], strict=True)),
+            dict(zip(text, blocks, strict=True)),
+        )
+
+
+def part_of(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """The arrays whose names start with ``prefix`` and a point, without it."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+
+
+def _chosen(frame: pd.DataFrame, *, drop_ids: bool) -> tuple[list[Column], dict[str, str]]:
+    """Columns to use, and why the others are left out; if none is of use, ids and constants are kept."""
+    columns = [understand(str(name), frame[name]) for name in frame.columns]
+    reasons = {column.name: _why_not(column, frame[column.name], drop_ids=drop_ids) for column in columns}
+    left_out = {name: reason for name, reason in reasons.items() if reason is not None}
+    if len(left_out) == len(columns):
+        left_out = {name: reason for name, reason in left_out.items() if reason == EMPTY}
+    if len(left_out) == len(columns):
+        raise ValueError("every column of X is empty: there is nothing to learn from")
+    return [column for column in columns if column.name not in left_out], left_out
+
+
+def _why_not(column: Column, series: pd.Series[Any], *, drop_ids: bool) -> str | None:
+    if column.role == "empty":
+        return EMPTY
+    if len(series) < 2:
+        return None
+    if column.role in NUMERIC:
+        values = column.numbers(series)
+        if all(_constant(part) for part in values.T):
+            return CONSTANT
+        return why_numbers_are_id(column.name, values[:, 0]) if drop_ids and column.role == "number" else None
+    texts = texts_of(series)
+    if len(set(texts)) == 1:
+        return CONSTANT
+    return why_texts_are_id(column.name, texts) if drop_ids else None
+
+
+def _constant(values: NDArray[np.float64]) -> bool:
+    missing = np.isnan(values)
+    return bool(missing.all() or (not missing.any() and (values == values[0]).all()))
+
+
+def _numbers(columns: list[Column], frame: pd.DataFrame) -> NDArray[np.float64]:
+    blocks = [column.numbers(frame[column.name]) for column in columns if column.role in NUMERIC]
+    return np.hstack([np.empty((len(frame), 0)), *blocks])
+
+
+def _filled(series: pd.Series[Any]) -> list[str]:
+    return [text or "" for text in texts_of(series)]
+
+
+def _categories(texts: list[str | None]) -> list[str | None]:
+    values: list[str | None] = [*sorted({text for text in texts if text is not None})]
+    return [*values, None] if None in texts else values
+
+
+def _one_hot(texts: list[str | None], values: list[str | None]) -> NDArray[np.float32]:
+    place = {value: at for at, value in enumerate(values)}
+    found = np.array([place.get(text, -1) for text in texts], np.int64)
+    block = np.zeros((len(texts), len(values)), np.float32)
+    known = np.flatnonzero(found >= 0)
+    block[known, found[known]] = 1
+    return block

@@ -1,0 +1,94 @@
+"""From noisy predictions to the probability that a given label is right.
+
+A model fitted to given labels predicts P(given label | row), not P(true label | row). The transition matrix
+T[k, j] = P(given j | true k) connects the two. ``transition`` estimates T from the rows that are surest to
+belong to each class, ``true_probability`` inverts it, and Bayes' rule gives the probability that the given
+label is the true one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+ANCHORS = 0.1
+"""Share of a class's rows, the surest of it, off which its row of T is read."""
+TRUST = 20.0
+"""A witness whose accuracy on given labels is lower by a has exp(-20 a) of the best one's weight."""
+
+
+class Posterior(NamedTuple):
+    """What one round of witnesses says."""
+
+    noisy: np.ndarray
+    """(N, C) P(given label | row)."""
+    true: np.ndarray
+    """(N, C) P(true label | row, given label)."""
+    transition: np.ndarray
+    """(C, C) P(given j | true k)."""
+    spread: np.ndarray
+    """(N,) disagreement: deviation over the witnesses of the log odds of the given label."""
+
+
+def posterior(witnesses: Sequence[np.ndarray], label: np.ndarray) -> Posterior:
+    """Combine witnesses and ask which labels are right."""
+    noisy = sharpen(combine(witnesses, label), label)
+    matrix = transition(noisy, label)
+    joint = true_probability(noisy, matrix) * matrix[:, label].T
+    spread = np.std([log_odds(one, label) for one in witnesses], axis=0)
+    return Posterior(noisy, joint / np.clip(joint.sum(1, keepdims=True), 1e-12, None), matrix, spread)
+
+
+def combine(witnesses: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
+    """Geometric mean, weighted by how well each witness predicts the given labels out of sample."""
+    accuracy = np.array([(one.argmax(1) == label).mean() for one in witnesses])
+    weight = np.exp(TRUST * (accuracy - accuracy.max()))
+    total = sum(
+        w * np.log(np.clip(one, 1e-4, 1)) for w, one in zip(weight / weight.sum(), witnesses, strict=True)
+    )
+    return _softmax(np.asarray(total))
+
+
+def sharpen(probability: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """The same with the temperature under which the given labels are likeliest."""
+    from scipy.optimize import minimize_scalar
+
+    logs, rows = np.log(np.clip(probability, 1e-6, 1)), np.arange(len(label))
+
+    def surprise(log_scale: float) -> float:
+        return -float(np.log(np.clip(_softmax(logs * np.exp(log_scale))[rows, label], 1e-12, 1)).mean())
+
+    return _softmax(logs * np.exp(minimize_scalar(surprise, bounds=(-2, 2), method="bounded").x))
+
+
+def transition(noisy: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """T, one row per class: the mean prediction over the rows surest to belong to it."""
+    classes = noisy.shape[1]
+    found = np.eye(classes)
+    for k in range(classes):
+        count = max(int(ANCHORS * (label == k).sum()), min(3, len(label)))
+        found[k] = noisy[np.argpartition(-noisy[:, k], count - 1)[:count]].mean(0)
+    return found / found.sum(1, keepdims=True)
+
+
+def true_probability(noisy: np.ndarray, matrix: np.ndarray, steps: int = 50) -> np.ndarray:
+    """The p on the simplex whose image p T is nearest to the prediction (Kullback-Leibler), by EM."""
+    true = np.full_like(noisy, 1 / noisy.shape[1])
+    for _ in range(steps):
+        image = np.clip(true @ matrix, 1e-9, None)
+        true = true * ((noisy / image) @ matrix.T)
+        true /= true.sum(1, keepdims=True)
+    return true
+
+
+def log_odds(probability: np.ndarray, label: np.ndarray, most: float = 8.0) -> np.ndarray:
+    """log p / (1 - p) of the given label."""
+    given = np.clip(probability[np.arange(len(label)), label], 1e-9, 1 - 1e-9)
+    return np.asarray(np.clip(np.log(given) - np.log1p(-given), -most, most))
+
+
+def _softmax(logs: np.ndarray) -> np.ndarray:
+    raised = np.exp(logs - logs.max(1, keepdims=True))
+    return np.asarray(raised / raised.sum(1, keepdims=True))
