@@ -47,6 +47,7 @@ def test_apply_as_json(run, shell, tmp_path):
     ("arguments", "words"),
     [
         ((), "nobody has decided about the labels"),
+        (("--drop-above", "1"), "the highest probability is 0."),
         (("--relabel-above", "0"), "relabel=0.0 must be a probability"),
         (("--relabel-above", "1.5"), "should be less than or equal to 1"),
         (("--copy", "--drop-above", "0.001"), "copy is for a folder of images"),

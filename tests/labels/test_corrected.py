@@ -182,7 +182,7 @@ def test_an_npz_file_keeps_its_arrays(tmp_path):
     assert len(load(done.data)) == ROWS - 1
 
 
-@pytest.mark.parametrize("values", [[-1, 1], ["no", "yes"], [False, True], [0.0, 1.0]])
+@pytest.mark.parametrize("values", [[False, True], [0, 1]])
 def test_labels_of_arrays_are_written_as_they_were(tmp_path, values):
     y = np.array(values)[np.arange(ROWS) % 2]
     np.savez(tmp_path / "all.npz", x_train=np.random.default_rng(0).random((ROWS, 4)), y_train=y)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...data import LabelledData
 from ...dynamics import RunFolder
-from ..apply import class_number, decide
+from ..apply import class_number, decide, wrong_probability
 from ..decisions import NAME, Decision, State, merged, read_decisions
 from ..find import find
 
@@ -42,7 +42,13 @@ def decided(run: RunFolder, *, relabel: float | None = None, drop: float | None 
                 " rule such as --relabel-above 0.9"
             )
         return people
-    rules = decide(find(run, statistics=False), relabel=relabel, drop=drop)
+    found = find(run, statistics=False)
+    rules = decide(found, relabel=relabel, drop=drop)
+    if not rules and not people:
+        raise ValueError(
+            "no label is so probably wrong that a rule holds: the highest probability is"
+            f" {wrong_probability(found).max():.3f}"
+        )
     return {made.sample: State(made) for made in rules} | people
 
 
