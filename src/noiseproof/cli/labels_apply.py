@@ -52,13 +52,17 @@ def apply_labels(
     command = train_command(folder, done)
     if as_json:
         typer.echo(json.dumps(_facts(done, command), indent=2))
-        return
+    else:
+        _tell(done, folder, command)
+
+
+def _tell(done: Corrected, run: RunFolder, command: str) -> None:
     dropped = len(done.changes) - done.about.relabelled
     tell(f"{done.path}: {done.about.relabelled:,} labels changed, {dropped:,} rows dropped")
     tell(f"{done.log}: what was changed, why and when; noiseproof labels revert takes it back")
     if done.conflicts:
         tell(f"{done.conflicts:,} samples were decided differently by two people: the later decision holds")
-    if noise := folder.settings.get("noise"):
+    if noise := run.settings.get("noise"):
         tell(f"Labels that nobody changed are as the run saw them, with its noise {noise}.")
     tell(f"Train on it:\n  {command}")
 

@@ -91,7 +91,6 @@ def write_corrected(
     held = decided(run, relabel=relabel, drop=drop) if decisions is None else held_decisions(decisions)
     spec = str(run.settings.get("data"))
     name, options = parse_source(spec)
-    options.pop("duplicates", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # who trained on them was warned
         original = load(spec, duplicates="ignore")
