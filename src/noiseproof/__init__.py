@@ -18,6 +18,7 @@ _LAZY = (
     "train",
     "labels",
     "report",
+    "review",
     "recipes",
     "papers",
     "testing",

@@ -104,3 +104,32 @@ def test_parquet_is_written_or_its_missing_package_named(tmp_path):
     back = pd.read_parquet(path)
     assert back["index"].tolist() == [2, 5]
     assert back.predicted_name.tolist() == ["'=a", "'=a"]
+
+
+def test_suspects_carry_the_columns_of_the_users_table(tmp_path):
+    rows = pd.DataFrame({"label": ["a", "b", "a"], "index": [7, 8, 9], "note": ["=1+1", "x", "y\nz"]})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    found = pd.DataFrame(
+        {
+            "index": [0, 1, 2],
+            "is_label_issue": [True, False, True],
+            "label_score": [0.4, 0.9, 0.1],
+            "given_label": [0, 1, 0],
+            "predicted_label": [1, 1, 1],
+        }
+    )
+    found.attrs["class_names"] = ["a", "b"]
+    labels.write(found, tmp_path / "suspects.csv", data=f'csv(path="{tmp_path}/rows.csv")')
+    table = pd.read_csv(tmp_path / "suspects.csv")
+    assert table["index"].tolist() == [2, 0]
+    assert table["original_index"].tolist() == [9, 7]
+    assert table["note"].tolist() == ["y z", "'=1+1"]
+    assert table["label"].tolist() == ["a", "a"]
+    labels.write(
+        found, tmp_path / "suspects.parquet", data=f'csv(path="{tmp_path}/rows.csv")', everything=True
+    )
+    whole = pd.read_parquet(tmp_path / "suspects.parquet")
+    assert whole["note"].tolist() == ["y\nz", "=1+1", "x"]
+    (tmp_path / "rows.csv").write_text("label,note\na,b\n")
+    with pytest.warns(UserWarning, match="has no row 2: it has changed since"):
+        labels.write(found, tmp_path / "suspects.csv", data=f'csv(path="{tmp_path}/rows.csv")')

@@ -165,7 +165,7 @@ def test_a_run_of_method_nal_shows_its_attention(tmp_path):
 def test_settings_are_listed(page, run):
     text = page.read_text(encoding="utf-8")
     for name, value in json.loads((run.folder / "config.json").read_text()).items():
-        assert f"<bdi>{name}</bdi></th><td><bdi>{value}</bdi>" in text
+        assert f'<bdi>{name}</bdi></th><td data-column="value"><bdi>{value}</bdi>' in text
 
 
 def brightness(path):

@@ -119,7 +119,7 @@ def test_a_run_with_right_labels_only():
     assert (facts.doubted, facts.memorised, facts.precision) == (0.0, None, None)
     words = " ".join(summarise(evidence, facts))
     assert "The labels are as the data gives them; at the end the network repeats 80% of the labels." in words
-    assert [tile.name for tile in tiles(facts)] == ["suspects"]
+    assert [tile.name for tile in tiles(facts)] == ["of the labels are probably wrong", "suspects"]
 
 
 def test_a_run_without_suspects_has_no_holes_in_its_sentences():

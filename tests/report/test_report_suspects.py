@@ -45,8 +45,8 @@ def test_the_worst_come_first_and_are_those_of_find():
     evidence = Evidence(example_record(300))
     frame = evidence.suspects
     cards = suspects_of(evidence, most=1000).worst
-    scores = [card.score for card in cards]
-    assert scores == sorted(scores)
+    chances = [card.chance for card in cards]
+    assert chances == sorted(chances, reverse=True)
     assert {card.number for card in cards} == set(frame["index"][frame["is_label_issue"]])
 
 

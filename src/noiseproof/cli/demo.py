@@ -38,6 +38,8 @@ NEXT = """What to do next:
       which losses memorised wrong labels, which unlearned them, and the suspects as pictures
   noiseproof labels find {run}
       the labels of one run that are suspected to be wrong
+  noiseproof labels review {run} --open
+      look at them and decide; noiseproof labels apply then writes corrected data
   noiseproof compare --loss ce --loss 'gce(q=0.9)' --data 'csv(path="rows_{{split}}.csv")'
       the same with your own data"""
 

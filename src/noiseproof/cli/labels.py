@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .labels_apply import apply_labels, revert_labels
+from .labels_review import review_labels
 from .places import check_not_foreign, one_run
 from .screen import cell, console, tell
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="labels",
-    help="Find wrong labels.",
+    help="Find wrong labels, look at them, correct them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -28,7 +30,7 @@ MOST_CLASSES = 8
 
 @app.callback()
 def _verbs() -> None:
-    """Find wrong labels."""
+    """Find wrong labels, look at them, correct them."""
 
 
 @app.command("find")
@@ -65,6 +67,7 @@ def find_labels(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Name the samples whose label is suspected to be wrong, worst first, and estimate how many there are."""
+    from ..dynamics import RunFolder
     from ..labels import write
     from ..labels.export import check_path, with_names
     from ..terminal import printable
@@ -80,7 +83,8 @@ def find_labels(
         _of_run(one_run(run), probabilities) if run is not None else (_of_data(str(data), folds, model), None)
     )
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
-    count = 0 if out is None else write(found, out, everything=everything)
+    source = data if run is None else RunFolder(one_run(run)).settings.get("data")
+    count = 0 if out is None else write(found, out, everything=everything, data=source)
     if as_json:
         typer.echo(json.dumps(_facts(found, worst), indent=2))
     else:
@@ -184,3 +188,8 @@ def _show_classes(found: DataFrame, screen: Console) -> None:
         name = cell(found.attrs["class_names"][number])
         table.add_row(name, f"{counts.get(number, 0):,}", f"{100 * rates[number]:.1f}%")
     screen.print(table)
+
+
+app.command("review")(review_labels)
+app.command("apply")(apply_labels)
+app.command("revert")(revert_labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -80,25 +81,24 @@ def _asker(
             f" network, or one of {', '.join(WITNESSES)}"
         )
 
-    def by_estimator(weight: np.ndarray | None) -> list[np.ndarray]:
-        from sklearn.base import clone
+    return partial(_ask_estimator, model, inputs, label, classes, splits, told)
 
-        if weight is not None and "sample_weight" not in signature(model.fit).parameters:
-            return []
-        name = type(model).__name__
-        return [
-            out_of_fold(
-                lambda: clone(model),
-                inputs.linear,
-                label,
-                classes,
-                splits,
-                weight,
-                lambda fold: told(name, fold),
-            )
-        ]
 
-    return by_estimator
+def _ask_estimator(
+    model: Any,
+    inputs: Inputs,
+    label: np.ndarray,
+    classes: int,
+    splits: Sequence[Split],
+    told: Told,
+    weight: np.ndarray | None,
+) -> list[np.ndarray]:
+    from sklearn.base import clone
+
+    if weight is not None and "sample_weight" not in signature(model.fit).parameters:
+        return []
+    heard = partial(told, type(model).__name__)
+    return [out_of_fold(lambda: clone(model), inputs.linear, label, classes, splits, weight, heard)]
 
 
 def _names(model: str | Sequence[Any]) -> tuple[str, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..atomic import write_bytes
 from ..terminal import printable
+from .original_rows import rows_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
@@ -39,16 +41,41 @@ def with_names(found: DataFrame, safe: Callable[[str], str] = neutral) -> DataFr
     return named
 
 
-def write(found: DataFrame, path: str | Path, *, everything: bool = False) -> int:
+def with_original(table: DataFrame, data: object, *, as_text: bool) -> DataFrame:
+    """The table with the columns of the user's own file behind ours, if the source ``data`` is a table.
+
+    A column that is called as one of ours is called ``original_...``. ``as_text`` makes words safe for a
+    spreadsheet.
+    """
+    rows = rows_of(data, table["index"].tolist())
+    if rows is None:
+        return table
+    found = table.copy()
+    for place, name in enumerate(map(str, rows.columns)):
+        values = rows.iloc[:, place].reset_index(drop=True).set_axis(table.index)
+        if as_text and values.dtype.kind not in "iufbM":
+            values = values.map(lambda value: neutral(value) if isinstance(value, str) else value)
+        title = neutral(name) if as_text else name
+        found[f"original_{title}" if title in found.columns else title] = values
+    return found
+
+
+def write(found: DataFrame, path: str | Path, *, everything: bool = False, data: object = None) -> int:
     """The suspects of ``find``, worst first, as .csv or .parquet; returns how many. Folders are made.
 
     Args:
         everything: all samples, not only the suspects.
+        data: the source the samples are from, such as ``csv(path="rows.csv")``: if it is a table, its columns
+            are written too.
     """
     path = check_path(path)
     rows = found if everything else found[found.is_label_issue]
-    table = with_names(rows.sort_values("label_score", kind="stable"))
     as_text = path.suffix.lower() == ".csv"
+    table = with_names(rows.sort_values("label_score", kind="stable"))
+    try:
+        table = with_original(table, data, as_text=as_text)
+    except (OSError, ValueError, ImportError) as problem:
+        warnings.warn(f"the columns of the data are left out: {problem}", stacklevel=2)
     content = table.to_csv(index=False).encode() if as_text else table.to_parquet(index=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, content)

@@ -192,7 +192,7 @@ def _of_run(given: RunFolder | Record | str | Path, probabilities: object, stati
 
 
 def _judge_record(record: Record) -> tuple[Judgement, bool]:
-    """By the epochs after the network has learned and before it memorises; and whether there are none."""
+    """By the epochs after the network has learned and before it memorises; without any, none is marked."""
     course = progress(record)
     learned = learned_from(course)
     begin, end = learned or 0, record.epochs
@@ -205,7 +205,7 @@ def _judge_record(record: Record) -> tuple[Judgement, bool]:
     rows, other = np.arange(len(label)), said.other.numpy()
     true[rows, label] = 1 - np.nan_to_num(wrong)
     true[rows[other >= 0], other[other >= 0]] += np.nan_to_num(wrong)[other >= 0]
-    score = label_score(said.margin, said.suspects).double().numpy()
+    score = label_score(said.margin, 0 if learned is None else said.suspects).double().numpy()
     return Judgement(label, wrong, true, score), said.weak
 
 

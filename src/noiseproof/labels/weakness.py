@@ -15,21 +15,20 @@ def weakness(about: Mapping[str, Any], loss: object = None) -> str | None:
 
     Example:
         >>> print(weakness({"weak": True, "noise_rate": 0.3}).partition(":")[0])
-        About 30% of the labels seem to be wrong, but the evidence does not show well which
+        About 30% of the labels seem to be wrong, but the data do not show well which
         >>> print(weakness({"weak": False, "noise_rate": 0.3}))
         None
     """
     if not about.get("weak"):
         return None
-    rate = f"{100 * about['noise_rate']:.0f}%" if about["noise_rate"] >= 0.005 else "Under 1%"
+    missing = "marked labels may be right, and wrong ones may be missing"
+    if loss is not None:
+        return (
+            f"This network learned too little to judge its labels: {missing}. Train longer, with a higher"
+            " learning rate, or cross-fit with 'noiseproof labels find --data' before you change a label."
+        )
     return (
-        f"{'About ' if rate[0].isdigit() else ''}{rate} of the labels seem to be wrong, but the evidence does"
-        f" not show well which: marked labels may be right, and wrong ones may be missing. {_advice(loss)}"
+        f"About {100 * about['noise_rate']:.0f}% of the labels seem to be wrong, but the data do not show well"
+        f" which: {missing}. Look at a label before you change it; features or a model that tell the classes"
+        " apart better would help."
     )
-
-
-def _advice(loss: object) -> str:
-    look = "Look at a label before you change it"
-    if loss is None:
-        return f"{look}; features or a model that tell the classes apart better would help."
-    return f"{look}; training longer, or cross-fitting with 'noiseproof labels find --data', may help."

@@ -43,6 +43,8 @@ class Facts:
     """Classes it never learned."""
     noise_rate: float | None
     """As estimated without clean labels."""
+    expected_wrong: float | None
+    """How many of the suspects are probably wrong."""
     precision: float | None
     recall: float | None
     average_precision: float | None
@@ -129,6 +131,7 @@ def _found(evidence: Evidence) -> dict[str, Any]:
         "weak": bool(about.get("weak")),
         "unlearned": len(about.get("unlearned_classes", ())),
         "noise_rate": about.get("noise_rate"),
+        "expected_wrong": about.get("expected_wrong"),
         "precision": None,
         "recall": None,
         "average_precision": None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,7 @@ from ..data import LabelledData, load
 from ..data.inputs import select
 from ..data.raw_inputs import raw_rows
 from ..dynamics import RunFolder
-from ..train import Config
-from ..train.fingerprint import as_noted, fingerprint
-from ..train.task import make_task
+from ..labels.run_data import training_data
 from .evidence import Evidence, NothingToShow
 
 if TYPE_CHECKING:
@@ -82,15 +79,9 @@ def inputs_of(evidence: Evidence, data: LabelledData | str | None = None) -> Inp
 
 
 def _trained_on(evidence: Evidence) -> LabelledData:
-    """The training data of a run, loaded again; others under the same name would be shown as its suspects."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # who trained on them was warned
-        found = make_task(Config.from_dict({**evidence.settings, "test": "none"})).train
-    facts = evidence.run.manifest.get("data", {}) if isinstance(evidence.run, RunFolder) else {}
-    before = facts.get("train") if isinstance(facts, dict) else None
-    if before is not None and before != as_noted(fingerprint(found), before):
-        raise ValueError("they have changed since the run was trained")
-    return found
+    if isinstance(evidence.run, RunFolder):
+        return training_data(evidence.run)
+    raise NothingToShow("a record alone does not say where its inputs are")
 
 
 def is_image_shape(shape: tuple[int, ...]) -> bool:

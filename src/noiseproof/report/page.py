@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ..atomic import write_text
 from ..data import LabelledData
 from ..data.host import on_the_cpu
 from ..dynamics import Record, RunFolder
+from .corrections import corrections_of
 from .evidence import Evidence, Source
 from .facts import Facts, facts_of
 from .pictures import RUN_PICTURES, arranged, show
@@ -20,7 +22,7 @@ from .template import render
 from .wording import NONE, count, percent, shown
 
 NAME = "report.html"
-FIRST = 20
+FIRST = 14
 """Suspects in sight; the others are behind a fold."""
 
 
@@ -67,6 +69,9 @@ def page(evidence: Evidence, data: LabelledData | str | None = None) -> str:
         verdict=verdict(facts),
         sentences=summarise(evidence, facts),
         tiles=tiles(facts),
+        learning=learning_tiles(facts),
+        corrections=corrections_of(evidence),
+        review=_review_command(evidence),
         pictures=arranged(pictures),
         missing=[picture for picture in pictures if picture.markup is None],
         suspects=suspects_of(evidence, data),
@@ -79,24 +84,75 @@ def page(evidence: Evidence, data: LabelledData | str | None = None) -> str:
 
 
 def tiles(facts: Facts) -> list[Tile]:
-    """The numbers one looks for first; those that are not known are left out."""
-    word = "wrong" if facts.is_known else "suspected"
-    best = f"best {percent(facts.best_test)} in epoch {facts.best_epoch}"
+    """The numbers one looks for first, each with what it means; those that are not known are left out."""
+    best = f"; the best epoch, {facts.best_epoch}, had {percent(facts.best_test)}" if facts.best_epoch else ""
     found = [
-        Tile(percent(facts.final_test), "test accuracy at the end", best if facts.best_epoch else ""),
+        Tile(
+            percent(facts.final_test),
+            "test accuracy",
+            f"share of the test samples that the final network classifies as labelled{best}",
+        ),
+        _wrong_tile(facts),
+        Tile(count(facts.suspects), "suspects", _suspects_note(facts)),
+    ]
+    return [tile for tile in found if tile.value != NONE]
+
+
+def learning_tiles(facts: Facts) -> list[Tile]:
+    """What the network made of the labels; nothing where no label is doubted."""
+    word = "wrong" if facts.is_known else "suspected"
+    if facts.memorised is None:
+        return []
+    found = [
         Tile(
             percent(facts.memorised, 0),
             f"of {word} labels memorised",
-            f"{percent(facts.doubted)} of labels {word}",
+            "the final network repeats them; lower is better",
         ),
-        Tile(percent(facts.recovered, 0), "of wrong labels seen through", "predicted as their true class"),
-        Tile(percent(facts.gradient_share, 0), f"of the gradient on {word} labels", "in the last epoch"),
+        Tile(
+            percent(facts.recovered, 0),
+            "of wrong labels seen through",
+            "the final network predicts their true class; higher is better",
+        ),
+        Tile(
+            percent(facts.gradient_share, 0),
+            f"of the gradient on {word} labels",
+            f"in the last epoch; they are {percent(facts.doubted, 0)} of the labels",
+        ),
     ]
-    found = found if facts.memorised is not None else found[:1]
-    kept = [tile for tile in found if tile.value != NONE]
+    return [tile for tile in found if tile.value != NONE]
+
+
+def _wrong_tile(facts: Facts) -> Tile:
+    """The share of wrong labels, as it is where it is known, else as estimated."""
+    estimate = "estimated from how the network learned, without looking at the truth"
+    if facts.is_known and facts.memorised is not None:
+        number = count(round(facts.doubted * facts.samples), "label")
+        told = "" if facts.noise_rate is None else f"; {percent(facts.noise_rate)} {estimate}"
+        return Tile(
+            percent(facts.doubted), "of the labels are wrong", f"{number} of {count(facts.samples)}{told}"
+        )
+    if facts.noise_rate is None:
+        return Tile(NONE, "")
+    number = count(round(facts.noise_rate * facts.samples))
+    note = f"about {number} of {count(facts.samples)} labels, {estimate}"
+    return Tile(percent(facts.noise_rate), "of the labels are probably wrong", note)
+
+
+def _suspects_note(facts: Facts) -> str:
     notes = ["weak evidence"] if facts.weak else []
-    notes += [] if facts.precision is None else [f"{percent(facts.precision, 0)} of them really wrong"]
-    return [*kept, Tile(count(facts.suspects), "suspects", ", ".join(notes))]
+    if facts.precision is not None:
+        notes.append(f"{percent(facts.precision, 0)} of them really wrong")
+    elif facts.expected_wrong is not None:
+        notes.append(f"about {count(round(facts.expected_wrong))} of them really wrong")
+    return "; ".join([*notes, "labels that the network did not believe, to be looked at below"])
+
+
+def _review_command(evidence: Evidence) -> str | None:
+    """How to decide about the suspects of a run folder."""
+    if isinstance(evidence.run, Record):
+        return None
+    return f"noiseproof labels review {shlex.quote(shown(evidence.run.folder, 500))} --open"
 
 
 def _target(evidence: Evidence, path: str | Path | None) -> Path:

@@ -121,7 +121,7 @@ def _found(facts: Facts) -> str:
     found = f"{count(facts.suspects, 'label')} {'is' if facts.suspects == 1 else 'are'} suspected"
     rate = f" Noise is estimated at {percent(facts.noise_rate)}." if facts.noise_rate is not None else ""
     if facts.precision is None:
-        return f"{found}: look at the worst below.{rate}"
+        return f"{found}: look at the worst first.{rate}"
     return (
         f"{found} without looking at the truth: {percent(facts.precision, 0)} of them are really wrong, and"
         f" they are {percent(facts.recall, 0)} of all wrong labels.{rate}"

@@ -6,10 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..data import LabelledData
+from ..labels.apply import wrong_probability
 from ..labels.weakness import weakness
 from .evidence import Evidence, NothingToShow
 from .inputs import Inputs, inputs_of, pixels
@@ -33,7 +36,8 @@ class Suspect:
     suggested: str
     truth: str | None
     is_wrong: bool | None
-    score: float
+    chance: float
+    """Probability that the label is wrong."""
     spark: str
     image: str | None = None
     values: str | None = None
@@ -54,11 +58,12 @@ class Suspects:
 
 
 def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most: int = MOST) -> Suspects:
-    """Samples ``labels.find`` calls an issue, by rising label score."""
+    """Samples ``labels.find`` calls an issue, the most probably wrong first."""
     frame = evidence.suspects
     rows = frame["is_label_issue"].to_numpy(dtype=bool).nonzero()[0]
     scores = frame["label_score"].to_numpy(dtype=float)
-    order = rows[scores[rows].argsort(kind="stable")]
+    chances = wrong_probability(frame).to_numpy(dtype=float)
+    order = rows[np.lexsort((scores[rows], -chances[rows]))]
     worst, why = order[:most].tolist(), None
     inputs: Inputs | None = None
     try:
@@ -67,13 +72,15 @@ def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most
     except (NothingToShow, ValueError, OSError) as problem:
         pictures, why = [{} for _ in worst], shown(problem, 300)
     limit = _limit(evidence, worst)
-    cards = [_card(evidence, row, look, limit) for row, look in zip(worst, pictures, strict=True)]
+    cards = [_card(evidence, row, look, limit, chances) for row, look in zip(worst, pictures, strict=True)]
     pairs = _pairs(evidence, order.tolist())
     loss = evidence.settings.get("method") or evidence.settings.get("loss")
     return Suspects(tuple(cards), len(order), pairs, why, weakness(frame.attrs, loss))
 
 
-def _card(evidence: Evidence, row: int, look: dict[str, Any], limit: float) -> Suspect:
+def _card(
+    evidence: Evidence, row: int, look: dict[str, Any], limit: float, chances: NDArray[np.float64]
+) -> Suspect:
     record, frame = evidence.record, evidence.suspects
     truth = int(record.clean_label[row]) if record.clean_label is not None and evidence.has_wrong else None
     given, suggested = int(record.label[row]), int(frame["predicted_label"].iloc[row])
@@ -83,7 +90,7 @@ def _card(evidence: Evidence, row: int, look: dict[str, Any], limit: float) -> S
         suggested=UNKNOWN if suggested in (given, -1) else shown(evidence.class_name(suggested), 40),
         truth=None if truth is None else shown(evidence.class_name(truth), 40),
         is_wrong=None if truth is None else truth != given,
-        score=float(frame["label_score"].iloc[row]),
+        chance=float(chances[row]),
         spark=spark_points(record.margin[:, row], limit),
         **look,
     )

@@ -27,6 +27,26 @@ EPOCH_COLUMNS = {
     "snr": "snr",
     "lr": "learning rate",
 }
+EPOCH_MEANINGS = {
+    "loss": "mean of what was minimised, over the samples of the epoch",
+    "test_accuracy": "share of the test samples predicted as labelled",
+    "validation_accuracy": "the same of the samples put aside to choose the best epoch",
+    "corrupted_accuracy": "share of the training samples predicted as given, wrong labels included"
+    " (corrupted in metrics.jsonl and result.json)",
+    "intact_accuracy": "share of the training samples predicted as their true class (intact)",
+    "clean_subset_accuracy": "share of the right labels that are predicted (clean_subset)",
+    "noisy_subset_accuracy": "share of the wrong labels that are predicted: memorised (noisy_subset)",
+    "alpha": "mean emphasis so far: how hard the loss pulls at a sample, from 0 to 1 for cross entropy",
+    "snr": "mean emphasis on right labels divided by that on wrong ones: above 1 the right ones lead",
+    "lr": "step size of the optimiser at the end of the epoch",
+}
+CLASS_MEANINGS = (
+    ("samples", "training samples with this label"),
+    ("suspects", "of these, labels suspected to be wrong"),
+    ("suspected", "suspects as a share of the samples"),
+    ("wrong", "share of the labels that are known to be wrong; no number where the truth is not known"),
+    ("test accuracy", "share of the test samples of this class predicted right"),
+)
 COMPARED = {
     "final_test": "test, final",
     "best_test": "test, best",
@@ -50,6 +70,8 @@ class Table:
     note: str = ""
     wordy: bool = False
     """Whether cells hold words that may run over several lines."""
+    meanings: tuple[tuple[str, str], ...] = ()
+    """Columns whose names do not say enough, and what they mean."""
 
 
 def class_table(evidence: Evidence) -> Table:
@@ -76,7 +98,7 @@ def class_table(evidence: Evidence) -> Table:
         else ""
     )
     columns = ("class as given", "samples", "suspects", "suspected", "wrong", "test accuracy")
-    return Table("Classes", columns, tuple(rows), note)
+    return Table("Classes", columns, tuple(rows), note, meanings=CLASS_MEANINGS)
 
 
 def epoch_table(evidence: Evidence) -> Table:
@@ -87,7 +109,9 @@ def epoch_table(evidence: Evidence) -> Table:
     names = [name for name in EPOCH_COLUMNS if any(line.get(name) is not None for line in lines)]
     rows = [(str(line.get("epoch")), *(_cell(name, line.get(name)) for name in names)) for line in kept]
     note = f"one in {every} of {len(lines)} epochs" if every > 1 else ""
-    return Table("Epochs", ("epoch", *(EPOCH_COLUMNS[name] for name in names)), tuple(rows), note)
+    meanings = tuple((EPOCH_COLUMNS[name], EPOCH_MEANINGS[name]) for name in names)
+    columns = ("epoch", *(EPOCH_COLUMNS[name] for name in names))
+    return Table("Epochs", columns, tuple(rows), note, meanings=meanings)
 
 
 def settings_table(evidence: Evidence, title: str = "Settings") -> Table:

@@ -1,0 +1,129 @@
+"""``apply``: decisions about labels become labels, in memory. ``decide`` makes decisions by a rule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..data import LabelledData
+from ..dynamics import RunFolder
+from .decisions import Decision, State, from_mapping, merged, read_decisions
+
+if TYPE_CHECKING:
+    from pandas import DataFrame  # type: ignore[import-untyped]
+
+Decisions: TypeAlias = (
+    "RunFolder | str | os.PathLike[str] | DataFrame | Iterable[Decision | Mapping[str, Any]]"
+)
+"""A run or its folder, a decisions.jsonl, a table with columns sample, decision, label, or such objects."""
+
+
+def apply(data: LabelledData, decisions: Decisions) -> LabelledData:
+    """The data with corrected labels and without the samples that were dropped; inputs are not copied.
+
+    Decisions count as in ``merged``: the latest one about a sample holds. ``keep`` and ``unsure`` change
+    nothing. Samples keep their permanent numbers, and clean labels, where known, stay as they are.
+
+    Args:
+        data: what was judged.
+        decisions: of people (a run folder, its decisions.jsonl) or of a rule (``decide``).
+
+    Example:
+        >>> import torch
+        >>> data = LabelledData(torch.rand(3, 2), [0, 1, 1], class_names=["cat", "dog"])
+        >>> better = apply(data, [Decision(1, "relabel", "cat"), Decision(2, "drop")])
+        >>> better.label, better.index
+        (tensor([0, 0]), tensor([0, 1]))
+    """
+    held = held_decisions(decisions)
+    place = {number: position for position, number in enumerate(data.index.tolist())}
+    if strangers := sorted(sample for sample in held if sample not in place):
+        raise ValueError(
+            f"sample {strangers[0]} was decided about and is not in the data: are these the data of the run?"
+        )
+    label, dropped = data.label.clone(), set()
+    for sample, state in held.items():
+        if state.current.decision == "relabel":
+            label[place[sample]] = class_number(state.current, data.class_names)
+        elif state.current.decision == "drop":
+            dropped.add(place[sample])
+    changed = data.with_labels(label)
+    if not dropped:
+        return changed
+    kept = [position for position in range(len(data)) if position not in dropped]
+    if not kept:
+        raise ValueError(f"all {len(data)} samples are dropped: nothing is left to learn from")
+    return changed.subset(kept)
+
+
+def decide(
+    found: DataFrame, *, relabel: float | None = None, drop: float | None = None, why: str = ""
+) -> list[Decision]:
+    """Decisions by a rule: what is probably wrong is relabelled or dropped.
+
+    A label is relabelled where its ``wrong_probability`` is at least ``relabel`` and another class is
+    suggested, dropped where it is at least ``drop``; where both hold, the higher threshold decides.
+
+    Args:
+        found: what ``labels.find`` returns.
+
+    Example:
+        >>> import pandas
+        >>> names = ["cat", "dog"]
+        >>> found = pandas.DataFrame({"index": [5, 8], "wrong_probability": [0.97, 0.7],
+        ...                           "given_label": [0, 1], "predicted_label": [1, 0]})
+        >>> found.attrs["class_names"] = names
+        >>> [(made.sample, made.decision, made.label) for made in decide(found, relabel=0.9, drop=0.5)]
+        [(5, 'relabel', 'dog'), (8, 'drop', None)]
+    """
+    rules = {kind: limit for kind, limit in (("relabel", relabel), ("drop", drop)) if limit is not None}
+    if not rules:
+        raise ValueError("a rule is needed: relabel=0.9, drop=0.5, or both")
+    for kind, limit in rules.items():
+        if not 0 < limit <= 1:
+            raise ValueError(f"{kind}={limit} must be a probability above 0 and at most 1")
+    order = sorted(rules, key=lambda kind: (-rules[kind], kind != "relabel"))
+    names, made = found.attrs["class_names"], []
+    columns = (found["index"], wrong_probability(found), found["given_label"], found["predicted_label"])
+    for sample, chance, given, other in zip(*(column.tolist() for column in columns), strict=True):
+        for kind in order:
+            if chance >= rules[kind] and (kind == "drop" or other not in (given, -1)):
+                reason = why or f"rule: wrong with probability {chance:.3f}, {kind} from {rules[kind]:g}"
+                label = names[other] if kind == "relabel" else None
+                made.append(Decision(int(sample), kind, label, why=reason))
+                break
+    return made
+
+
+def wrong_probability(found: DataFrame) -> Any:
+    """The calibrated probability that a label is wrong; 1 - label_score where ``find`` gave none."""
+    chance = found["wrong_probability"] if "wrong_probability" in found else 1 - found["label_score"]
+    return chance.fillna(0.0)
+
+
+def held_decisions(decisions: Decisions) -> dict[int, State]:
+    """What holds for each sample."""
+    if isinstance(decisions, RunFolder):
+        decisions = decisions.folder
+    if isinstance(decisions, (str, Path, os.PathLike)):
+        return merged(read_decisions(decisions))
+    if hasattr(decisions, "to_dict"):
+        decisions = decisions.to_dict(orient="records")
+    listed = [found if isinstance(found, Decision) else from_mapping(found) for found in decisions]
+    return merged(listed)
+
+
+def class_number(decision: Decision, class_names: Sequence[str]) -> int:
+    """The class that a ``relabel`` means."""
+    label = decision.label
+    if isinstance(label, str):
+        if label in class_names:
+            return class_names.index(label)
+    elif label is not None and 0 <= label < len(class_names):
+        return label
+    raise ValueError(
+        f"sample {decision.sample} is relabelled to {label!r}, which is not a class of the data"
+        f" ({', '.join(class_names[:5])}{', ...' if len(class_names) > 5 else ''})"
+    )

@@ -1,0 +1,114 @@
+"""An .npz file, or .npy files of inputs and labels, with other labels; all else stays."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data.npz import opened, read_npz
+from .edit import Edit
+from .place import replacing
+
+LABELS = "y_train"
+PART = "_train"
+"""How arrays are named that have one row per training sample."""
+
+
+def write_npz(
+    source: Path, target: Path, dropped: Path | None, edit: Edit, classes: NDArray[np.int64]
+) -> list[tuple[int, str, str | None]]:
+    """Write the corrected file and the rows that were dropped; returns (row, before, after)."""
+    with opened(source) as archive:
+        members = [(item.filename.removesuffix(".npy"), item.compress_type) for item in archive.infolist()]
+    arrays = {name: read_npz(source, [name])[0] for name, _ in members}
+    return write_arrays(arrays, target, dropped, edit, classes, dict(members))
+
+
+def write_arrays(
+    arrays: Mapping[str, NDArray[Any]],
+    target: Path,
+    dropped: Path | None,
+    edit: Edit,
+    classes: NDArray[np.int64],
+    packing: Mapping[str, int] | None = None,
+) -> list[tuple[int, str, str | None]]:
+    """The same for arrays in memory."""
+    label = arrays[LABELS]
+    after = relabelled(label, edit, classes)
+    rows = [name for name, array in arrays.items() if name.endswith(PART) and array.shape[:1] == label.shape]
+    kept = np.array([row for row in range(len(label)) if row not in edit.drop], np.int64)
+    gone = np.array(sorted(edit.drop), np.int64)
+    new = {**arrays, LABELS: after}
+    _write(((name, array[kept] if name in rows else array) for name, array in new.items()), target, packing)
+    if dropped is not None:
+        _write(((name, arrays[name][gone]) for name in rows), dropped, packing)
+    return changes_of(label, after, edit)
+
+
+def restore_npz(
+    corrected: Path, dropped: Path | None, target: Path, before: Mapping[int, str | None]
+) -> None:
+    """The file as it was; ``before`` holds the old label of each row, None of a row that was dropped."""
+    with opened(corrected) as archive:
+        members = [(item.filename.removesuffix(".npy"), item.compress_type) for item in archive.infolist()]
+    arrays = {name: read_npz(corrected, [name])[0] for name, _ in members}
+    if dropped is not None:
+        with opened(dropped) as archive:
+            rows = [item.filename.removesuffix(".npy") for item in archive.infolist()]
+        for name in rows:
+            arrays[name] = interleaved(arrays[name], read_npz(dropped, [name])[0], before)
+    label = arrays[LABELS]
+    for row, old in before.items():
+        if old is not None:
+            label[row] = old == "True" if label.dtype.kind == "b" else label.dtype.type(old)
+    _write(arrays.items(), target, dict(members))
+
+
+def interleaved(kept: NDArray[Any], gone: NDArray[Any], before: Mapping[int, str | None]) -> NDArray[Any]:
+    """Rows that were dropped between those that were kept."""
+    places = np.array(sorted(row for row, old in before.items() if old is None), np.int64)
+    whole = np.empty((len(kept) + len(gone), *kept.shape[1:]), kept.dtype)
+    is_gone = np.zeros(len(whole), bool)
+    is_gone[places] = True
+    whole[is_gone], whole[~is_gone] = gone, kept
+    return whole
+
+
+def changes_of(before: NDArray[Any], after: NDArray[Any], edit: Edit) -> list[tuple[int, str, str | None]]:
+    return [
+        (row, str(before[row]), None if row in edit.drop else str(after[row]))
+        for row in sorted(edit.drop | edit.relabel.keys())
+    ]
+
+
+def relabelled(label: NDArray[Any], edit: Edit, classes: NDArray[np.int64]) -> NDArray[Any]:
+    """Labels as the file writes them; ``classes`` are their class numbers, which may be others."""
+    numbers, first = np.unique(classes, return_index=True)
+    written = dict(zip(numbers.tolist(), first.tolist(), strict=True))
+    new = np.array(label)
+    for row, number in edit.relabel.items():
+        new[row] = label[written[number]] if number in written else number
+    return new
+
+
+def write_npy(array: NDArray[Any], target: Path) -> None:
+    with replacing(target) as file:
+        np.save(file, array, allow_pickle=False)
+
+
+def _write(
+    arrays: Iterable[tuple[str, NDArray[Any]]], target: Path, packing: Mapping[str, int] | None
+) -> None:
+    with replacing(target) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
+        for name, array in arrays:
+            memory = io.BytesIO()
+            np.lib.format.write_array(memory, np.asanyarray(array), allow_pickle=False)
+            item = zipfile.ZipInfo(f"{name}.npy")
+            item.compress_type = (packing or {}).get(name, zipfile.ZIP_DEFLATED)
+            archive.writestr(item, memory.getvalue())

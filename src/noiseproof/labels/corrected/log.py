@@ -1,0 +1,123 @@
+"""The log of changes beside a corrected file: row, before, after, why, when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ...atomic import write_bytes
+from ...data.spec import parse_source
+from ...dynamics.lines import read as read_lines
+from ..decisions import Decision
+
+FORMAT = 1
+MARK = ".corrected"
+NOISE = "noise that the run added"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row: ``after`` is None where it was dropped."""
+
+    row: int
+    before: str
+    after: str | None
+    why: str = ""
+    by: str = ""
+    when: str = ""
+
+
+@dataclass(frozen=True)
+class ChangeLog:
+    """What was done to which file; one line of JSON, and one for each change below it."""
+
+    original: str
+    sha256: str
+    """Of the original."""
+    corrected: str
+    dropped: str | None
+    """The file of the rows that were dropped, in the same folder."""
+    label: str | None
+    """The column of labels, where the file is a table."""
+    kind: str
+    """How the file is made: csv, parquet, npz, npy or tree."""
+    run: str | None
+    data: str
+    """The corrected data as a source to train on."""
+    test: str | None
+    time: str
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def relabelled(self) -> int:
+        return sum(change.after is not None for change in self.changes)
+
+    def write(self, path: Path) -> None:
+        head = {name: value for name, value in asdict(self).items() if name != "changes"}
+        lines = [{"noiseproof_changes": FORMAT, **head}, *map(asdict, self.changes)]
+        write_bytes(path, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+
+def log_path(corrected: Path) -> Path:
+    """
+    >>> log_path(Path("a/rows.corrected.csv.gz")).as_posix()
+    'a/rows.corrected.changes.jsonl'
+    """
+    return corrected.with_name(f"{base_name(corrected.name)}.changes.jsonl")
+
+
+def base_name(name: str) -> str:
+    """A file name without what says its format.
+
+    >>> base_name("rows.v2.csv.gz"), base_name("photos")
+    ('rows.v2', 'photos')
+    """
+    base = name
+    for ending in (".gz", ".bz2", ".xz", ".zst", ".zip", ".csv", ".tsv", ".parquet", ".npz", ".npy"):
+        base = base[: -len(ending)] if base.lower().endswith(ending) else base
+    return base or name
+
+
+def read_log(corrected: str | Path) -> ChangeLog:
+    """The log beside a corrected file or folder; FileNotFoundError if there is none."""
+    path = log_path(Path(corrected))
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is not there: {corrected} was not written by noiseproof labels apply"
+        )
+    head, *rest = read_lines(path) or [{}]
+    if head.pop("noiseproof_changes", None) != FORMAT:
+        raise ValueError(f"{path} is not a log of changes of this version of noiseproof")
+    try:
+        return ChangeLog(**head, changes=tuple(Change(**line) for line in rest))
+    except TypeError as problem:
+        raise ValueError(f"{path} is damaged: {problem}") from None
+
+
+def log_of(data: object) -> ChangeLog | None:
+    """The log of the data a run was trained on, None if they were not corrected."""
+    try:
+        _, options = parse_source(data) if isinstance(data, str) else ("", {})
+        for path in (options.get("labels"), options.get("path")):
+            if isinstance(path, str) and log_path(Path(path)).is_file():
+                return read_log(path)
+    except (OSError, ValueError):
+        return None
+    return None
+
+
+def made(
+    rows: Sequence[tuple[int, str, str | None]], why: Mapping[int, Decision], now: str
+) -> tuple[Change, ...]:
+    """Changes of a file with the decisions behind them; rules decide ``now``."""
+    found = []
+    for row, before, after in rows:
+        decision = why.get(row)
+        if decision is None:
+            found.append(Change(row, before, after, NOISE, when=now))
+        else:
+            reason = decision.why or f"{decision.decision} by {decision.reviewer or 'a reviewer'}"
+            found.append(Change(row, before, after, reason, decision.reviewer, decision.time or now))
+    return tuple(found)

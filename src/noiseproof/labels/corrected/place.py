@@ -1,0 +1,77 @@
+"""Where corrected data go: a name beside the original, never over something foreign."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ...atomic import explained
+from .log import MARK, base_name, log_path
+
+BLOCK = 1 << 20
+
+
+def default_target(original: Path) -> Path:
+    """
+    >>> default_target(Path("data/rows.csv.gz")).as_posix()
+    'data/rows.corrected.csv.gz'
+    """
+    base = base_name(original.name)
+    return original.with_name(f"{base}{MARK}{original.name[len(base) :]}")
+
+
+def dropped_path(corrected: Path) -> Path:
+    """
+    >>> dropped_path(Path("rows.corrected.csv")).as_posix()
+    'rows.corrected.dropped.csv'
+    """
+    base = base_name(corrected.name)
+    return corrected.with_name(f"{base}.dropped{corrected.name[len(base) :]}")
+
+
+def check_free(target: Path, original: Path | None) -> None:
+    """Whether corrected data may be written here: over nothing, or over what this command wrote before."""
+    if original is not None and target.exists() and original.exists() and target.samefile(original):
+        raise ValueError(f"{target} is the original, which is never changed: choose another --out")
+    if os.path.lexists(target) and not log_path(target).is_file():
+        raise FileExistsError(f"{target} is there and is not of this command: choose another --out")
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of ``target`` when it is whole, and leaves nothing behind if it fails."""
+    with explained(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o666 & ~_mask())
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file; "" of a folder, or of nothing."""
+    if not path.is_file():
+        return ""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _mask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,67 @@
+"""The rows of the user's own table behind the samples: all columns, as they stand in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..data.memory import is_large
+from ..data.sources.split import split_path
+from ..data.sources.table_file import read_table, size_in_memory, table_columns, table_pieces
+from ..data.spec import parse_source
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+TABLES = ("csv", "parquet")
+
+
+def table_of(spec: object) -> tuple[Path, dict[str, Any]] | None:
+    """File and options of a source that is a table; None for any other.
+
+    Example:
+        >>> table_of('csv(path="rows.csv", label="kind")')
+        (PosixPath('rows.csv'), {'path': 'rows.csv', 'label': 'kind'})
+        >>> table_of("digits")
+    """
+    if not isinstance(spec, str):
+        return None
+    try:
+        name, options = parse_source(spec)
+    except ValueError:
+        return None
+    if name not in TABLES or not isinstance(options.get("path"), str):
+        return None
+    return split_path(name, str(options["path"]), "train"), dict(options)
+
+
+def label_columns(options: dict[str, Any]) -> list[str]:
+    """Columns of a table that hold labels."""
+    return [name for name in (options.get("label", "label"), options.get("clean_label")) if name]
+
+
+def whole_table(spec: object) -> pd.DataFrame | None:
+    """All rows, by the number of the sample; None if there is no such table, or it is large."""
+    found = table_of(spec)
+    if found is None or not found[0].is_file() or is_large(size_in_memory(found[0])):
+        return None
+    return read_table(found[0])
+
+
+def rows_of(spec: object, numbers: Sequence[int]) -> pd.DataFrame | None:
+    """These rows, in this order; the table is read in pieces."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    found = table_of(spec)
+    if found is None or not found[0].is_file():
+        return None
+    wanted, start, kept = set(numbers), 0, []
+    for piece in table_pieces(found[0], len(table_columns(found[0]))):
+        piece.index = pd.RangeIndex(start, start + len(piece))
+        kept.append(piece[piece.index.isin(wanted)])
+        start += len(piece)
+    missing = [number for number in numbers if not 0 <= number < start]
+    if missing:
+        raise ValueError(f"{found[0]} has no row {missing[0]}: it has changed since the run was trained")
+    return pd.concat(kept).loc[list(numbers)]

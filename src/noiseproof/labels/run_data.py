@@ -1,0 +1,26 @@
+"""The training data of a run, loaded again: what its labels are about."""
+
+from __future__ import annotations
+
+import warnings
+
+from ..data import LabelledData
+from ..dynamics import RunFolder
+from ..train import Config
+from ..train.fingerprint import as_noted, fingerprint
+from ..train.task import make_task
+
+
+def training_data(run: RunFolder) -> LabelledData:
+    """Inputs and labels as the network saw them, noise that the run added included.
+
+    ValueError where the data have changed since, so that suspects cannot be shown or corrected in others.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # who trained on them was warned
+        found = make_task(Config.from_dict({**run.settings, "test": "none"})).train
+    facts = run.manifest.get("data", {})
+    before = facts.get("train") if isinstance(facts, dict) else None
+    if before is not None and before != as_noted(fingerprint(found), before):
+        raise ValueError("they have changed since the run was trained")
+    return found

@@ -1,0 +1,166 @@
+"""The requests of the page: what there is, one sample, a decision, news."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from ..labels.decisions import KINDS, Decision, DecisionLog, State
+from ..report.wording import shown
+from .gate import LARGEST_BODY, Gate
+from .looks import Looks
+from .page import POLICY, page
+from .presence import Presence
+from .subject import Subject
+
+LONGEST_SESSION = 64
+ID = "[0-9a-f]{12}"
+
+
+class App:
+    """One review: its suspects, its file of decisions, the pages that look at it."""
+
+    def __init__(self, subject: Subject, *, token: str, reviewer: str) -> None:
+        self.subject, self.reviewer = subject, shown(reviewer, 60)
+        self.log, self.looks, self.presence = DecisionLog(subject.decisions), Looks(subject), Presence()
+        self._heard = len(self.log.decisions)
+        routes = [
+            Route("/", self.page),
+            Route("/api/start", self.start),
+            Route("/api/sample/{number:int}", self.sample),
+            Route("/api/beside/{number:int}", self.beside),
+            Route("/api/news", self.news),
+            Route("/api/decide", self.decide, methods=["POST"]),
+            Route("/api/leave", self.leave, methods=["POST"]),
+        ]
+        self.asgi = Gate(Starlette(routes=routes), token)
+
+    def page(self, request: Request) -> Response:
+        nonce = secrets.token_urlsafe(16)
+        return HTMLResponse(page(nonce), headers={"content-security-policy": POLICY.format(nonce=nonce)})
+
+    def start(self, request: Request) -> Response:
+        facts = self.subject.facts() | {"reviewer": self.reviewer, "whyNoInputs": self._why_no_inputs()}
+        return JSONResponse(facts | self._news(request, 0))
+
+    def sample(self, request: Request) -> Response:
+        number = int(request.path_params["number"])
+        if number not in self.subject.place:
+            return PlainTextResponse(f"there is no sample {number}\n", status_code=404)
+        return JSONResponse(self.looks.sample(number))
+
+    def beside(self, request: Request) -> Response:
+        number = int(request.path_params["number"])
+        if number not in self.subject.place:
+            return PlainTextResponse(f"there is no sample {number}\n", status_code=404)
+        chosen = request.query_params.get("class", "-1")
+        label = int(chosen) if chosen.isdigit() and int(chosen) < len(self.subject.class_names) else -1
+        return JSONResponse(self.looks.beside(number, label))
+
+    def news(self, request: Request) -> Response:
+        after = request.query_params.get("after", "0")
+        return JSONResponse(self._news(request, int(after) if after.isdigit() else 0))
+
+    async def decide(self, request: Request) -> Response:
+        """Decisions are on the disk before the answer says so."""
+        try:
+            wanted = self._read(await _body(request))
+        except (ValueError, TypeError, KeyError, RecursionError) as problem:
+            return PlainTextResponse(f"not a decision: {shown(problem, 200)}\n", status_code=400)
+        try:
+            saved = await run_in_threadpool(self._save, wanted)
+        except OSError as problem:
+            return PlainTextResponse(f"not saved: {shown(problem, 300)}\n", status_code=507)
+        return JSONResponse({"saved": saved})
+
+    async def leave(self, request: Request) -> Response:
+        """A page is closed."""
+        try:
+            self.presence.left(shown((await _body(request))["session"], LONGEST_SESSION))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return PlainTextResponse("not a session\n", status_code=400)
+        return JSONResponse({})
+
+    def _read(self, body: dict[str, Any]) -> list[Decision]:
+        session = shown(body["session"], LONGEST_SESSION)
+        return [self._decision(entry, session) for entry in body["decisions"]]
+
+    def _decision(self, entry: dict[str, Any], session: str) -> Decision:
+        sample, kind, number = entry["sample"], entry["decision"], entry.get("label")
+        if type(sample) is not int or sample not in self.subject.place:
+            raise ValueError(f"there is no sample {sample!r}")
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} must be one of {', '.join(KINDS)}")
+        label = None
+        if kind == "relabel":
+            if type(number) is not int or not 0 <= number < len(self.subject.class_names):
+                raise ValueError(f"{number!r} is not a class")
+            label = self.subject.class_names[number]
+        seen, own = entry.get("seen"), entry["id"]
+        if not re.fullmatch(ID, str(own)) or not (seen is None or isinstance(seen, str)):
+            raise ValueError("a decision needs an id of 12 hexadecimal digits, and the id that was seen")
+        seen = None if seen is None else shown(seen, LONGEST_SESSION)
+        return Decision(sample, kind, label, reviewer=self.reviewer, id=own, seen=seen, session=session)
+
+    def _save(self, wanted: list[Decision]) -> list[dict[str, Any]]:
+        """A page that got no answer sends its decisions again: those that are there are not added twice."""
+        new = [decision for decision in wanted if decision.id not in self.log.ids]
+        if new:
+            self.log.append(new)
+        return [self._told(sample, self.log.state(sample)) for sample in {one.sample: None for one in wanted}]
+
+    def _news(self, request: Request, after: int) -> dict[str, Any]:
+        session = shown(request.query_params.get("session", ""), LONGEST_SESSION)
+        self.presence.saw(session)
+        self.log.refresh()
+        count = len(self.log.decisions)
+        self.presence.read(self.log.decisions[self._heard : count])
+        self._heard = count
+        if after:
+            samples = {decision.sample: None for decision in self.log.decisions[after:count]}
+            states = {sample: self.log.state(sample) for sample in samples}
+        else:
+            states = dict(self.log.states())
+        pages, elsewhere = self.presence.others(session)
+        told = [self._told(sample, state) for sample, state in states.items() if sample in self.subject.place]
+        return {"count": count, "states": told, "pages": pages, "elsewhere": elsewhere}
+
+    def _told(self, sample: int, state: State | None) -> dict[str, Any]:
+        """What holds for a sample; None where nothing does."""
+        if state is None:
+            return {"sample": sample, "decision": None}
+        current, other = state.current, state.conflict
+        found = {"sample": sample, "decision": current.decision, "label": self._class(current)}
+        found |= {"id": current.id, "by": current.reviewer, "session": current.session, "time": current.time}
+        if other is not None:
+            words = {"decision": other.decision, "label": self._class(other), "by": other.reviewer}
+            found["conflict"] = words
+        return found
+
+    def _class(self, decision: Decision) -> int | None:
+        names, label = self.subject.class_names, decision.label
+        if isinstance(label, int):
+            return label if 0 <= label < len(names) else None
+        return names.index(label) if label in names else None
+
+    def _why_no_inputs(self) -> str:
+        _ = self.subject.inputs
+        return self.subject.why_no_inputs
+
+
+async def _body(request: Request) -> Any:
+    """The JSON of a request, read no further than a request may be long."""
+    found = b""
+    async for piece in request.stream():
+        found += piece
+        if len(found) > LARGEST_BODY:
+            raise ValueError(f"a request has at most {LARGEST_BODY} bytes")
+    return json.loads(found)

@@ -1,0 +1,69 @@
+"""``review``: serve the page on this machine until it is stopped."""
+
+from __future__ import annotations
+
+import getpass
+import secrets
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from ..data import LabelledData
+from .app import App
+from .subject import Source, Subject
+
+HOST = "127.0.0.1"
+
+
+def review(
+    source: Source,
+    data: LabelledData | str | None = None,
+    *,
+    decisions: str | Path | None = None,
+    everything: bool = False,
+    port: int = 0,
+    open_page: bool = False,
+    reviewer: str | None = None,
+    ready: Callable[[str], None] = print,
+) -> None:
+    """Serve the page that shows suspects and takes decisions, until interrupted.
+
+    Args:
+        source: a run, its folder, or the frame of ``labels.find``, which needs ``decisions``.
+        data: the inputs; by default loaded again from the source the run names.
+        decisions: the file of decisions, by default decisions.jsonl in the run folder.
+        everything: all samples, not only the suspects.
+        port: 0 takes a free one.
+        open_page: open it in a browser.
+        reviewer: the name written beside decisions, by default that of the user of this machine.
+        ready: called with the address of the page when it can be opened.
+    """
+    subject = Subject(source, data, decisions=decisions, everything=everything)
+    token = secrets.token_urlsafe(24)
+    app = App(subject, token=token, reviewer=reviewer or _user())
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+        except OSError as problem:
+            raise ValueError(f"port {port} cannot be used: {problem.strerror}; leave --port out") from None
+        listener.listen(128)
+        address = f"http://{HOST}:{listener.getsockname()[1]}/?token={token}"
+        ready(address)
+        if open_page:
+            threading.Timer(0.5, webbrowser.open, [address]).start()
+        config = uvicorn.Config(
+            app.asgi, log_level="error", access_log=False, lifespan="off", server_header=False, ws="none"
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "reviewer"

@@ -1,0 +1,300 @@
+"""Corrected data in the form of the original: everything but the labels stays, the log says what changed."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from PIL import Image
+
+from noiseproof import labels, train
+from noiseproof.data import load
+from noiseproof.labels import Decision, DecisionLog
+from noiseproof.labels.corrected import log_of, read_log
+
+ROWS = 30
+DECISIONS = [
+    Decision(3, "relabel", "b", reviewer="anna", time="2026-01-02T03:04:05.000000Z"),
+    Decision(7, "drop", reviewer="ben"),
+    Decision(0, "drop"),
+    Decision(ROWS - 1, "drop"),
+    Decision(5, "keep"),
+]
+
+
+def run_on(data, out, **settings):
+    return train.fit(train.Config(data=data, model="mlp", epochs=1, out=str(out), **settings))
+
+
+def lines_of(rows, end="\n", last=True):
+    head = '\ufeffid,"size, cm",kind,note,empty'
+    made = [
+        f'{row:03d},{row / 4:.2f},{"abc"[row % 3]},"says ""{row}""{end}and, more",' for row in range(rows)
+    ]
+    made[4] = '004,1.00,"b",plain,'
+    return (end.join([head, *made]) + (end if last else "")).encode()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_csv_file_keeps_every_other_byte(tmp_path, end, last):
+    place = tmp_path / "rows.csv"
+    place.write_bytes(lines_of(ROWS, end, last))
+    run = run_on(
+        f'csv(path="{place}", label="kind", features="size, cm")'.replace('"size, cm"', '"id"'),
+        tmp_path / "run",
+    )
+    done = labels.write_corrected(run, [*DECISIONS, Decision(4, "relabel", "c")])
+    assert done.path == tmp_path / "rows.corrected.csv"
+    before, after = (
+        place.read_bytes().decode().split(f'",{end}'),
+        done.path.read_bytes().decode().split(f'",{end}'),
+    )
+    assert after[0].startswith(before[0].split(end)[0])
+    old, new = pandas.read_csv(place, dtype=str), pandas.read_csv(done.path, dtype=str)
+    assert list(new.columns) == list(old.columns)
+    expected = old.drop(index=[0, 7, ROWS - 1])
+    expected.loc[3, "kind"], expected.loc[4, "kind"] = "b", "c"
+    pandas.testing.assert_frame_equal(new, expected.reset_index(drop=True))
+    assert b'004,1.00,"c",plain,' in done.path.read_bytes()
+    assert place.read_bytes() == lines_of(ROWS, end, last)
+    again, same = labels.revert(done.path)
+    assert same
+    assert again.read_bytes() == place.read_bytes()
+
+
+def test_the_log_says_row_before_after_why_and_when(tmp_path):
+    place = tmp_path / "rows.csv"
+    place.write_bytes(lines_of(ROWS))
+    run = run_on(f'csv(path="{place}", label="kind", features="id")', tmp_path / "run")
+    DecisionLog(run.folder / "decisions.jsonl").append(DECISIONS)
+    done = labels.write_corrected(run)
+    entries = [json.loads(line) for line in done.log.read_text().splitlines()]
+    assert entries[0]["original"] == str(place)
+    change = next(entry for entry in entries[1:] if entry["row"] == 3)
+    assert (change["before"], change["after"], change["by"]) == ("a", "b", "anna")
+    assert (change["when"], change["why"]) == ("2026-01-02T03:04:05.000000Z", "relabel by anna")
+    assert [entry["row"] for entry in entries[1:] if entry["after"] is None] == [0, 7, ROWS - 1]
+    assert read_log(done.path) == log_of(done.data) == done.about
+
+
+def test_train_on_the_corrected_data_just_works(tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"rows_{split}.csv").write_bytes(lines_of(ROWS))
+    run = run_on(f'csv(path="{tmp_path}/rows_{{split}}.csv", label="kind", features="id")', tmp_path / "run")
+    done = labels.write_corrected(run, DECISIONS)
+    again = run_on(done.data, tmp_path / "again", test=done.about.test)
+    assert len(again.record) == ROWS - 3
+    assert again.result["final_test_accuracy"] is not None
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_other_separators_and_numbers_as_labels(tmp_path, separator):
+    place = tmp_path / ("rows.tsv" if separator == "\t" else "rows.csv")
+    text = f"x{separator}label\n" + "".join(f"{row}{separator}0{row % 3}\n\n" for row in range(ROWS))
+    place.write_text(text)
+    kind = "csv"
+    run = run_on(f'{kind}(path="{place}")', tmp_path / "run")
+    done = labels.write_corrected(run, [Decision(1, "relabel", "2"), Decision(2, "drop")])
+    expected = text.replace(f"1{separator}01\n", f"1{separator}02\n", 1).replace(f"2{separator}02\n\n", "", 1)
+    kept = [line for line in done.path.read_text().split("\n") if line]
+    assert kept == [line for line in expected.split("\n") if line]
+    assert labels.revert(done.path)[0].read_text() == text
+
+
+def test_a_packed_table_stays_packed(tmp_path):
+    place = tmp_path / "rows.csv.gz"
+    place.write_bytes(gzip.compress(lines_of(ROWS)))
+    run = run_on(f'csv(path="{place}", label="kind", features="id")', tmp_path / "run")
+    done = labels.write_corrected(run, DECISIONS)
+    assert done.path.name == "rows.corrected.csv.gz"
+    assert gzip.decompress(done.path.read_bytes()).startswith("\ufeffid".encode())
+    assert gzip.decompress(labels.revert(done.path)[0].read_bytes()) == lines_of(ROWS)
+
+
+@pytest.fixture
+def frame():
+    number = np.arange(ROWS)
+    return pandas.DataFrame(
+        {
+            "x": number.astype(np.float32),
+            "flag": number % 2 == 0,
+            "when": pandas.Timestamp("2026-01-01") + pandas.to_timedelta(number, "D"),
+            "kind": pandas.Categorical(np.array(["a", "b", "c"])[number % 3]),
+            "small": number.astype(np.int8),
+            "text": [None if row == 2 else f"t{row}" for row in number],
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", ["category", "str", "int8", "int64"])
+def test_a_parquet_file_keeps_columns_types_and_metadata(tmp_path, frame, kind):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    if kind.startswith("int"):
+        frame["kind"] = frame.kind.cat.codes.astype(kind)
+    elif kind == "str":
+        frame["kind"] = frame.kind.astype(str)
+    place = tmp_path / "rows.parquet"
+    frame.to_parquet(place, compression="zstd", row_group_size=10)
+    run = run_on(f'parquet(path="{place}", label="kind", features="x, small")', tmp_path / "run")
+    new = "1" if kind.startswith("int") else "b"
+    done = labels.write_corrected(run, [Decision(3, "relabel", new), *DECISIONS[1:]])
+    old, found = parquet.read_table(place), parquet.read_table(done.path)
+    assert found.schema.equals(old.schema)
+    expected = old.to_pandas().drop(index=[0, 7, ROWS - 1])
+    expected.loc[3, "kind"] = 1 if kind.startswith("int") else "b"
+    pandas.testing.assert_frame_equal(found.to_pandas(), expected.reset_index(drop=True))
+    assert parquet.read_metadata(done.path).row_group(0).column(0).compression == "ZSTD"
+    again, _ = labels.revert(done.path)
+    assert parquet.read_table(again).equals(old)
+
+
+def test_an_npz_file_keeps_its_arrays(tmp_path):
+    place = tmp_path / "all.npz"
+    rng = np.random.default_rng(0)
+    arrays = {
+        "x_train": rng.random((ROWS, 4), np.float32),
+        "y_train": (np.arange(ROWS) % 3).astype(np.uint8),
+        "id_train": np.arange(ROWS),
+        "x_test": rng.random((6, 4), np.float32),
+        "y_test": np.arange(6, dtype=np.uint8) % 3,
+        "about": np.array([1.5]),
+    }
+    np.savez(place, **arrays)
+    run = run_on(f'npz(path="{place}")', tmp_path / "run")
+    done = labels.write_corrected(run, [Decision(3, "relabel", 1), Decision(7, "drop")])
+    with np.load(done.path) as found:
+        assert list(found) == list(arrays)
+        assert {name: found[name].dtype for name in found} == {
+            name: one.dtype for name, one in arrays.items()
+        }
+        kept = np.delete(np.arange(ROWS), 7)
+        label = arrays["y_train"].copy()
+        label[3] = 1
+        assert np.array_equal(found["y_train"], label[kept])
+        assert np.array_equal(found["id_train"], kept)
+        assert np.array_equal(found["x_train"], arrays["x_train"][kept])
+        assert np.array_equal(found["x_test"], arrays["x_test"])
+    with np.load(labels.revert(done.path)[0]) as back:
+        assert all(np.array_equal(back[name], one) for name, one in arrays.items())
+    assert len(load(done.data)) == ROWS - 1
+
+
+@pytest.mark.parametrize("values", [[False, True], [0, 1]])
+def test_labels_of_arrays_are_written_as_they_were(tmp_path, values):
+    y = np.array(values)[np.arange(ROWS) % 2]
+    np.savez(tmp_path / "all.npz", x_train=np.random.default_rng(0).random((ROWS, 4)), y_train=y)
+    run = run_on(f'npz(path="{tmp_path}/all.npz")', tmp_path / "run")
+    done = labels.write_corrected(run, [Decision(0, "relabel", 1), Decision(5, "drop")])
+    with np.load(done.path) as found:
+        assert found["y_train"].dtype == y.dtype
+        assert found["y_train"].tolist() == np.delete(np.r_[y[1:2], y[1:]], 5).tolist()
+    with np.load(labels.revert(done.path)[0]) as back:
+        assert np.array_equal(back["y_train"], y)
+
+
+def test_npy_files_of_inputs_and_labels(tmp_path):
+    x, y = np.random.default_rng(0).random((ROWS, 4)), np.arange(ROWS) % 3
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    run = run_on(f'arrays(path="{tmp_path}/x.npy", labels="{tmp_path}/y.npy")', tmp_path / "run")
+    done = labels.write_corrected(run, [Decision(3, "relabel", 1)])
+    assert load(done.data).label.tolist() == [*y[:3], 1, *y[4:]]
+    fewer = labels.write_corrected(run, [Decision(3, "drop")])
+    assert len(load(fewer.data)) == ROWS - 1
+    assert np.array_equal(np.load(tmp_path / "x.npy"), x)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    for number in range(9):
+        name = ("cat", "dog", "owl")[number % 3]
+        (tmp_path / "photos" / name / "deep").mkdir(parents=True, exist_ok=True)
+        shade = Image.new("RGB", (8, 8), (number * 20, 0, 0))
+        shade.save(tmp_path / "photos" / name / "deep" / f"{number // 3}.png")
+    return tmp_path / "photos"
+
+
+def test_a_folder_of_images_becomes_a_table_of_its_files(photos, tmp_path):
+    run = run_on(f'folder(path="{photos}", size=8)', tmp_path / "run")
+    done = labels.write_corrected(run, [Decision(0, "relabel", "owl"), Decision(4, "drop")])
+    table = pandas.read_csv(done.path)
+    assert list(table.columns) == ["file", "label"]
+    assert table.iloc[0].tolist() == ["photos/cat/deep/0.png", "owl"]
+    assert len(table) == 8
+    again = load(done.data)
+    assert again.class_names == ("cat", "dog", "owl")
+    assert again.sample_shape == (3, 8, 8)
+    back = pandas.read_csv(labels.revert(done.path)[0])
+    assert len(back) == 9
+    assert back.label[0] == "cat"
+
+
+def test_a_folder_of_images_can_be_copied(photos, tmp_path):
+    run = run_on(f'folder(path="{photos}", size=8)', tmp_path / "run")
+    done = labels.write_corrected(run, [Decision(0, "relabel", "owl"), Decision(4, "drop")], copy=True)
+    files = sorted(file.relative_to(done.path).as_posix() for file in done.path.rglob("*.png"))
+    assert len(files) == 8
+    assert "owl/deep/0-0.png" in files
+    assert "owl/deep/0.png" in files
+    assert "cat/deep/0.png" not in files
+    assert (done.path / "owl/deep/0-0.png").read_bytes() == (photos / "cat/deep/0.png").read_bytes()
+    assert len(load(done.data)) == 8
+    with pytest.raises(FileExistsError, match="remove it, or choose another"):
+        labels.write_corrected(run, [Decision(1, "drop")], copy=True)
+    with pytest.raises(ValueError, match="was not changed"):
+        labels.revert(done.path, tmp_path / "back")
+
+
+def test_data_without_a_file_become_an_npz_file_with_the_labels_the_run_saw(tmp_path):
+    run = run_on("digits", tmp_path / "run", noise="symmetric(0.4)")
+    wrong = run.record.flipped.nonzero().flatten().tolist()
+    made = [Decision(row, "relabel", int(run.record.clean_label[row])) for row in wrong]
+    done = labels.write_corrected(run, made[:-1])
+    again = load(done.data)
+    clean = load("digits").label
+    assert int((again.label != clean).sum()) == 1
+    assert len(load(done.data, split="test")) == len(load("digits", split="test"))
+    assert "noise" in done.changes[-1].why
+
+
+def test_rules_leave_alone_what_people_looked_at(tmp_path):
+    run = run_on("digits", tmp_path / "run")
+    found = labels.find(run)
+    worst = found.nsmallest(5, "label_score")["index"].tolist()
+    DecisionLog(run.folder / "decisions.jsonl").append(
+        [Decision(worst[0], "keep"), Decision(worst[1], "unsure")]
+    )
+    low = float((1 - found.label_score).nlargest(5).min()) - 1e-9
+    done = labels.write_corrected(run, drop=max(low, 1e-6))
+    dropped = {change.row for change in done.changes if change.after is None}
+    assert set(worst[2:]) <= dropped
+    assert not dropped & set(worst[:2])
+    assert done.changes[0].why.startswith("rule: wrong with probability")
+
+
+def test_nothing_foreign_is_overwritten(tmp_path):
+    place = tmp_path / "rows.csv"
+    place.write_bytes(lines_of(ROWS))
+    run = run_on(f'csv(path="{place}", label="kind", features="id")', tmp_path / "run")
+    with pytest.raises(ValueError, match="nobody has decided about the labels"):
+        labels.write_corrected(run)
+    with pytest.raises(ValueError, match="nothing changes"):
+        labels.write_corrected(run, [Decision(5, "keep")])
+    with pytest.raises(ValueError, match="is the original, which is never changed"):
+        labels.write_corrected(run, DECISIONS, out=place)
+    (tmp_path / "mine.csv").write_text("precious")
+    with pytest.raises(FileExistsError, match="not of this command"):
+        labels.write_corrected(run, DECISIONS, out=tmp_path / "mine.csv")
+    with pytest.raises(ValueError, match="give a name that ends the same"):
+        labels.write_corrected(run, DECISIONS, out=tmp_path / "mine.parquet")
+    first = labels.write_corrected(run, DECISIONS)
+    second = labels.write_corrected(run, DECISIONS[:2])
+    assert first.path == second.path
+    place.write_bytes(lines_of(ROWS).replace(b"001,", b"999,"))
+    with pytest.raises(ValueError, match="have changed since the run was trained"):
+        labels.write_corrected(run, DECISIONS)
+    left = [file.name for file in Path(tmp_path).iterdir() if file.name.startswith(".")]
+    assert left == []

@@ -1,0 +1,202 @@
+"""What the page asks of the server."""
+
+import errno
+import json
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+import torch
+from review_samples import client_of, made_frame, small_run, subject_of
+
+from noiseproof.data import LabelledData
+from noiseproof.labels import Decision, DecisionLog
+from noiseproof.review.subject import Subject
+
+
+def decide(client, sample, kind, number, *, seen=None, session="s", **more):
+    entry = {"sample": sample, "decision": kind, "id": f"{number:012x}", "seen": seen, **more}
+    return client.post("/api/decide", json={"session": session, "decisions": [entry]})
+
+
+@pytest.fixture
+def opened():
+    """A client of any subject, closed in the end."""
+    with ExitStack() as stack:
+        yield lambda subject: stack.enter_context(client_of(subject))[1]
+
+
+@pytest.fixture
+def pair(tmp_path):
+    with client_of(subject_of(made_frame(8), tmp_path)) as found:
+        yield found
+
+
+def test_suspects_come_worst_first_in_columns(pair):
+    start = pair[1].get("/api/start?session=s").json()
+    assert start["chance"] == sorted(start["chance"], reverse=True)
+    assert len(start["number"]) == len(start["given"]) == len(start["suggested"]) == 8
+    assert start["number"][0] == 0
+    assert start["calibrated"]
+
+
+def test_without_a_calibrated_probability_the_score_serves(tmp_path):
+    with client_of(subject_of(made_frame(8, calibrated=False), tmp_path)) as (_, client):
+        start = client.get("/api/start").json()
+    assert not start["calibrated"]
+    assert start["chance"][0] > 0.5
+
+
+def test_a_decision_is_in_the_file_when_the_answer_comes(pair):
+    app, client = pair
+    answer = decide(client, 6, "relabel", 1, label=2)
+    assert answer.json()["saved"][0]["decision"] == "relabel"
+    line = json.loads(app.log.path.read_text().splitlines()[-1])
+    assert (line["sample"], line["decision"], line["label"], line["reviewer"]) == (
+        6,
+        "relabel",
+        "class 2",
+        "anna",
+    )
+
+
+def test_a_full_disk_is_told_and_nothing_is_said_to_be_saved(pair, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("noiseproof.labels.decisions._append", full)
+    answer = decide(pair[1], 6, "keep", 1)
+    assert answer.status_code == 507
+    assert "not saved" in answer.text
+    assert "saved" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"sample": 1, "decision": "keep", "id": "0" * 12},
+        {"sample": "3", "decision": "keep", "id": "0" * 12},
+        {"sample": 3, "decision": "burn", "id": "0" * 12},
+        {"sample": 3, "decision": "relabel", "id": "0" * 12},
+        {"sample": 3, "decision": "relabel", "id": "0" * 12, "label": 4},
+        {"sample": 3, "decision": "relabel", "id": "0" * 12, "label": True},
+        {"sample": 3, "decision": "keep", "id": "../../x"},
+        {"sample": 3, "decision": "keep"},
+        [],
+        None,
+    ],
+)
+def test_what_is_no_decision_is_refused(pair, entry):
+    app, client = pair
+    answer = client.post("/api/decide", json={"session": "s", "decisions": [entry]})
+    assert answer.status_code == 400
+    assert not app.log.path.exists()
+
+
+def test_a_decision_sent_twice_is_there_once(pair):
+    app, client = pair
+    decide(client, 6, "keep", 1)
+    decide(client, 6, "keep", 1)
+    assert len(DecisionLog(app.log.path).decisions) == 1
+
+
+def test_a_second_page_is_detected_and_gets_the_news(pair):
+    client = pair[1]
+    first = client.get("/api/start?session=one").json()
+    assert first["pages"] == 0
+    assert client.get("/api/start?session=two").json()["pages"] == 1
+    decide(client, 6, "keep", 1, session="two")
+    news = client.get(f"/api/news?session=one&after={first['count']}").json()
+    assert news["pages"] == 1
+    assert [state["sample"] for state in news["states"]] == [6]
+    client.post("/api/leave", json={"session": "two"})
+    assert client.get("/api/news?session=one").json()["pages"] == 0
+
+
+def test_a_reviewer_elsewhere_is_detected_merged_and_conflicts_are_shown(pair):
+    app, client = pair
+    client.get("/api/start?session=one")
+    other = DecisionLog(app.log.path)
+    other.append([Decision(6, "drop", reviewer="ben", seen=None, session="far")])
+    answer = decide(client, 6, "keep", 1, session="one").json()
+    assert answer["saved"][0]["conflict"]["by"] == "ben"
+    news = client.get("/api/news?session=one").json()
+    assert news["elsewhere"] == ["ben"]
+    latest = answer["saved"][0]["id"]
+    settled = decide(client, 6, "keep", 2, seen=latest, session="one").json()
+    assert "conflict" not in settled["saved"][0]
+
+
+def test_reopening_resumes(tmp_path):
+    for _ in range(2):
+        with client_of(subject_of(made_frame(8), tmp_path)) as (_, client):
+            start = client.get("/api/start").json()
+            decide(client, 6, "drop", 1)
+    assert [(state["sample"], state["decision"]) for state in start["states"]] == [(6, "drop")]
+
+
+def test_a_sample_of_a_run_has_a_picture_its_margins_and_neighbours(tmp_path, opened):
+    run = small_run(tmp_path / "run")
+    client = opened(Subject(run))
+    start = client.get("/api/start").json()
+    number = start["number"][0]
+    sample = client.get(f"/api/sample/{number}").json()
+    assert sample["image"].startswith("data:image/png;base64,")
+    assert len(sample["spark"].split()) == sample["epochs"] == 12
+    beside = client.get(f"/api/beside/{number}?class={start['suggested'][0]}").json()
+    assert len(beside["nearest"]) == 4
+    assert number not in [one["number"] for one in beside["nearest"]]
+    assert {one["given"] for one in beside["typicalGiven"]} == {start["given"][0]}
+    assert {one["given"] for one in beside["typicalSuggested"]} == {start["suggested"][0]}
+    assert not any(one["suspect"] for one in beside["typicalGiven"])
+    assert client.get("/api/sample/99999").status_code == 404
+
+
+def test_of_a_row_the_columns_that_tell_come_first(tmp_path, opened):
+    rng = np.random.default_rng(0)
+    label = np.arange(60) % 2
+    telling = 10.0 * label + rng.normal(size=60)
+    inputs = np.stack([rng.normal(size=60), telling], 1).astype(np.float32)
+    inputs[0, 1] = 10.0
+    data = LabelledData(
+        torch.from_numpy(inputs), label, class_names=["low", "high"], columns=["noise", "height"]
+    )
+    frame = made_frame(60, 2, names=["low", "high"])
+    frame["index"], frame["given_label"], frame["predicted_label"] = np.arange(60), label, 1 - label
+    frame["is_label_issue"] = np.arange(60) == 0
+    client = opened(subject_of(frame, tmp_path, data=data))
+    cells = client.get("/api/sample/0").json()["cells"]
+    assert [cell[0] for cell in cells] == ["height", "noise"]
+    assert cells[0][1] == "10"
+    assert cells[0][4]
+    assert float(cells[0][2]) == pytest.approx(0, abs=1)
+    assert float(cells[0][3]) == pytest.approx(10, abs=1)
+
+
+def test_a_text_keeps_its_line_breaks_and_loses_control_characters(tmp_path, opened):
+    place = tmp_path / "mails.csv"
+    rows = [
+        f'"Dear {row},\n\nsecond \x1b[31mline, long enough to be shown as text",{row},{"ab"[row % 2]}'
+        for row in range(8)
+    ]
+    place.write_text("\n".join(["text,x,label", *rows]) + "\n")
+    frame = made_frame(8, 2, names=["a", "b"])
+    frame["index"] = np.arange(8)
+    spec = f'csv(path="{place}", features="x")'
+    client = opened(subject_of(frame, tmp_path, data=spec))
+    sample = client.get("/api/sample/3").json()
+    assert sample["texts"] == [["text", "Dear 3,\n\nsecond [31mline, long enough to be shown as text"]]
+    assert [cell[0] for cell in sample["cells"]] == ["x"]
+
+
+def test_inputs_that_are_gone_are_explained(tmp_path, opened):
+    run = small_run(tmp_path / "run", settings={"data": 'csv(path="/nowhere.csv")', "loss": "ce"})
+    client = opened(Subject(run))
+    start = client.get("/api/start").json()
+    assert "not at hand" in start["whyNoInputs"]
+    assert client.get(f"/api/sample/{start['number'][0]}").status_code == 200
+
+
+def test_a_frame_needs_a_place_for_decisions():
+    with pytest.raises(ValueError, match="say where decisions are kept"):
+        Subject(made_frame(3))
