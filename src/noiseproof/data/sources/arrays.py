@@ -31,7 +31,7 @@ def arrays(
 
     Inputs keep their shape and dtype; arrays of Python objects are refused. Labels are class numbers, of
     which the largest in training says how many classes there are, or text, which names the classes.
-    ``labelled=False`` reads inputs alone, x_test or x_train of an .npz file or one .npy file, to predict.
+    ``labelled=False`` reads inputs alone, x_test or x_train of an .npz or one .npy file, to predict them.
 
     ``stream=True`` maps the inputs of an .npz file instead of reading them: in place where they are stored
     plainly (numpy.savez), from a file in the folder ``streams`` of ``root``, unpacked once, where they are
