@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -25,14 +25,16 @@ _LAZY = (
 )
 """Imported on first use, so that the command line answers without loading torch."""
 
-__all__ = ["__version__", *_LAZY]
+__all__ = ["NoiseproofClassifier", "__version__", *_LAZY]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
+    if name == "NoiseproofClassifier":
+        return importlib.import_module(f"{__name__}.estimator").NoiseproofClassifier
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted([*globals(), *_LAZY, "NoiseproofClassifier"])

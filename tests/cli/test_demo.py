@@ -25,7 +25,7 @@ def test_the_demo_compares_seven_losses_and_says_where_everything_is(shell, plac
     assert [row["run"] for row in table["rows"]] == list(LOSSES)
     assert (table["settings"]["noise"], table["settings"]["data"]) == ("symmetric(0.4)", "digits")
     assert str(place) in out
-    [find] = [line for line in out.splitlines() if "noiseproof labels find" in line]
+    [find] = [line for line in out.splitlines() if line.strip().startswith("noiseproof labels find")]
     assert RunFolder(shlex.split(find)[3]).finished
 
 

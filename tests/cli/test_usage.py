@@ -20,7 +20,7 @@ from noiseproof.cli.usage import is_usage
         (["train", "--epochs"], "option '--epochs' requires an argument (see noiseproof train --help)"),
         (["train", "--quiet=3"], "option '--quiet' does not take a value (see noiseproof train --help)"),
         (["train", "rows.csv"], "unexpected 'rows.csv': options begin with --, and a value with"),
-        (["labels", "find"], "missing argument 'run': folder of a run (see noiseproof labels find --help)"),
+        (["labels", "find"], "give the folder of a run, or --data SPEC"),
         (["predict", "a", "b"], "missing option '--out' / '-o': file to write: .csv or .parquet (see"),
     ],
 )

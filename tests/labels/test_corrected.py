@@ -263,11 +263,11 @@ def test_data_without_a_file_become_an_npz_file_with_the_labels_the_run_saw(tmp_
 def test_rules_leave_alone_what_people_looked_at(tmp_path):
     run = run_on("digits", tmp_path / "run")
     found = labels.find(run)
-    worst = found.nsmallest(5, "label_score")["index"].tolist()
+    worst = found.nlargest(5, "wrong_probability")["index"].tolist()
     DecisionLog(run.folder / "decisions.jsonl").append(
         [Decision(worst[0], "keep"), Decision(worst[1], "unsure")]
     )
-    low = float((1 - found.label_score).nlargest(5).min()) - 1e-9
+    low = float(found.wrong_probability.nlargest(5).min()) - 1e-9
     done = labels.write_corrected(run, drop=max(low, 1e-6))
     dropped = {change.row for change in done.changes if change.after is None}
     assert set(worst[2:]) <= dropped

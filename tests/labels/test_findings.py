@@ -61,6 +61,6 @@ def test_evidence_that_marks_little_of_what_is_expected_is_weak_and_told():
     unsure = np.full(100, 0.2)
     assert is_weak(unsure)
     assert not is_weak(np.r_[np.full(20, 0.9), np.full(80, 0.02)])
-    assert "labels find --data" in weakness({"weak": True, "noise_rate": 0.2}, "ce")
+    assert "labels find --data" in weakness({"weak": True, "noise_rate": 0.2, "epochs": 9})
     assert weakness({"weak": True, "noise_rate": 0.2}).startswith("About 20% of the labels seem to be wrong")
     assert weakness({"weak": False, "noise_rate": 0.2}) is None

@@ -55,10 +55,8 @@ def test_the_wrong_labels_of_a_small_table_are_found_and_few_others(seed, tmp_pa
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_small_table_that_is_hardly_learned_names_few(seed, tmp_path):
-    wrong = small_csv(tmp_path / "a.csv", seed)
+def test_a_network_that_hardly_learned_is_weak_evidence(seed, tmp_path):
+    small_csv(tmp_path / "a.csv", seed)
     data = f"csv(path={str(tmp_path / 'a.csv')!r})"
     found = trained(data, tmp_path / "run", test="none", seed=seed, epochs=5, lr=0.00001)
-    marked = torch.tensor(found.is_label_issue.to_numpy())
     assert found.attrs["weak"]
-    assert (marked & ~wrong).sum() <= 2

@@ -14,7 +14,7 @@ from noiseproof.report.facts import facts_of
 from noiseproof.report.page import tiles
 from noiseproof.report.summary import summarise, verdict
 
-WARNING = "Weak evidence. This network fits 75% of its labels and is only 25% sure of those"
+WARNING = "Weak evidence. This network learned too little to judge its labels"
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +49,7 @@ def test_the_warning_stands_above_the_suspects(browser, tmp_path, suspects):
     run = write_run(tmp_path / "run", unsure(suspects))
     words, visible, above = seen(browser, report.write(run), tmp_path)
     assert words.startswith(WARNING)
-    assert "Before you change a label, train longer" in words
+    assert "Train longer" in words
     assert (visible, above) == ("true", "true")
 
 

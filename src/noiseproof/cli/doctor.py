@@ -14,6 +14,8 @@ EXTRAS = {
     "hf": ["transformers", "datasets"],
     "parquet": ["pyarrow"],
     "ray": ["ray"],
+    "review": ["starlette", "uvicorn"],
+    "text": ["sentence_transformers"],
     "track": ["tensorboard"],
     "vision": ["torchvision", "timm"],
 }

@@ -75,26 +75,23 @@ def find_labels(
     if everything and out is None:
         raise ValueError("--all needs a file: name it with --out")
     if (run is None) == (data is None):
-        raise ValueError("give the folder of a run, or --data SPEC")
+        raise ValueError("give the folder of a run, or --data SPEC (see noiseproof labels find --help)")
     if out is not None:
         check_path(out)
         check_not_foreign(out, "is_label_issue")
-    found, loss = (
-        _of_run(one_run(run), probabilities) if run is not None else (_of_data(str(data), folds, model), None)
-    )
+    found = _of_data(str(data), folds, model) if run is None else _of_run(one_run(run), probabilities)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
     source = data if run is None else RunFolder(one_run(run)).settings.get("data")
     count = 0 if out is None else write(found, out, everything=everything, data=source)
     if as_json:
         typer.echo(json.dumps(_facts(found, worst), indent=2))
     else:
-        _show(found, worst, str(run or data), loss)
+        _show(found, worst, str(run or data))
     if out is not None:
         tell(f"{count:,} samples written to {out}", err=as_json)
 
 
-def _of_run(run: Path, probabilities: Path | None) -> tuple[DataFrame, object]:
-    """The findings, and the loss of the run."""
+def _of_run(run: Path, probabilities: Path | None) -> DataFrame:
     from ..dynamics import RunFolder
     from ..labels import find, read_probabilities
     from .label_files import with_files
@@ -103,9 +100,7 @@ def _of_run(run: Path, probabilities: Path | None) -> tuple[DataFrame, object]:
     if probabilities is not None:
         record = folder.record
         said = read_probabilities(probabilities, record.index.numpy(), record.class_names)
-    settings = folder.settings
-    found = find(folder, probabilities=said)
-    return with_files(found, run), settings.get("method") or settings.get("loss")
+    return with_files(find(folder, probabilities=said), run)
 
 
 def _of_data(spec: str, folds: int, model: str | None) -> DataFrame:
@@ -142,7 +137,7 @@ def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
     }
 
 
-def _show(found: DataFrame, worst: DataFrame, what: str, loss: object) -> None:
+def _show(found: DataFrame, worst: DataFrame, what: str) -> None:
     from rich.table import Table
 
     from ..labels.weakness import weakness
@@ -154,7 +149,7 @@ def _show(found: DataFrame, worst: DataFrame, what: str, loss: object) -> None:
         f" {about['expected_wrong']:.0f} of them really wrong; {100 * about['noise_rate']:.1f}% of all labels"
         " are expected to be wrong",
     )
-    if (words := weakness(about, loss)) is not None:
+    if (words := weakness(about)) is not None:
         screen.print(f"[bold]Weak evidence.[/bold] {cell(words)}")
     if not suspects:
         return

@@ -36,7 +36,7 @@ def judge_by_cross_fitting(
         return _by_networks(rows, label, classes, folds, model, groups, seed, told)
     inputs = inputs_of(rows, seed)
     splits = split(label, folds, rows=inputs.linear, groups=groups, seed=seed)
-    ask = _asker(model, inputs, label, classes, splits, seed, told)
+    ask = asker(model, inputs, label, classes, splits, seed, told)
     first = posterior(ask(None), label)
     trust = first.true[np.arange(len(label)), label]
     second = ask(np.clip(trust, 1e-3, 1))
@@ -55,7 +55,7 @@ def inputs_of(rows: Any, seed: int = 0) -> Inputs:
     return Inputs(dense, dense if sparse is None else sparse.tocsr())
 
 
-def _asker(
+def asker(
     model: object,
     inputs: Inputs,
     label: np.ndarray,

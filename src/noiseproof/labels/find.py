@@ -192,7 +192,7 @@ def _of_run(given: RunFolder | Record | str | Path, probabilities: object, stati
 
 
 def _judge_record(record: Record) -> tuple[Judgement, bool]:
-    """By the epochs after the network has learned and before it memorises; without any, none is marked."""
+    """By the epochs after the network has learned and before it memorises; and whether that is weak."""
     course = progress(record)
     learned = learned_from(course)
     begin, end = learned or 0, record.epochs
@@ -205,17 +205,21 @@ def _judge_record(record: Record) -> tuple[Judgement, bool]:
     rows, other = np.arange(len(label)), said.other.numpy()
     true[rows, label] = 1 - np.nan_to_num(wrong)
     true[rows[other >= 0], other[other >= 0]] += np.nan_to_num(wrong)[other >= 0]
-    score = label_score(said.margin, 0 if learned is None else said.suspects).double().numpy()
+    score = label_score(said.margin, said.suspects).double().numpy()
     return Judgement(label, wrong, true, score), said.weak
 
 
 def _together(judged: Judgement, probabilities: object) -> Judgement:
-    """The mean of the log odds of both judgements; what one does not know, the other says alone."""
+    """Bayes' rule: the log odds of the record, moved by how far the other judgement is from its own mean.
+
+    Of rows that the record does not know, the other judgement says all.
+    """
     tables = [as_probabilities(one, *judged.true.shape) for one in _tables(probabilities)]
     for one in tables:
         check_rows(one)
     other = _judge_probabilities(tables, judged.label)
-    odds = np.nanmean(np.stack([_log_odds(judged.wrong), _log_odds(other.wrong)]), axis=0)
+    moved = _log_odds(judged.wrong) + _log_odds(other.wrong) - _log_odds(other.wrong.mean())
+    odds = np.where(np.isnan(moved), _log_odds(other.wrong), moved)
     return Judgement(judged.label, 1 / (1 + np.exp(-odds)), (judged.true + other.true) / 2)
 
 

@@ -48,7 +48,8 @@ def record_evidence(record: Record, heard: slice, *, late: bool = False, weak: b
     chance = (votes.against + votes.beaten)[known] / 2
     suspects = int(votes.hopeless.sum()) if weak else lowest_with_best_f1(margin[known], chance)
     wrong = torch.full_like(margin, torch.nan)
-    wrong[known] = falling(margin[known], chance)
+    heard_of = len(record.margin[heard])
+    wrong[known] = (heard_of * falling(margin[known], chance) + 0.5) / (heard_of + 1)
     return Evidence(margin, votes.predicted, votes.other, wrong, suspects, weak)
 
 

@@ -47,10 +47,13 @@ def combine(witnesses: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
     """Geometric mean, weighted by how well each witness predicts the given labels out of sample."""
     accuracy = np.array([(one.argmax(1) == label).mean() for one in witnesses])
     weight = np.exp(TRUST * (accuracy - accuracy.max()))
-    total = sum(
-        w * np.log(np.clip(one, 1e-4, 1)) for w, one in zip(weight / weight.sum(), witnesses, strict=True)
-    )
-    return _softmax(np.asarray(total))
+    return combine_weighted(witnesses, weight / weight.sum())
+
+
+def combine_weighted(witnesses: Sequence[np.ndarray], weight: np.ndarray) -> np.ndarray:
+    """Weighted geometric mean of probabilities."""
+    parts = zip(weight, witnesses, strict=True)
+    return _softmax(np.asarray(sum(w * np.log(np.clip(one, 1e-4, 1)) for w, one in parts)))
 
 
 def sharpen(probability: np.ndarray, label: np.ndarray) -> np.ndarray:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def weakness(about: Mapping[str, Any], loss: object = None) -> str | None:
+def weakness(about: Mapping[str, Any]) -> str | None:
     """Why the findings of ``find`` are weak evidence, and what to do; None where they are not.
 
     Args:
         about: the ``attrs`` of its frame.
-        loss: what the run was trained with; None where no run was.
 
     Example:
         >>> print(weakness({"weak": True, "noise_rate": 0.3}).partition(":")[0])
@@ -22,13 +21,12 @@ def weakness(about: Mapping[str, Any], loss: object = None) -> str | None:
     if not about.get("weak"):
         return None
     missing = "marked labels may be right, and wrong ones may be missing"
-    if loss is not None:
+    if "epochs" in about:
         return (
             f"This network learned too little to judge its labels: {missing}. Train longer, with a higher"
             " learning rate, or cross-fit with 'noiseproof labels find --data' before you change a label."
         )
     return (
-        f"About {100 * about['noise_rate']:.0f}% of the labels seem to be wrong, but the data do not show well"
-        f" which: {missing}. Look at a label before you change it; features or a model that tell the classes"
-        " apart better would help."
+        f"About {100 * about['noise_rate']:.0f}% of the labels seem to be wrong, but the data do not show"
+        f" well which: {missing}. Look at a label before you change it; better features would help."
     )

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..dynamics import Record
 from .evidence import Evidence, NothingToShow
 from .figures.detection import average_precision, precision_recall
 from .figures.margin_ridges import emphasis_share
@@ -129,7 +130,7 @@ def _found(evidence: Evidence) -> dict[str, Any]:
     nothing = {
         "suspects": count,
         "weak": bool(about.get("weak")),
-        "unlearned": len(about.get("unlearned_classes", ())),
+        "unlearned": _never_predicted(evidence.record),
         "noise_rate": about.get("noise_rate"),
         "expected_wrong": about.get("expected_wrong"),
         "precision": None,
@@ -159,3 +160,11 @@ def _last(evidence: Evidence, name: str) -> float | None:
         return evidence.series(name)[1][-1]
     except NothingToShow:
         return None
+
+
+def _never_predicted(record: Record) -> int:
+    """Classes that have labels but were not predicted once in the last fifth of the epochs."""
+    last = record.prediction[-max(1, record.epochs // 5) :]
+    given = torch.bincount(record.label, minlength=record.num_classes) > 0
+    said = torch.bincount(last[last >= 0].long(), minlength=record.num_classes) > 0
+    return int((given & ~said).sum())

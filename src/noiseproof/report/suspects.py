@@ -74,8 +74,7 @@ def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most
     limit = _limit(evidence, worst)
     cards = [_card(evidence, row, look, limit, chances) for row, look in zip(worst, pictures, strict=True)]
     pairs = _pairs(evidence, order.tolist())
-    loss = evidence.settings.get("method") or evidence.settings.get("loss")
-    return Suspects(tuple(cards), len(order), pairs, why, weakness(frame.attrs, loss))
+    return Suspects(tuple(cards), len(order), pairs, why, weakness(frame.attrs))
 
 
 def _card(
