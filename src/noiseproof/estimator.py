@@ -163,17 +163,17 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
         names = list(map(str, self.classes_))
         data = LabelledData(inputs.dense, label, class_names=names, name="X", duplicates="ignore")
-        self._folder = tempfile.TemporaryDirectory(prefix="noiseproof-")
-        config = Config(
-            loss=self.loss,
-            model=self._network_model(),
-            epochs=self.epochs or int(np.clip(STEPS * 128 / len(label), 20, 500)),
-            validation=self.validation,
-            seed=seed,
-            out=str(Path(self._folder.name, "run")),
-        )
-        run = fit(config, data=data)
-        self._network = run.load_model("best" if self.validation else "final")
+        with tempfile.TemporaryDirectory(prefix="noiseproof-") as folder:
+            config = Config(
+                loss=self.loss,
+                model=self._network_model(),
+                epochs=self.epochs or int(np.clip(STEPS * 128 / len(label), 20, 500)),
+                validation=self.validation,
+                seed=seed,
+                out=str(Path(folder, "run")),
+            )
+            run = fit(config, data=data)
+            self._network = run.load_model("best" if self.validation else "final")
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(N, C) probabilities of the classes in the order of ``classes_``."""
