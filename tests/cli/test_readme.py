@@ -22,7 +22,11 @@ COMMANDS = sorted(
         for line in re.findall(r"^\$ (?:\w+=\S+ )*noiseproof (.*)$", block.replace("\\\n", " "), re.MULTILINE)
     }
 )
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGES[0].read_text(encoding="utf-8"), re.DOTALL)
+BLOCKS = [
+    block
+    for page in (ROOT / "README.md", ROOT / "docs" / "guide.md")
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+]
 
 
 @pytest.mark.parametrize("line", COMMANDS)
@@ -54,3 +58,13 @@ def test_every_block_of_python_runs(tmp_path):
 def test_commands_and_blocks_are_found():
     assert len(COMMANDS) >= 15
     assert len(BLOCKS) >= 3
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / link).exists(), link
