@@ -58,6 +58,7 @@ def test_texts():
     assert model.predict(["a boat on the sea", "wood of a tree"]).tolist() == ["water", "land"]
 
 
+@pytest.mark.slow
 def test_any_classifier_and_any_loss_can_be_used():
     X, y, clean, _ = noisy_blobs()
     other = NoiseproofClassifier(estimator=LogisticRegression(), random_state=0).fit(X, y)
@@ -68,6 +69,7 @@ def test_any_classifier_and_any_loss_can_be_used():
     assert "gce(q=0.7)" in network.choice_
 
 
+@pytest.mark.slow
 def test_it_works_with_the_tools_of_scikit_learn():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(NoiseproofClassifier(random_state=0), {"model": ["linear", "trees"]}, cv=2)
@@ -76,6 +78,7 @@ def test_it_works_with_the_tools_of_scikit_learn():
     assert clone(NoiseproofClassifier(model="linear")).get_params()["model"] == "linear"
 
 
+@pytest.mark.slow
 def test_the_same_state_gives_the_same_result():
     X, y, _, _ = noisy_blobs(150)
     first, second = (NoiseproofClassifier(random_state=3).fit(X, y).predict_proba(X) for _ in range(2))

@@ -73,6 +73,7 @@ def test_data_of_the_library_keep_their_numbers_and_order():
     assert precision(found, wrong[:140][::-1]) > 0.4
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_findings():
     frame, given, _ = table(120)
     first, second = (labels.find(frame, label=given, seed=5) for _ in range(2))
