@@ -8,11 +8,13 @@ STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: demo test test-all test-part lint bench figures clean
+.PHONY: demo test test-all test-part test-integrations lint bench figures clean
 
 demo: $(STAMP)
 	$(BIN)/noiseproof demo
 
+# Tests start Python a hundred times: it may keep what it has compiled.
+unexport PYTHONDONTWRITEBYTECODE
 # Two processes: files are shared out, so what a file sets up once is set up once.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 PART ?= 1/1
@@ -26,6 +28,17 @@ test-all: $(STAMP) $(BROWSER)
 # Only the slow tests, and of these one part: make test-part PART=2/4.
 test-part: $(STAMP) $(BROWSER)
 	$(PYTEST) -m slow --part $(PART)
+
+# Tests with the real Lightning, Trainer, cleanlab, ...: in an environment of their own, of 3 GB.
+INTEGRATIONS := $(VENV)-integrations
+test-integrations: $(INTEGRATIONS)/.installed
+	OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest tests/integrations tests/losses/test_causal_lm.py \
+	  src/noiseproof/integrations -m ""
+
+$(INTEGRATIONS)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,integrations]'
+	touch $@
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -57,4 +70,4 @@ $(BROWSER): | $(STAMP)
 	echo "chromium cannot be installed here: browser tests will be skipped"
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(INTEGRATIONS) build dist .pytest_cache .mypy_cache .ruff_cache

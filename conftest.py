@@ -19,7 +19,15 @@ KERNELS = [
     "src/noiseproof/train/gpu/convolution_kernels.py",
     "tests/kernels/compiling_for_a_gpu.py",
 ]
-collect_ignore_glob = [] if importlib.util.find_spec("triton") else KERNELS
+INTEGRATIONS = {"huggingface": "transformers"} | {
+    name: name for name in ("cleanlab", "lightning", "mlflow", "skorch", "wandb")
+}
+collect_ignore_glob = [] if importlib.util.find_spec("triton") else list(KERNELS)
+collect_ignore_glob += [
+    f"src/noiseproof/integrations/{name}.py"
+    for name, package in INTEGRATIONS.items()
+    if importlib.util.find_spec(package) is None
+]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # jobs in the background of a shell; tests send ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -19,11 +19,10 @@ from sklearn.metrics import average_precision_score
 from noiseproof import labels
 from noiseproof.data import LabelledData
 from noiseproof.dynamics.statistics import mean_margin
-from noiseproof.labels.cross_fit import inputs_of
+from noiseproof.features import Features
+from noiseproof.labels.cross_fit import inputs_of, two_rounds
 from noiseproof.labels.findings import expected_f1, is_weak, marked
 from noiseproof.labels.folds import split
-from noiseproof.labels.judge import wrong_probability
-from noiseproof.labels.posterior import posterior
 from noiseproof.labels.witnesses import WITNESSES, Inputs, cross_fit, out_of_fold
 from noiseproof.train import Config, fit
 
@@ -39,7 +38,7 @@ def cell(name: str, noise: str, seed: int) -> list[Row]:
     warnings.simplefilter("ignore")
     task = make_task(name, noise, seed)
     clock = Clock()
-    inputs = clock("features", lambda: inputs_of(task.raw))
+    inputs = clock("features", lambda: inputs_of(Features().fit(task.raw), task.raw))
     splits = split(task.label, 5, rows=inputs.linear)
     said = {
         one: clock(one, lambda one=one: cross_fit(inputs, task.label, task.classes, splits, names=[one])[one])
@@ -69,14 +68,12 @@ class Clock:
 
 
 def ours(task: Task, inputs: Inputs, splits: Any, said: dict[str, np.ndarray], clock: Clock) -> Row:
-    def judged() -> np.ndarray:
-        first = posterior(list(said.values()), task.label)
-        trust = np.clip(first.true[np.arange(len(task.label)), task.label], 1e-3, 1)
-        second = cross_fit(inputs, task.label, task.classes, splits, weight=trust)
-        rounds = [first, posterior(list(second.values()), task.label)]
-        return wrong_probability("cross_fit", rounds, task.label)
+    def ask(weight: np.ndarray | None) -> list[np.ndarray]:
+        if weight is None:
+            return list(said.values())
+        return list(cross_fit(inputs, task.label, task.classes, splits, weight=weight).values())
 
-    wrong = clock("second round", judged)
+    wrong = clock("second round", lambda: two_rounds(ask, task.label).judged.wrong)
     seconds = sum(clock.seconds.values())
     weak = {"weak": bool(is_weak(wrong)), "expected_f1": expected_f1(wrong)}
     return measured("noiseproof", wrong, marked(wrong), task, seconds) | weak

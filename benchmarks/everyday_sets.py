@@ -14,6 +14,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -30,7 +31,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeRegressor
 
 from noiseproof import noise
 
@@ -54,14 +55,22 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("breast", "bupa", "hayes-roth", "housevotes", "monk-2", "saheart", "tae", "tic-tac-toe", "titanic"),
         *("twonorm", "wine", "wisconsin", "ecoli1", "glass1", "haberman", "flare-F", "winequality-red-4"),
         *("new-thyroid1", "shuttle-c0-vs-c4", "poker-8_vs_6", "cifar100", "fortunes_rest", "fortunes_short"),
-        *("debian_build", "debian_misc", *(f"made_{number}" for number in range(10))),
+        *("debian_build", "debian_misc", *(f"made_{number}" for number in range(30))),
     ),
     "review": ("optdigits", "spambase", "vehicle", "contraceptive", "wdbc", "debian_desktop"),
 }
+GROUPS["parts"] = tuple(
+    f"part_{name}"
+    for name in (*GROUPS["tuned"], *GROUPS["more"])
+    if not name.startswith(("made", "titanic", "banana", "hayes-roth", "tae"))
+)
+GROUPS["drawn"] = tuple(f"drawn_{number}" for number in range(80))
 """``tuned``: looked at while the library was made. The others were put aside and are run once, at the end:
 ``find`` for finding wrong labels, ``classify`` for the classifier, ``review`` for reviewing. ``more`` has
 further sets from which the judge of ``labels.find`` learns, with ``tuned``; none shares rows with those put
-aside."""
+aside. ``parts`` are sets of both with few of their columns or words: their classes overlap, and their labels
+are right. ``drawn`` are made up: networks, trees or clusters say how likely each class is, from certain to
+hardly."""
 NOISES = ("clean", "symmetric 20", "symmetric 40", "asymmetric 30", "annotators 30", "instance 30")
 
 DEBIAN = {
@@ -244,8 +253,8 @@ def made(name: str) -> Rows:
     number = int(name.partition("_")[2])
     classes = (2, 3, 5, 10, 20)[number % 5]
     x, label = make_classification(
-        2000,
-        (8, 30)[number // 5],
+        (2000, 300, 700)[number // 10],
+        (8, 30)[number // 5 % 2],
         n_informative=8,
         n_redundant=0,
         n_classes=classes,
@@ -258,6 +267,53 @@ def made(name: str) -> Rows:
     return Rows(pd.DataFrame(x).add_prefix("m"), label)
 
 
+def drawn(name: str) -> Rows:
+    """Classes drawn from what a random network, random trees or clusters say, with a random temperature."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    count, columns, classes = int(np.exp(rng.uniform(5.3, 7.6))), int(rng.integers(2, 40)), _few(rng, 2, 15)
+    x = rng.normal(size=(count, columns)) @ (
+        np.eye(columns) + 0.5 * rng.normal(size=(columns, columns)) / columns**0.5
+    )
+    told = x[:, : max(2, int(rng.uniform(0.3, 1) * columns))]
+    kind = rng.integers(3)
+    if kind == 0:
+        hidden = np.tanh(told @ rng.normal(size=(told.shape[1], 16)) * rng.uniform(0.3, 2))
+        scores = hidden @ rng.normal(size=(16, classes)) / 4
+    elif kind == 1:
+        trees = [ExtraTreeRegressor(max_depth=int(rng.integers(2, 7)), random_state=k) for k in range(3)]
+        scores = sum(
+            tree.fit(told[:200], rng.normal(size=(min(200, count), classes))).predict(told) for tree in trees
+        )
+    else:
+        centres = rng.normal(size=(2 * classes, told.shape[1])) * rng.uniform(0.5, 2)
+        x[:, : told.shape[1]] = told = centres[rng.integers(2 * classes, size=count)] + 0.7 * told
+        near = -((told[:, None] - centres) ** 2).sum(2)
+        scores = np.maximum(near[:, :classes], near[:, classes:]) / told.shape[1]
+    scores = scores / scores.std() + rng.uniform(0, 1) * rng.normal(size=classes)
+    sureness = np.exp(rng.uniform(1, 5))
+    label = (sureness * scores + rng.gumbel(size=scores.shape)).argmax(1)
+    steps = rng.random(columns) < rng.uniform(0, 0.6)
+    x[:, steps] = np.round(x[:, steps] * rng.uniform(0.5, 2))
+    return Rows(pd.DataFrame(x).add_prefix("d"), np.unique(label, return_inverse=True)[1])
+
+
+def _few(rng: np.random.Generator, least: int, most: int) -> int:
+    """Small numbers more often than large ones."""
+    return int(np.exp(rng.uniform(np.log(least), np.log(most + 1))))
+
+
+def part(name: str) -> Rows:
+    """A fifth to a half of the columns of another set, or two to six words of each text."""
+    whole = cached_rows(name.partition("_")[2])
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    if isinstance(whole.raw, pd.DataFrame):
+        columns = whole.raw.shape[1]
+        chosen = rng.permutation(columns)[: max(int(rng.uniform(0.2, 0.5) * columns), 2)]
+        return Rows(whole.raw.iloc[:, np.sort(chosen)], whole.label)
+    words = int(rng.integers(2, 7))
+    return Rows([" ".join(text.split()[:words]) for text in whole.raw], whole.label)
+
+
 def load(name: str) -> Rows:
     kinds: dict[str, Callable[[str], Rows]] = {
         "debian": debian,
@@ -266,6 +322,8 @@ def load(name: str) -> Rows:
         "cifar10": images,
         "cifar100": images,
         "made": made,
+        "part": part,
+        "drawn": drawn,
     }
     return kinds.get(name.partition("_")[0], keel)(name)
 

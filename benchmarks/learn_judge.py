@@ -99,15 +99,20 @@ def predictor(cells: Sequence[Cell], members: int) -> Callable[[np.ndarray], np.
     return predict
 
 
+def whole(name: str) -> str:
+    """The set of whose rows a set is made."""
+    return name.removeprefix("part_")
+
+
 def left_out(cells: Sequence[Cell], members: int = 2) -> list[np.ndarray]:
     """What the judge says of each cell, having seen no cell of its set."""
-    names = np.random.default_rng(0).permutation(sorted({cell.name for cell in cells}))
+    names = np.random.default_rng(0).permutation(sorted({whole(cell.name) for cell in cells}))
     said: list[np.ndarray] = [np.empty(0)] * len(cells)
     for part in range(PARTS):
         out = set(names[part::PARTS])
-        predict = predictor([cell for cell in cells if cell.name not in out], members)
+        predict = predictor([cell for cell in cells if whole(cell.name) not in out], members)
         for number, cell in enumerate(cells):
-            if cell.name in out:
+            if whole(cell.name) in out:
                 said[number] = predict(cell.features)
     return said
 

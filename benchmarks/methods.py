@@ -21,9 +21,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from noiseproof.train import Config
-from noiseproof.train.loop import train_step
 from noiseproof.train.order import epoch_order
 from noiseproof.train.session import Session
+from noiseproof.train.steps import train_step
 from noiseproof.train.task import make_task
 
 NOISE = "symmetric(0.4)"

@@ -7,7 +7,7 @@ import time
 
 import torch
 
-from noiseproof.dynamics import Recorder
+from noiseproof.dynamics.epoch_table import EpochTable
 from noiseproof.losses import margin
 
 SAMPLES = 50_000
@@ -34,7 +34,7 @@ def main():
     print(f"{'batch':>6} {'classes':>8} {'write':>8} {'margin + prediction + write':>28}")
     for size in (128, 512):
         for classes in (10, 100):
-            recorder = Recorder(torch.arange(SAMPLES, device=device))
+            recorder = EpochTable(torch.arange(SAMPLES, device=device))
             logits, label = (
                 torch.randn(size, classes, device=device),
                 torch.zeros(size, dtype=torch.int64, device=device),

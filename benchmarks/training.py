@@ -26,9 +26,9 @@ from torch.nn.functional import cross_entropy, pad
 from noiseproof import models
 from noiseproof.data import LabelledData
 from noiseproof.train import Config
-from noiseproof.train.capture import alone
+from noiseproof.train.gpu.capture import capture_lock
+from noiseproof.train.gpu.graph import make_steps
 from noiseproof.train.session import Session
-from noiseproof.train.steps import make_steps
 from noiseproof.train.task import make_task
 
 MODELS = "cnn8,resnet20,resnet44,resnet34"
@@ -109,7 +109,7 @@ def our_loop(model: str, data: LabelledData, device: torch.device, loop: str, fo
         seed=seed,
         out=f"{folder}/{seed}",
     )
-    with alone:
+    with capture_lock:
         session = Session(config, make_task(config, data), device)
     session.model.train()
     steps = make_steps(session)

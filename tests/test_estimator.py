@@ -1,14 +1,18 @@
 """NoiseproofClassifier: any table in, a model and the wrong labels out."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
 
 import noiseproof
 from noiseproof import NoiseproofClassifier
@@ -89,9 +93,97 @@ def test_misuse_is_told_in_one_line():
     X, y, _, _ = noisy_blobs(50)
     with pytest.raises(ValueError, match="X has 50 rows and y 49 labels"):
         NoiseproofClassifier().fit(X, y[:49])
-    with pytest.raises(ValueError, match="all labels are"):
+    with pytest.raises(ValueError, match="y has one class, 0: all labels are the same"):
         NoiseproofClassifier().fit(X, np.zeros(50, int))
+    with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\), expected \(50,\)"):
+        NoiseproofClassifier().fit(X, y, [1, 2, 3])
+    with pytest.raises(ValueError, match="folds=1 must be a whole number, at least 2"):
+        NoiseproofClassifier(folds=1).fit(X, y)
     with pytest.raises(ValueError, match="model='forest' is unknown with loss='auto'"):
         NoiseproofClassifier(model="forest").fit(X, y)
     with pytest.raises(Exception, match="not fitted"):
         NoiseproofClassifier().predict(X)
+
+
+WEIGHTS_ARE_NO_REPETITIONS = dict.fromkeys(
+    ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"],
+    "a row given twice lies in one fold, and other rows lie in other folds than without it",
+)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.EstimatorCheckFailedWarning")
+@pytest.mark.parametrize("model", ["linear", pytest.param("auto", marks=pytest.mark.slow)])
+def test_the_checks_of_scikit_learn_pass(model):
+    ours = NoiseproofClassifier(model=model, folds=2, random_state=0)
+    told = check_estimator(ours, on_fail=None, expected_failed_checks=WEIGHTS_ARE_NO_REPETITIONS)
+    state = {one["check_name"]: one["status"] for one in told}
+    assert [name for name, found in state.items() if found == "failed"] == []
+    assert {name for name, found in state.items() if found == "xfail"} == set(WEIGHTS_ARE_NO_REPETITIONS)
+    assert list(state.values()).count("passed") > 50
+
+
+def test_any_state_of_chance_is_taken():
+    X, y, _, _ = noisy_blobs(60)
+    states = [np.random.RandomState(5), np.random.RandomState(5), 5, np.int64(5), None]
+    found = [
+        NoiseproofClassifier(model="network", folds=2, random_state=state).fit(X, y).predict_proba(X)
+        for state in states
+    ]
+    assert (found[0] == found[1]).all()
+    assert (found[2] == found[3]).all()
+    assert not (found[0] == found[2]).all()
+
+
+def test_a_pickled_classifier_predicts_the_same():
+    X, y, _, _ = noisy_blobs(60)
+    model = NoiseproofClassifier(model="linear", folds=2, random_state=0).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    assert again.find_label_issues().equals(model.find_label_issues())
+
+
+@pytest.mark.parametrize("channels", [(), (1,), (3,)])
+def test_images_with_channels_last_or_without(channels):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 255, (60, 8, 8, *channels), dtype=np.uint8)
+    images[:30, :4] //= 3
+    y = np.repeat(["dark", "light"], 30)
+    model = NoiseproofClassifier(model="linear", folds=2, random_state=0).fit(images, y)
+    assert model.score(images, y) > 0.9
+    seen = []
+
+    def network(num_classes, in_channels, image_size):
+        seen.append((num_classes, in_channels, image_size))
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64 * in_channels, num_classes))
+
+    trained = NoiseproofClassifier("ce", network, folds=2, epochs=20, random_state=0).fit(images, y)
+    assert trained.score(images, y) > 0.9
+    assert seen == [(2, channels[0] if channels else 1, (8, 8))]
+    assert "network trained with ce" in trained.choice_
+
+
+def test_a_fitted_classifier_shows_a_summary():
+    X, y, _, _ = noisy_blobs(100)
+    model = NoiseproofClassifier(model="linear", folds=2, random_state=0)
+    assert repr(model) == "NoiseproofClassifier(folds=2, model='linear', random_state=0)"
+    names = np.array(["<b>", "bee", "cat"])[y]
+    told = repr(model.fit(X, names)).splitlines()
+    assert told[0] == "NoiseproofClassifier(folds=2, model='linear', random_state=0)"
+    assert told[1] == "  100 rows, 3 classes, numbers"
+    assert f"{model.find_label_issues().is_label_issue.sum()} marked" in told[3]
+    page = model._repr_mimebundle_()["text/html"]
+    assert model.choice_ in page
+    assert "<b>NoiseproofClassifier" in page
+
+
+def test_fitting_again_forgets_the_first_fit():
+    X, y, _, _ = noisy_blobs(60)
+    model = NoiseproofClassifier(model="linear", folds=2, random_state=0)
+    model.fit(pd.DataFrame(X, columns=list("abcd")), y).fit(X[:, :2], y)
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "feature_names_in_")
+    with pytest.raises(
+        ValueError, match="X has 4 features, but NoiseproofClassifier is expecting 2 features"
+    ):
+        model.predict(X)

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
+from collections.abc import Sequence
+from html import escape
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .ensemble import Ensemble
+from .auto import Ensemble, Network, as_inputs, train_network
+from .auto.store import Parts
 from .features import Features, as_labels
-from .labels.cross_fit import asker
-from .labels.findings import Judgement, frame
+from .labels.cross_fit import Rounds, asker, inputs_of, two_rounds
+from .labels.findings import frame, weakness
 from .labels.folds import split
-from .labels.judge import wrong_probability
-from .labels.posterior import combine, posterior
+from .labels.posterior import combine
 from .labels.witnesses import WITNESSES, Inputs
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
 LEAST = 0.01
-"""Weight of a row whose label is surely wrong."""
-STEPS = 3000
+"""Smallest weight of a row."""
 
 
 class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier for tables, texts and arrays with wrong labels; it also says which are wrong.
+    """A classifier for tables, texts, arrays and images with wrong labels; it also says which are wrong.
 
     ``fit`` cross-fits several models, judges every label by what they say of rows they have not seen (see
     ``labels.find``) and fits them again with the doubtful labels weighted down, if that predicts the given
@@ -37,13 +40,14 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     Args:
         loss: "auto", or the spec of a loss: a network is trained with it instead.
-        model: "auto" (all of ``labels.WITNESSES``), one of them by name, or with ``loss`` the spec of a
-            network.
+        model: "auto" (all of ``labels.WITNESSES``), one of them by name, or with ``loss`` a network: its
+            spec such as "cnn8", a ``torch.nn.Module`` to copy, or a function that makes one and names
+            those of num_classes, in_channels and image_size that it needs.
         estimator: any scikit-learn classifier, which is cross-fitted, and fitted again on trusted labels.
         folds: of the cross-fitting.
         validation: with ``loss``, the share of rows that chooses the epoch.
-        epochs: with ``loss``; as many as make 3,000 steps if left out, at least 20 and at most 500.
-        random_state: a whole number, for the same result every time.
+        epochs: with ``loss``; as many as make 3,000 steps if left out, at least 30 and at most 500.
+        random_state: a whole number for the same result every time, a ``numpy.random.RandomState``, or None.
 
     Attributes:
         classes_, noise_rate_, transition_ (``transition_[i, j]`` = P(given j | true i)), corrected_labels_
@@ -60,132 +64,144 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def __init__(
         self,
         loss: str = "auto",
-        model: str = "auto",
+        model: Any = "auto",
         estimator: Any = None,
         *,
         folds: int = 5,
         validation: float = 0.2,
         epochs: int | None = None,
-        random_state: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.loss, self.model, self.estimator = loss, model, estimator
         self.folds, self.validation, self.epochs = folds, validation, epochs
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NoiseproofClassifier:
-        """X: a DataFrame, an array, a sparse matrix or texts; y: labels of any type."""
-        label, classes = as_labels(y)
-        self.classes_ = np.asarray(classes)
-        self._check(X, label)
-        seed = 0 if self.random_state is None else int(self.random_state)
-        self._features = Features(random_state=seed)
-        dense = self._features.fit_transform(X)
-        sparse = self._features.sparse(X)
-        inputs = Inputs(dense, dense if sparse is None else sparse.tocsr())
-        self.n_features_in_ = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
-        if hasattr(X, "columns"):
-            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
-        given = np.ones(len(label)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        self._fit(inputs, label, given, seed)
-        return self
+        """X: a DataFrame, array, sparse matrix, texts or images (N, H, W[, C]); y: labels of any type.
 
-    def _check(self, X: Any, label: np.ndarray) -> None:
-        count = X.shape[0] if hasattr(X, "shape") else len(X)
+        ``sample_weight`` counts in the models that predict, not in the judgement of labels.
+        """
+        self._check_settings()
+        label, classes = _labels(y)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class, {classes[0]!r}: all labels are the same, at least two are needed"
+            )
+        if getattr(getattr(X, "dtype", None), "kind", None) == "c":
+            raise ValueError(f"Complex data not supported: X has dtype {X.dtype}")
+        seed = _seed(self.random_state)
+        features = Features(random_state=seed).fit(X)
+        count = _rows(X)
         if count != len(label):
             raise ValueError(f"X has {count:,} rows and y {len(label):,} labels: one label per row is needed")
-        if len(self.classes_) < 2:
-            raise ValueError(f"all labels are {self.classes_[0]!r}: there is nothing to tell apart")
-        if self.loss == "auto" and self.model not in ("auto", *WITNESSES):
+        weight = _weights(sample_weight, count)
+        if weight is not None and self.loss != "auto":
+            raise ValueError(f"sample_weight cannot be used with loss={self.loss!r}: leave it out")
+        self._features, self.classes_ = features, np.asarray(classes)
+        self.n_features_in_ = _columns(X)
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._fit(inputs_of(features, X), label, weight, seed)
+        return self
+
+    def _check_settings(self) -> None:
+        if self.loss == "auto" and not (isinstance(self.model, str) and self.model in ("auto", *WITNESSES)):
             raise ValueError(
                 f"model={self.model!r} is unknown with loss='auto': choose auto, {', '.join(WITNESSES)}, or"
                 " name a loss to train a network"
             )
+        if not isinstance(self.folds, Integral) or self.folds < 2:
+            raise ValueError(f"folds={self.folds!r} must be a whole number, at least 2")
+        if not 0 <= self.validation < 1:
+            raise ValueError(f"validation={self.validation!r} is out of range: 0 <= validation < 1")
 
-    def _fit(self, inputs: Inputs, label: np.ndarray, given: np.ndarray, seed: int) -> None:
-        classes, counts = len(self.classes_), np.bincount(label)
-        folds = max(2, min(self.folds, len(label), int(counts[counts > 0].max())))
-        splits = split(label, folds, rows=inputs.linear, seed=seed)
-        chosen = self.estimator if self.estimator is not None else self._names()
-        ask = asker(chosen, inputs, label, classes, splits, seed, lambda name, fold: None)
-        first = ask(None)
-        said = posterior(first, label)
-        second = ask(np.clip(said.true[np.arange(len(label)), label], LEAST, 1))
-        rounds = [said, posterior(second, label)] if second else [said]
-        wrong = wrong_probability("cross_fit" if second else "probabilities", rounds, label)
-        judged = Judgement(label, wrong, rounds[-1].true)
-        self._found = frame(judged, np.arange(len(label)), list(map(str, self.classes_)), {"folds": folds})
-        self.noise_rate_ = self._found.attrs["noise_rate"]
-        self.transition_ = np.asarray(self._found.attrs["transition"])
-        better = np.where(self._found.is_label_issue, self._found.predicted_label, label)
-        self.corrected_labels_ = self.classes_[better]
-        agreement = [float((combine(one, label).argmax(1) == label).mean()) for one in (first, second) if one]
-        trusts = len(agreement) == 2 and agreement[1] >= agreement[0]
-        weight = given * np.clip(1 - wrong, LEAST, 1) if trusts else given
-        self._refit(inputs, label, weight, first, seed, agreement)
+    def _fit(self, inputs: Inputs, label: np.ndarray, given: np.ndarray | None, seed: int) -> None:
+        splits = split(label, max(2, min(self.folds, len(label))), rows=inputs.linear, seed=seed)
+        chosen = self._names() if self.estimator is None else self.estimator
+        ask = asker(chosen, inputs, label, len(self.classes_), splits, seed, lambda name, fold: None)
+        rounds = two_rounds(ask, label)
+        names, about = list(map(str, self.classes_)), {"folds": len(splits)}
+        self._set_found(frame(rounds.judged, np.arange(len(label)), names, about))
+        if self.loss != "auto":
+            self._train(inputs, label, seed)
+        elif self.estimator is None:
+            self._fit_ensemble(inputs, label, given, rounds, seed)
+        else:
+            self._fit_estimator(inputs, label, given, rounds)
+
+    def _set_found(self, found: DataFrame) -> None:
+        self._found = found
+        self.noise_rate_ = found.attrs["noise_rate"]
+        self.transition_ = np.asarray(found.attrs["transition"])
+        likely = np.where(found.is_label_issue, found.predicted_label, found.given_label)
+        self.corrected_labels_ = self.classes_[likely]
 
     def _names(self) -> tuple[str, ...]:
         return tuple(WITNESSES) if self.model not in WITNESSES else (self.model,)
 
-    def _refit(
-        self,
-        inputs: Inputs,
-        label: np.ndarray,
-        weight: np.ndarray,
-        first: list[np.ndarray],
-        seed: int,
-        agreement: list[float],
+    def _fit_ensemble(
+        self, inputs: Inputs, label: np.ndarray, given: np.ndarray | None, rounds: Rounds, seed: int
     ) -> None:
-        trusts = len(np.unique(weight)) > 1
+        before, after = (_agreement(said, label) for said in (rounds.first, rounds.second))
+        trusts = after >= before
+        weight = np.ones(len(label)) if given is None else given
+        if trusts:
+            weight = weight * np.clip(1 - rounds.judged.wrong, LEAST, 1)
+        names, classes = self._names(), len(self.classes_)
+        self._model: Any = Ensemble.fit(names, inputs, label, weight, rounds.first, classes, seed)
         how = "labels weighted by trust" if trusts else "all labels counted alike"
-        self._network: Any = None
-        if self.loss != "auto":
-            self._train(inputs, label, seed)
-            self.choice_ = f"{self._network_model()} trained with {self.loss}, epoch by noisy validation"
-            return
-        if self.estimator is not None:
-            keep = weight >= 0.5 * weight.max()
-            keep = keep if len(np.unique(label[keep])) == len(np.unique(label)) else np.ones(len(label), bool)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                fitted = clone(self.estimator).fit(inputs.linear[keep], label[keep])
-            self._ensemble = Ensemble.of(fitted, len(self.classes_))
-            self.choice_ = f"{type(self.estimator).__name__} on {int(keep.sum()):,} of {len(label):,} rows"
-            return
-        self._ensemble = Ensemble.fit(self._names(), inputs, label, weight, first, len(self.classes_), seed)
-        self.choice_ = f"{self._ensemble}, {how}; agrees with {100 * max(agreement):.1f}% of unseen labels"
+        self.choice_ = f"{self._model}, {how}; agrees with {100 * max(before, after):.1f}% of unseen labels"
 
-    def _network_model(self) -> str:
-        return "mlp" if self.model == "auto" else self.model
+    def _fit_estimator(
+        self, inputs: Inputs, label: np.ndarray, given: np.ndarray | None, rounds: Rounds
+    ) -> None:
+        """On the rows whose labels are rather right than wrong, unless a class would vanish."""
+        keep = rounds.judged.wrong < 0.5
+        worse = bool(rounds.second) and _agreement(rounds.second, label) < _agreement(rounds.first, label)
+        if worse or len(np.unique(label[keep])) < len(self.classes_):
+            keep = np.ones(len(label), dtype=bool)
+        options = {} if given is None else {"sample_weight": given[keep]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of fits that end before they converge
+            model = clone(self.estimator).fit(inputs.linear[keep], label[keep], **options)
+        self._model = Ensemble.of(model, len(self.classes_))
+        self.choice_ = f"{type(model).__name__} on {int(keep.sum()):,} of {len(label):,} rows"
 
     def _train(self, inputs: Inputs, label: np.ndarray, seed: int) -> None:
-        from .data import LabelledData
-        from .train import Config, fit
-
+        model = "mlp" if isinstance(self.model, str) and self.model == "auto" else self.model
         names = list(map(str, self.classes_))
-        data = LabelledData(inputs.dense, label, class_names=names, name="X", duplicates="ignore")
-        with tempfile.TemporaryDirectory(prefix="noiseproof-") as folder:
-            config = Config(
-                loss=self.loss,
-                model=self._network_model(),
-                epochs=self.epochs or int(np.clip(STEPS * 128 / len(label), 20, 500)),
-                validation=self.validation,
-                seed=seed,
-                out=str(Path(folder, "run")),
-            )
-            run = fit(config, data=data)
-            self._network = run.load_model("best" if self.validation else "final")
+        self._model = train_network(
+            as_inputs(inputs.dense, self._image_shape),
+            label,
+            names if len(set(names)) == len(names) else list(map(str, range(len(names)))),
+            loss=self.loss,
+            model=model,
+            epochs=self.epochs,
+            validation=self.validation,
+            seed=seed,
+        )
+        called = model if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
+        self.choice_ = f"{called} trained with {self.loss}, epoch by noisy validation"
+
+    @property
+    def _image_shape(self) -> tuple[int, ...]:
+        return self._features.sample_shape
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(N, C) probabilities of the classes in the order of ``classes_``."""
         check_is_fitted(self, "classes_")
-        dense = self._features.transform(X)
-        if self._network is not None:
-            import torch
-
-            with torch.no_grad():
-                return np.asarray(self._network(torch.from_numpy(dense)).softmax(1))
-        sparse = self._features.sparse(X)
-        return self._ensemble.predict_proba(Inputs(dense, dense if sparse is None else sparse.tocsr()))
+        if not hasattr(X, "columns") and _columns(X) not in (None, self.n_features_in_):
+            raise ValueError(
+                f"X has {_columns(X)} features, but {type(self).__name__} is expecting {self.n_features_in_}"
+                " features as input"
+            )
+        inputs = inputs_of(self._features, X)
+        if isinstance(self._model, Ensemble):
+            return self._model.predict_proba(inputs)
+        found: np.ndarray = self._model.predict_proba(as_inputs(inputs.dense, self._image_shape))
+        return found
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest class of each row."""
@@ -198,3 +214,135 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         found = self._found.copy()
         found.attrs = dict(self._found.attrs)
         return found
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file, without pickle; ``load`` reads it, on this version of scikit-learn.
+
+        A network of your own (not named by a spec) is not in the file, only its weights.
+        """
+        check_is_fitted(self, "classes_")
+        settings = {name: getattr(self, name) for name in ("loss", "folds", "validation", "epochs")}
+        parts = Parts({"settings": settings, "choice": self.choice_, "columns_in": self.n_features_in_}, {})
+        parts.facts["model"] = self.model if isinstance(self.model, str) else None
+        parts.facts["random_state"] = self.random_state if isinstance(self.random_state, int) else None
+        parts.facts["classes"] = [_plain(name) for name in self.classes_.tolist()]
+        parts.facts["classes_dtype"] = self.classes_.dtype.str
+        parts.facts["column_names"] = list(map(str, getattr(self, "feature_names_in_", []))) or None
+        parts.facts["found"], parts.facts["found_columns"] = self._found.attrs, list(self._found)
+        parts.put_arrays("found.safetensors", {name: self._found[name].to_numpy() for name in self._found})
+        parts.facts["features"], arrays = self._features.state()
+        parts.put_arrays("features.safetensors", arrays)
+        if self.estimator is not None:
+            parts.put_models("estimator.skops", self.estimator)
+        self._model.put(parts)
+        parts.write(path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, model: Any = None) -> NoiseproofClassifier:
+        """What ``save`` wrote; nothing is unpickled. ``model`` makes your own network where one was used."""
+        from pandas import DataFrame
+
+        with Parts.read(path) as parts:
+            facts = parts.facts
+            estimator = parts.models("estimator.skops") if "estimator.skops" in parts.parts else None
+            chosen = facts["model"] if facts["model"] is not None else model
+            new = cls(
+                model=chosen, estimator=estimator, random_state=facts["random_state"], **facts["settings"]
+            )
+            new.classes_ = np.array(facts["classes"], dtype=np.dtype(facts["classes_dtype"]))
+            new.n_features_in_, new.choice_ = facts["columns_in"], str(facts["choice"])
+            if facts["column_names"] is not None:
+                new.feature_names_in_ = np.asarray(facts["column_names"], dtype=object)
+            new._features = Features.from_state(facts["features"], parts.arrays("features.safetensors"))
+            found = DataFrame(parts.arrays("found.safetensors"))
+            found = found[facts["found_columns"]]
+            found.attrs = dict(facts["found"])
+            new._set_found(found)
+            new._model = Ensemble.get(parts) if "models.skops" in parts.parts else Network.get(parts, model)
+        return new
+
+    def __repr__(self, **options: Any) -> str:
+        told = str(super().__repr__(**options))
+        return told if not hasattr(self, "_found") else "\n  ".join([told, *self._summary()])
+
+    def _summary(self) -> list[str]:
+        """What a reader wants to know of the fit, in a few lines."""
+        found, about = self._found, self._found.attrs
+        lines = [
+            f"{len(found):,} rows, {len(self.classes_)} classes, {self._features.kind}",
+            f"choice: {self.choice_}",
+            f"labels: about {100 * self.noise_rate_:.1f}% wrong, {int(found.is_label_issue.sum()):,} marked",
+        ]
+        return lines + [told for told in [weakness(about)] if told]
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "_found"):
+            return f"<pre>{escape(repr(self))}</pre>"
+        rows = "".join(f"<li>{escape(line)}</li>" for line in self._summary())
+        return f"<b>{escape(str(BaseEstimator.__repr__(self)))}</b><ul>{rows}</ul>"
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.string = tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = tags.input_tags.three_d_array = True
+        return tags
+
+
+def _labels(y: Any) -> tuple[np.ndarray, list[Any]]:
+    if y is None:
+        raise ValueError("NoiseproofClassifier requires y to be passed, but the target y is None")
+    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: give y.ravel()",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+    return as_labels(y)
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _weights(sample_weight: Any, count: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (count,):
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(count,)}: one weight per row")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must be finite and not negative")
+    return weight
+
+
+def _rows(X: Any) -> int:
+    if not hasattr(X, "shape") and not hasattr(X, "__len__"):
+        X = np.asarray(X)
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _columns(X: Any) -> int | None:
+    """Number of columns; None for what is no matrix, such as texts and images."""
+    if hasattr(X, "shape"):
+        return int(X.shape[1]) if len(X.shape) == 2 else None
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple, np.ndarray)):
+        return len(X[0])
+    return None
+
+
+def _plain(name: Any) -> Any:
+    if isinstance(name, (str, int, float, bool)):
+        return name
+    raise ValueError(
+        f"a class is {name!r}, of type {type(name).__name__}: only text and numbers can be saved"
+    )
+
+
+def _agreement(said: Sequence[np.ndarray], label: np.ndarray) -> float:
+    """Share of the given labels that the models predict together; 0 without models."""
+    return float((combine(said, label).argmax(1) == label).mean()) if said else 0.0

@@ -9,6 +9,7 @@ import difflib
 import io
 import tokenize
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 from keyword import iskeyword
 from typing import TypeAlias
 
@@ -16,8 +17,9 @@ Literal: TypeAlias = int | float | str | bool | None
 PLAIN = (int, float, str, bool, type(None))
 
 
+@lru_cache(maxsize=1024)
 def read(text: str, what: str, longest: int = 1000) -> ast.expr:
-    """The syntax tree of a spec; ``what`` names it in messages.
+    """The syntax tree of a spec, which callers share and leave as it is; ``what`` names it in messages.
 
     >>> read("gce(q=", "loss spec")
     Traceback (most recent call last):

@@ -1,6 +1,6 @@
 """Which defaults of ``gr`` train everywhere? Short runs of all candidates, 40% symmetric noise.
 
-    python tables/gr_defaults/run.py cifar --out OUT [--data cifar10 --data cifar100]
+    python tables/gr_defaults/run.py cifar --out OUT [--data cifar10 --data cifar100] [--missing]
     python tables/gr_defaults/run.py digits --out OUT
     python tables/gr_defaults/run.py page      # README.md and final.png, from about.md and results.csv
 
@@ -89,7 +89,7 @@ PROBLEMS = {
         ("resnet20", 0.01, (16.0, 1.0)),
         ("resnet56", 0.1, (12.0, 0.5)),
     ],
-    "cifar100": [("resnet44", 0.1, (8.0, 0.5))],
+    "cifar100": [("resnet44", 0.1, (8.0, 0.5)), ("resnet20", 0.01, (8.0, 0.5))],
 }
 
 
@@ -126,6 +126,21 @@ def words_of(loss: str) -> tuple[str, str]:
             if spec == loss:
                 return words, f"({beta:g}, {lam:g})"
     return "ce", "-"
+
+
+def known() -> set[tuple[str, ...]]:
+    """Runs in results.csv beside this file."""
+    with (HERE / "results.csv").open(newline="") as file:
+        return {tuple(row[key] for key in COLUMNS[:5]) for row in csv.DictReader(file) if row["final"]}
+
+
+def missing(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    done = known()
+    return [
+        one
+        for one in settings
+        if (one["data"], one["model"], str(one["lr"]), *words_of(one["loss"])) not in done
+    ]
 
 
 def configs(settings: list[dict[str, Any]], out: Path, epochs: int | None) -> list[train.Config]:
@@ -207,10 +222,11 @@ def page() -> str:
 
 def figure() -> Figure:
     """Final accuracy of every candidate, a mark for every problem."""
-    drawn = Figure(figsize=(11.0, 4.8), layout="constrained")
+    drawn = Figure(figsize=(14.0, 4.8), layout="constrained")
     axes = drawn.subplots(1, len(TITLES), sharey=True)
     for ax, (data, title) in zip(axes, TITLES.items(), strict=True):
         _draw(ax, read(data))
+        ax.axvline(CHANCE[data], color="0.6", linestyle=":", linewidth=1.0)
         ax.set_title(title, fontsize="medium")
     axes[0].invert_yaxis()
     return drawn
@@ -229,7 +245,6 @@ def _draw(ax: Axes, found: Means) -> None:
             label=f"{model}, lr {lr}, {setting}",
         )
     ax.set_yticks(range(len(names)), names)
-    ax.axvline(10.0, color="0.6", linestyle=":", linewidth=1.0)
     ax.set_xlim(0, 100)
     ax.set_xlabel("final test accuracy, %; dotted: chance")
     ax.grid(axis="y", color="0.92")
@@ -240,7 +255,11 @@ def _draw(ax: Axes, found: Means) -> None:
 TITLES = {
     "digits": "Digits, mean of three seeds, 60 epochs",
     "cifar10": "CIFAR-10, one seed, 15 epochs",
+    "cifar100": "CIFAR-100, one seed, 15 epochs",
 }
+
+
+CHANCE = {"digits": 10.0, "cifar10": 10.0, "cifar100": 1.0}
 
 
 def main() -> None:
@@ -249,6 +268,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/gr_defaults"))
     parser.add_argument("--data", action="append", choices=list(PROBLEMS), help="of cifar; both if not given")
     parser.add_argument("--epochs", type=int, help="instead of 60 and 15, to try the script")
+    parser.add_argument("--missing", action="store_true", help="only runs that results.csv has not")
     chosen = parser.parse_args()
     losses.LOSSES.setdefault("gr_mean_of_all", MeanOfAll)
     if chosen.what == "page":
@@ -256,6 +276,7 @@ def main() -> None:
         figure().savefig(HERE / "final.png", dpi=110)
         return
     settings = digits() if chosen.what == "digits" else cifar(chosen.data or list(PROBLEMS))
+    settings = missing(settings) if chosen.missing else settings
     run(configs(settings, chosen.out, chosen.epochs), chosen.out)
 
 

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from noiseproof.cli.data import app
-from noiseproof.data import download
-from noiseproof.data.download import DATASETS, Dataset, Download
+from noiseproof.data.download import fetch as download
+from noiseproof.data.download.fetch import DATASETS, Dataset, Download
 
 CONTENT = b"content"
 HASH = hashlib.sha256(CONTENT).hexdigest()

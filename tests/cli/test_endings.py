@@ -13,7 +13,7 @@ from noiseproof.cli.endings import exit_code, is_lack_of_memory, one_line, plain
 from noiseproof.data import DataMissingError, load
 from noiseproof.models.size import NetworkTooLargeError
 from noiseproof.train import ComparisonStopped, Interrupted, NonFiniteError, RunExistsError, RunLockedError
-from noiseproof.train.capture import CaptureError
+from noiseproof.train.gpu.capture import CaptureError
 
 
 @pytest.mark.parametrize(

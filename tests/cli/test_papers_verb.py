@@ -83,9 +83,9 @@ def test_plan_runs_nothing(shell, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_run_and_compare_in_four_forms(run, tmp_path):
-    md, html = tmp_path / "table.md", tmp_path / "table.html"
-    code, out, err = run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1, "--md", md, "--html", html)
+def test_run_and_compare_in_three_forms(run, tmp_path):
+    md = tmp_path / "table.md"
+    code, out, err = run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1, "--md", md)
     assert code == 0, err
     assert "not as in the paper: epochs=1" in out
     _, told, _ = run("compare", "--json")
@@ -98,7 +98,6 @@ def test_run_and_compare_in_four_forms(run, tmp_path):
         assert cell["difference"] == pytest.approx(cell["ours"] - cell["printed"])
         assert shown in out
         assert f" {shown} |" in md.read_text()
-        assert f">{shown}</td>" in html.read_text()
     again = run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1)
     assert again[0] == 0
     assert again[2].splitlines()[0] == "2 of 2 runs are finished already"
@@ -132,18 +131,8 @@ def test_a_failed_run_ends_with_code_1_and_its_reason(run, monkeypatch):
     assert hint == "noiseproof: the same command tries the failed runs again"
 
 
-def test_a_damaged_manifest_or_run_is_one_line(run, tmp_path):
+def test_a_damaged_run_is_one_line(run, tmp_path):
     assert run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1)[0] == 0
-    manifest = tmp_path / "runs/manifest.json"
-    whole = manifest.read_text()
-    forged = ('{"tables": 3, "runs": {}}', '{"tables": {}, "runs": {"a": 1}}')
-    for content in ('{"a":' * 100_000, "[]", "{", *forged):
-        manifest.write_text(content)
-        code, out, err = run("compare")
-        assert (code, out, err.count("\n")) == (2, "", 1), err
-        assert err.startswith(f"noiseproof: {manifest} is no manifest of tables: ")
-        assert err.endswith("; restore the file, or choose another --out\n")
-    manifest.write_text(whole)
     folder = sorted((tmp_path / "runs").glob("runs/*/result.json"))[0].parent
     for name, content in {
         "config.json": b'{"a":' * 100_000,
@@ -152,7 +141,7 @@ def test_a_damaged_manifest_or_run_is_one_line(run, tmp_path):
     }.items():
         before = (folder / name).read_bytes()
         (folder / name).write_bytes(content)
-        code, _, err = run("compare")
+        _, _, err = run("compare")
         assert "Traceback" not in err
         assert "\x1b" not in err
         if name != "metrics.jsonl":  # this table reads none
@@ -205,9 +194,9 @@ def test_compare_explains_marked_numbers(shell):
         (["show", "gr.figure4"], "'noiseproof papers figure gr.figure4' draws it"),
         (["run", "gr.figure4"], "'noiseproof papers figure gr.figure4' draws it"),
         (["run", "gr.table8", "--md", "no/a.md"], "cannot write no/a.md: No such file or directory; create"),
-        (["run", "gr.table8", "--html", "."], "it is a folder, choose another name"),
+        (["run", "gr.table8", "--md", "."], "it is a folder, choose another name"),
         (["compare", "imae.table7", "--md", "no/a.md"], "cannot write no/a.md"),
-        (["compare", "gr.table3", "--out", "no"], "no manifest.json in no: name the folder of your runs"),
+        (["compare", "gr.table3", "--out", "no"], "there are no runs in no: name the folder of your runs"),
         (["compare", "gr.table3"], "'noiseproof papers run gr.table3 --out runs/papers'"),
         (["run", "gr.table8", "--engine", "slurm", "--epochs", "1"], "unknown engine 'slurm'"),
         (["figure", "gr.figure99"], "unknown figure 'gr.figure99'"),

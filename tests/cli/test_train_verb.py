@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from noiseproof import atomic
+from noiseproof.lock import RunLock
 from noiseproof.train import Run
-from noiseproof.train.lock import RunLock
 
 LONG = ["--epochs", "40", "--batch-size", "3", "--checkpoint-seconds", "1000"]
 

@@ -26,7 +26,7 @@ from noiseproof.data.augment import (
     rotated,
     window,
 )
-from noiseproof.data.augment.base import RandomStep
+from noiseproof.data.augment.steps import RandomStep
 
 CIFAR = "crop(padding=4) | flip | normalize(cifar10)"
 EVERYTHING = "shift | rotate(degrees=20) | crop(padding=2) | flip | resize(size=10) | normalize(cifar10)"

@@ -9,7 +9,7 @@ import torch
 
 import noiseproof
 from noiseproof.data import SOURCES, LabelledData, find_duplicates, load
-from noiseproof.data.duplicate_policy import is_cheap
+from noiseproof.data.duplicates import is_cheap
 
 ROWS = torch.tensor([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [3.0, 4.0]])
 AGREE, DIFFER = [0, 1, 0, 1], [0, 1, 0, 0]
@@ -90,11 +90,11 @@ def test_large_and_streamed_inputs_are_looked_through_only_on_request(tmp_path, 
     assert is_cheap(ROWS.numpy())
     assert not is_cheap(mapped)
     assert not is_cheap(torch.zeros(4, 2, device="meta"))
-    monkeypatch.setattr("noiseproof.data.duplicate_policy.CHEAP_BYTES", ROWS.nbytes - 1)
+    monkeypatch.setattr("noiseproof.data.duplicates.CHEAP_BYTES", ROWS.nbytes - 1)
     assert not is_cheap(ROWS)
-    monkeypatch.setattr("noiseproof.data.duplicate_policy.CHEAP_BYTES", ROWS.nbytes)
+    monkeypatch.setattr("noiseproof.data.duplicates.CHEAP_BYTES", ROWS.nbytes)
     assert is_cheap(ROWS)
-    monkeypatch.setattr("noiseproof.data.duplicate_policy.CHEAP_SAMPLES", 3)
+    monkeypatch.setattr("noiseproof.data.duplicates.CHEAP_SAMPLES", 3)
     assert not is_cheap(ROWS)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiseproof.data.growing_npy import GrowingNpy
+from noiseproof.data.sources.table_stream import GrowingNpy
 
 
 @given(st.lists(st.integers(0, 12), max_size=6), st.integers(1, 4), st.sampled_from(["<f4", "<i8"]))

@@ -26,7 +26,7 @@ try:
 except ImportError:
     pass
 from noiseproof.data import load
-from noiseproof.data.memory import _entries, Path
+from noiseproof.memory import _entries, Path
 
 spec, root, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
 torch.zeros(10).sum()

@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiseproof.data import repeats
+from noiseproof.data import duplicates as repeats
+from noiseproof.data.duplicates import checksums, first_occurrences
 from noiseproof.data.inputs import Selection
-from noiseproof.data.repeats import checksums, first_occurrences
 
 
 def slowly(rows):

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from noiseproof.data.stream_cache import StreamCache
+from noiseproof.data.mapped_files import StreamCache
 
 
 def make(cache, value):

@@ -1,68 +1,264 @@
-"""The writing side of the record."""
+"""A Recorder in a loop of one's own."""
 
+import numpy as np
 import pytest
+import several_processes
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from torch import distributed
 
+from noiseproof import labels
 from noiseproof.dynamics import Recorder
 
-
-@given(st.permutations(range(12)), st.integers(1, 12))
-def test_the_order_of_batches_does_not_matter(order, size):
-    index = torch.arange(12) * 3 + 5
-    margins, classes = torch.linspace(-4, 4, 12), torch.arange(12) % 4
-    recorder = Recorder(index, ("tau",))
-    for part in torch.tensor(order).split(size):
-        recorder.write(index[part], margins[part], classes[part], {"tau": margins[part] / 8, "more": part})
-    found = recorder.epoch()
-    assert torch.equal(found["margin"], margins.half())
-    assert torch.equal(found["tau"], (margins / 8).half())
-    assert found["prediction"].tolist() == classes.tolist()
+SAMPLES, CLASSES, EPOCHS = 40, 4, 3
 
 
-def test_samples_not_visited_are_marked():
-    recorder = Recorder(torch.arange(3))
-    recorder.write(torch.tensor([1]), torch.tensor([2.0]), torch.tensor([5]))
-    found = recorder.epoch()
-    assert found["margin"].isnan().tolist() == [True, False, True]
-    assert found["prediction"].tolist() == [-1, 5, -1]
-    recorder.forget()
-    assert recorder.epoch()["margin"].isnan().all()
-    assert recorder.epoch()["prediction"].tolist() == [-1, -1, -1]
+def logits_of(epoch, *shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(epoch))
 
 
-def test_margins_beyond_half_precision_stay_finite():
-    recorder = Recorder(torch.arange(2))
-    recorder.write(torch.arange(2), torch.tensor([1e30, -1e30]), torch.zeros(2))
-    assert recorder.epoch()["margin"].tolist() == [65504.0, -65504.0]
+def plain_margin(logits, label):
+    """Written anew, in float64; the class dimension is 1."""
+    logits = logits.double()
+    others = torch.stack(
+        [
+            logits[:, [j for j in range(logits.shape[1]) if j != k]].logsumexp(1)
+            for k in range(logits.shape[1])
+        ],
+        1,
+    )
+    return (logits - others).gather(1, label.unsqueeze(1)).squeeze(1)
 
 
-def test_the_middle_of_an_epoch_can_be_saved():
-    first, second = Recorder(torch.arange(4)), Recorder(torch.arange(4))
-    first.write(torch.tensor([2]), torch.tensor([1.25]), torch.tensor([1]))
-    second.restore({name: value.clone() for name, value in first.state().items()})
-    for recorder in (first, second):
-        recorder.write(torch.tensor([0]), torch.tensor([-0.5]), torch.tensor([2]))
-    assert str(first.epoch()) == str(second.epoch())
-    assert second.epoch()["prediction"].tolist() == [2, -1, 1, -1]
+def filled(order_seed=0, size=7, **options):
+    """A Recorder after three epochs, each in another order, and the logits it was given."""
+    recorder, label, said = Recorder(SAMPLES, **options), torch.arange(SAMPLES) % CLASSES, []
+    for epoch in range(EPOCHS):
+        logits = logits_of(epoch, SAMPLES, CLASSES)
+        order = torch.randperm(SAMPLES, generator=torch.Generator().manual_seed(order_seed + epoch))
+        for at in order.split(size):
+            recorder.write(at, logits[at], label[at])
+        recorder.end_epoch()
+        said.append(logits)
+    return recorder, torch.stack(said), label
 
 
-def test_gradients_are_not_kept():
-    recorder = Recorder(torch.arange(2))
-    recorder.write(torch.arange(2), torch.zeros(2, requires_grad=True) * 2, torch.zeros(2))
-    assert not recorder.columns["margin"].requires_grad
+def test_margins_and_predictions_of_every_epoch():
+    recorder, logits, label = filled()
+    record = recorder.record()
+    wanted = torch.stack([plain_margin(one, label) for one in logits])
+    torch.testing.assert_close(record.margin.double(), wanted, atol=4e-3, rtol=1e-3)
+    assert torch.equal(record.prediction.long(), logits.argmax(2))
+    assert torch.equal(record.index, torch.arange(SAMPLES))
+    assert torch.equal(record.label, label)
+    assert record.class_names == ("0", "1", "2", "3")
 
 
-def test_a_column_that_was_promised_must_come():
-    with pytest.raises(KeyError, match="tau"):
-        Recorder(torch.arange(2), ("tau",)).write(torch.arange(2), torch.zeros(2), torch.zeros(2))
+def test_neither_order_nor_batches_matter():
+    first, second = (filled(*how)[0].record() for how in ((0, 7), (50, 13)))
+    assert torch.equal(first.margin, second.margin)
+    assert torch.equal(first.prediction, second.prediction)
 
 
-def test_an_epoch_outlives_the_next():
-    recorder = Recorder(torch.tensor([4, 8]))
-    recorder.write(torch.tensor([4, 8]), torch.tensor([0.5, 1.5]), torch.tensor([3, 1]))
-    epoch = recorder.epoch()
-    recorder.forget()
-    assert epoch["prediction"].tolist() == [3, 1]
-    assert epoch["margin"].tolist() == [0.5, 1.5]
+def test_lists_and_arrays_are_taken():
+    recorder = Recorder(3, class_names=["a", "b"])
+    logits = np.float32([[1, 0], [0, 1]])
+    logits.flags.writeable = False  # as pandas gives them
+    recorder.write([2, 0], logits, [0, 1])
+    recorder.end_epoch()
+    record = recorder.record()
+    assert record.index.tolist() == [0, 2]
+    assert record.label.tolist() == [1, 0]
+    assert record.margin.tolist() == [[1.0, 1.0]]
+
+
+def test_suspects_in_four_lines():
+    """Wrong labels of a small problem are found with the true ones unseen."""
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.arange(300) % 3
+    inputs = 6 * torch.eye(3)[truth] + torch.randn(300, 3, generator=generator)
+    label = truth.clone()
+    wrong = torch.randperm(300, generator=generator)[:60]
+    label[wrong] = (label[wrong] + 1) % 3
+    torch.manual_seed(0)
+    model, recorder = torch.nn.Linear(3, 3), Recorder(300)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(10):
+        for index in torch.randperm(300, generator=generator).split(30):
+            logits = model(inputs[index])
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(logits, label[index]).backward()
+            optimizer.step()
+            recorder.write(index, logits, label[index])
+        recorder.end_epoch()
+    found = labels.find(recorder.record())
+    flagged = torch.tensor(found.is_label_issue.to_list())
+    assert not recorder.record().margin.requires_grad
+    assert float((truth != label)[flagged].float().mean()) > 0.9
+    assert float(flagged[truth != label].float().mean()) > 0.9
+
+
+def test_tokens_with_ignored_places():
+    recorder = Recorder((4, 5))
+    label = torch.tensor([[0, 1, -100], [2, -100, 1]])
+    logits = logits_of(0, 2, 3, 3)
+    recorder.write(torch.tensor([3, 1]), logits, label)
+    recorder.end_epoch()
+    record = recorder.record()
+    sample, place = np.unravel_index(record.index.numpy(), recorder.shape)
+    assert list(zip(sample, place, strict=True)) == [(1, 0), (1, 2), (3, 0), (3, 1)]
+    assert record.label.tolist() == [2, 1, 0, 1]
+    wanted = plain_margin(logits, label.clamp_min(0))[[1, 1, 0, 0], [0, 2, 0, 1]]
+    torch.testing.assert_close(record.margin[0].double(), wanted, atol=4e-3, rtol=1e-3)
+
+
+def test_one_number_per_token():
+    recorder = Recorder(6)
+    index = torch.tensor([[5, 0], [2, -7]])
+    recorder.write(index, logits_of(0, 2, 3, 2), torch.tensor([[1, 2], [0, -100]]))
+    recorder.end_epoch()
+    assert recorder.record().index.tolist() == [0, 2, 5]
+
+
+def test_binary_labels():
+    recorder = Recorder((3, 2), binary=True)
+    logits = torch.tensor([[1.5, -2.0], [0.25, 4.0]])
+    recorder.write(torch.tensor([2, 0]), logits, torch.tensor([[1.0, 1.0], [0.0, -100.0]]))
+    recorder.end_epoch()
+    record = recorder.record()
+    assert record.index.tolist() == [0, 4, 5]
+    assert record.margin.tolist() == [[-0.25, 1.5, -2.0]]
+    assert record.prediction.tolist() == [[1, 1, 0]]
+    assert record.label.tolist() == [0, 1, 1]
+
+
+def test_a_state_in_the_middle_of_an_epoch():
+    label = torch.arange(4) % 2
+
+    def write(recorder, epoch, part):
+        recorder.write(torch.arange(4)[part], logits_of(epoch, 4, 2)[part], label[part])
+
+    whole, first = Recorder(4), Recorder(4)
+    for recorder in (whole, first):
+        write(recorder, 0, slice(None))
+        recorder.end_epoch()
+        write(recorder, 1, slice(0, 2))
+    second = Recorder(4)
+    second.load_state_dict(first.state_dict())
+    for recorder in (whole, second):
+        write(recorder, 1, slice(2, 4))
+        recorder.end_epoch()
+    assert torch.equal(whole.record().margin, second.record().margin)
+    assert torch.equal(whole.record().prediction, second.record().prediction)
+    with pytest.raises(ValueError, match="of a Recorder of 4 labels, this one has 5"):
+        Recorder(5).load_state_dict(first.state_dict())
+
+
+def test_the_place_in_a_batch_is_not_a_number():
+    recorder = Recorder(10)
+    for part in torch.arange(10).split(5):
+        recorder.write(torch.arange(5), torch.zeros(5, 3), part % 3)
+    with pytest.warns(UserWarning, match=r"5 of 5 samples came with another label.*permanent number"):
+        recorder.end_epoch()
+
+
+def test_what_was_said_of_another_label_is_forgotten():
+    recorder = Recorder(2)
+    for label in ([0, 1], [0, 0]):
+        recorder.write([0, 1], torch.eye(2), label)
+        if label == [0, 0]:
+            with pytest.warns(UserWarning, match="sample 1 with 1 and then 0"):
+                recorder.end_epoch()
+        else:
+            recorder.end_epoch()
+    record = recorder.record()
+    assert record.label.tolist() == [0, 0]
+    assert record.margin.isnan().tolist() == [[False, True], [False, False]]
+
+
+NINE, LABELS = torch.tensor([9]), torch.tensor([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        (
+            (NINE, torch.zeros(1, 2), LABELS[:1]),
+            IndexError,
+            "index 9 is out of range: .* 4 samples takes 0 to 3",
+        ),
+        ((-NINE, torch.zeros(1, 2), LABELS[:1]), IndexError, "index -9 is out of range"),
+        ((LABELS.float(), torch.zeros(2, 2), LABELS), TypeError, r"integers\), got torch.float32"),
+        ((LABELS, torch.zeros(2, 2), LABELS + 1), ValueError, r"target\[1\] = 2 is not a valid class index"),
+        (
+            (LABELS, torch.zeros(2, 2), torch.eye(2)),
+            ValueError,
+            r"class numbers of shape \(2,\), or .*binary=True",
+        ),
+        ((LABELS[:1], torch.zeros(2, 2), LABELS), ValueError, "one number per sample"),
+        (
+            (LABELS, torch.zeros(2, 2, 3), torch.zeros(2, 3).long()),
+            ValueError,
+            r"make it Recorder\(\(4, 3\)\)",
+        ),
+        ((LABELS, torch.full((2, 2), torch.nan), LABELS), ValueError, "diverged or overflowed"),
+    ],
+)
+def test_wrong_batches(given, error, words):
+    recorder = Recorder(4)
+    with pytest.raises(error, match=words):
+        recorder.write(*given)
+    recorder.end_epoch()
+    assert len(recorder.record()) == 0
+
+
+def test_wrong_uses():
+    with pytest.raises(ValueError, match=r"num_samples=2.5 must be the size"):
+        Recorder(2.5)
+    recorder = Recorder(2)
+    recorder.write(LABELS, torch.eye(2), LABELS)
+    with pytest.raises(RuntimeError, match="no epoch has ended yet"):
+        recorder.record()
+    recorder.end_epoch()
+    with pytest.raises(ValueError, match="logits have 3 classes, before they had 2"):
+        recorder.write(LABELS, torch.zeros(2, 3), LABELS)
+    with pytest.raises(ValueError, match="2 classes, class_names has 3"):
+        Recorder(2, class_names="abc").write(LABELS, torch.eye(2), LABELS)
+    with pytest.raises(ValueError, match="labels are 0 and 1"):
+        Recorder((2, 2), binary=True).write(LABELS, torch.eye(2), torch.eye(2) / 3)
+
+
+def in_two_processes():
+    """As DistributedSampler does it: strided parts, filled up with samples of the beginning."""
+    rank, (wanted, logits, label) = distributed.get_rank(), filled()
+    recorder = Recorder(SAMPLES)
+    for epoch in range(EPOCHS):
+        order = torch.randperm(SAMPLES, generator=torch.Generator().manual_seed(epoch))
+        order = torch.cat([order, order[: -SAMPLES % 3 or 3]])
+        for at in order[rank::2].split(4):
+            recorder.write(at, logits[epoch, at], label[at])
+        recorder.end_epoch()
+    found, wanted = recorder.record(), wanted.record()
+    assert torch.equal(found.margin, wanted.margin)
+    assert torch.equal(found.prediction, wanted.prediction)
+    assert torch.equal(found.label, wanted.label)
+
+
+def numbers_of_a_part():
+    """Each process numbers its own part from 0, which is a mistake."""
+    recorder, rank = Recorder(4), distributed.get_rank()
+    recorder.write(torch.arange(2), torch.zeros(2, 3), torch.arange(2) + rank)
+    with pytest.warns(UserWarning, match="permanent number"):
+        recorder.end_epoch()
+    if rank == 0:
+        recorder.write(torch.arange(4), torch.zeros(4, 3), torch.arange(4) % 3)
+    recorder.end_epoch()  # the other process has seen nothing
+    assert len(recorder.record()) == 4
+
+
+def in_both_ways():
+    in_two_processes()
+    numbers_of_a_part()
+
+
+def test_two_processes():
+    several_processes.run(in_both_ways)

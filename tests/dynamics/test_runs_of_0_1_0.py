@@ -10,7 +10,7 @@ import torch
 from noiseproof import __version__, labels, losses
 from noiseproof.report import write
 from noiseproof.train import Run, compare, fit
-from noiseproof.train.begun import RunExistsError
+from noiseproof.train.resume import RunExistsError
 
 HERE = Path(__file__).parent / "runs_of_0_1_0"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from noiseproof import losses, methods, models, noise
 from noiseproof.data import augmentation, load
-from noiseproof.data.image_file import read_image
-from noiseproof.data.npy import map_npy
+from noiseproof.data.images import read_image
+from noiseproof.data.numpy_files import map_npy
 from noiseproof.data.spec import parse_source
 from noiseproof.dynamics import Record, RunFolder
 from noiseproof.files import read_tensors

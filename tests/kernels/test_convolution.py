@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.functional import conv2d
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from noiseproof.train import lean_network
+from noiseproof.train.gpu import network as gpu_network
 from noiseproof.train.gpu.convolution import WIDTHS, narrow_convolution, suits
 
 triton = pytest.importorskip("triton", reason="kernels need Triton")
@@ -174,7 +174,7 @@ def test_a_network_in_a_lean_step(device, dtype):
     network[4].bias.requires_grad_(False)
     image = torch.randn(3, 3, 9, 8).to(device=device, memory_format=torch.channels_last)
     found = []
-    for forward in (network, partial(lean_network._lean_forward, network, network)):
+    for forward in (network, partial(gpu_network._forward, network, network)):
         network.zero_grad()
         with torch.autocast(device, dtype), Operators() as seen:
             outputs = forward(image)

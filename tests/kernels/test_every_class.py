@@ -63,7 +63,7 @@ def compare(loss, logits, target, device, tolerance, floor=1e-6, **options):
 
 @pytest.mark.parametrize("spec", EVERY_CLASS + TWO_LABELS + SUMS)
 def test_value_and_gradient(spec, where):
-    compare(losses.get(spec).eval(), *batch(40, 5), where, 1e-5, floor=1e-2)
+    compare(losses.get(spec).eval(), *batch(40, 5), where, 1e-5, floor=1e-1)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

@@ -5,8 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiseproof.labels.findings import Judgement, expected_f1, frame, is_weak, marked, rates, threshold
-from noiseproof.labels.weakness import weakness
+from noiseproof.labels.findings import (
+    Judgement,
+    expected_f1,
+    frame,
+    is_weak,
+    marked,
+    rates,
+    threshold,
+    weakness,
+)
 
 CHANCES = st.lists(st.floats(0, 1), min_size=1, max_size=50).map(np.array)
 

@@ -48,7 +48,8 @@ def test_clean_digits_learned_fast_are_hardly_suspected(loss, seed, tmp_path):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_wrong_labels_of_a_small_table_are_found_and_few_others(seed, tmp_path):
     wrong = small_csv(tmp_path / "a.csv", seed)
-    found = trained(f"csv(path={str(tmp_path / 'a.csv')!r})", tmp_path / "run", test="none", seed=seed)
+    data = f"csv(path={str(tmp_path / 'a.csv')!r})"
+    found = trained(data, tmp_path / "run", test="none", seed=seed, epochs=100)
     marked = torch.tensor(found.is_label_issue.to_numpy())
     assert f1(marked, wrong) > 0.8
     assert (marked & ~wrong).sum() <= 4

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 import mpmath as mp
 
@@ -57,9 +58,10 @@ def _gr_value(beta, lam, saturation, g=mp.exp):
     def value(p, u):
         start = mp.log(p / u)
         inside = [x for x in range(-60, 61, 2) if start < x < saturation]
-        return mp.quad(
-            lambda d: g(beta * _sigmoid(d) ** lam * _sigmoid(-d)) / 2, [start, *inside, saturation]
-        )
+        with mp.workdps(15):  # the values are compared to seven digits
+            return mp.quad(
+                lambda d: g(beta * _sigmoid(d) ** lam * _sigmoid(-d)) / 2, [start, *inside, saturation]
+            )
 
     return value
 
@@ -129,10 +131,12 @@ def softmax(logits: list[float]) -> list[mp.mpf]:
     return [r / total for r in raised]
 
 
-def split(logits: list[float], label: int) -> tuple[mp.mpf, mp.mpf, list[mp.mpf]]:
-    """p of the label, 1 - p without cancellation, and the softmax over the other classes (0 at it)."""
+@cache
+def split(logits: tuple[float, ...], label: int) -> tuple[mp.mpf, mp.mpf, list[float]]:
+    """p of the label, 1 - p without cancellation, and the direction of the gradient as doubles: the softmax
+    over the other classes, and -1 at the label."""
     raised = [mp.exp(mp.mpf(z)) for z in logits]
     others = mp.fsum(r for k, r in enumerate(raised) if k != label)
     total = others + raised[label]
-    direction = [mp.mpf(0) if k == label else r / others for k, r in enumerate(raised)]
+    direction = [-1.0 if k == label else float(r / others) for k, r in enumerate(raised)]
     return raised[label] / total, others / total, direction

@@ -25,16 +25,20 @@ def compare(formula: Formula, logits: torch.Tensor, label: int, tolerance: float
     leaf = logits.clone().requires_grad_()
     value = loss(leaf, torch.tensor(label))
     (gradient,) = torch.autograd.grad(value, leaf)
-    p, rest, direction = split([float(z) for z in logits], label)
+    p, rest, direction = split(tuple(logits.tolist()), label)
     if any(abs(float(mp.log(p / rest)) - kink) < 1e-3 for kink in loss.kinks):
         return
     saturated = loss.kinks and "gce" not in formula.spec and mp.log(p / rest) > loss.kinks[0]
     wanted = mp.mpf(0) if saturated else formula.value(p, rest)
     assert abs(float(value.detach()) - wanted) <= max(tolerance, formula.tolerance) * max(1, abs(wanted))
     emphasis = mp.mpf(0) if saturated else formula.emphasis(p, rest)
-    for k, slope in enumerate(gradient.tolist()):
-        exact = -emphasis if k == label else emphasis * direction[k]
-        assert abs(slope - exact) <= tolerance * emphasis + mp.mpf(1e-37)
+    wrong = (
+        (gradient.double() - float(emphasis) * torch.tensor(direction, dtype=torch.float64))
+        .abs()
+        .max()
+        .item()
+    )
+    assert wrong <= tolerance * emphasis + mp.mpf(1e-37)
 
 
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f.spec)
@@ -75,7 +79,7 @@ def exact_rows(name: str, logits: list[float], label: int) -> mp.mpf:
 @pytest.mark.parametrize("spec", ["nce", "nfl(gamma=0.5)", "mse(alpha=0.5)", "gls(alpha=0.1)"])
 def test_losses_of_all_classes(spec):
     loss = losses.get(spec)
-    for logits, label in random_problem(3, 20, torch.float64):
+    for logits, label in random_problem(3, 10, torch.float64):
         leaf = logits.clone().requires_grad_()
         value = loss(leaf, torch.tensor(label))
         (gradient,) = torch.autograd.grad(value, leaf)
@@ -92,7 +96,7 @@ def test_losses_of_all_classes(spec):
 def test_statistics_against_mpmath():
     for logits, label in random_problem(4, 20, torch.float64):
         found = losses.row_statistics(logits, torch.tensor(label))
-        p, rest, _ = split(logits.tolist(), label)
+        p, rest, _ = split(tuple(logits.tolist()), label)
         every = softmax(logits.tolist())
         assert abs(float(found.margin) - mp.log(p / rest)) < 1e-11
         assert (

@@ -1,10 +1,11 @@
 """Pruning: who is given up, when, and that they may come back."""
 
+import pytest
 import torch
 from situations import normal, situation
 
 from noiseproof import losses
-from noiseproof.methods import PrunedGCE
+from noiseproof.methods import Outputs, PrunedGCE
 
 
 def gradient(loss, logits):
@@ -62,3 +63,34 @@ def test_a_sample_given_up_has_neither_loss_nor_gradient():
     assert found[1].any()
     kept = (0.5**0.7 - logits[1].softmax(0)[1] ** 0.7) / 0.7
     torch.testing.assert_close(loss, kept / 2, msg="the mean is over the whole batch")
+
+
+class Made:
+    """An evaluation that says these logits, and whether the epoch is the best."""
+
+    def __init__(self, is_best, logits=None):
+        self.is_best, self.logits = is_best, logits
+
+    def outputs(self, positions=None, *, features=False):
+        assert self.logits is not None, "only the best network needs to be asked"
+        return (Outputs(self.logits),)
+
+
+def test_by_validation_the_best_network_up_to_then_decides():
+    label = torch.tensor([0, 0])
+    method = PrunedGCE(start=3, period=2, by="validation")
+    method.prepare(situation(label, classes=2)._replace(validation=5))
+    one, other = torch.tensor([[5.0, 0.0], [0.0, 5.0]]), torch.tensor([[0.0, 5.0], [5.0, 0.0]])
+    weights = []
+    looks = [Made(True, one), Made(False), Made(False), Made(True, other), Made(False), Made(False)]
+    for epoch, made in enumerate(looks, 1):
+        method.step(one, label, torch.arange(2), epoch)
+        method.between_epochs(made, epoch)
+        weights.append(method.memory.values.tolist())
+    decided, again = [1.0, 0.0], [0.0, 1.0]
+    assert weights == [[1, 1], [1, 1], decided, decided, again, again]
+
+
+def test_by_validation_needs_validation_data():
+    with pytest.raises(ValueError, match=r"by='validation' needs validation data: give validation=0\.1"):
+        PrunedGCE(by="validation").prepare(situation([0, 1]))

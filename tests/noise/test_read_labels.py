@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiseproof.data import npz
+from noiseproof.data import numpy_files as npz
 from noiseproof.noise import corrupt, read_labels
 
 WANTED = [3, 0, 2]

@@ -104,8 +104,8 @@ def test_lines_are_finite_and_not_negative(name):
             "curriculum.figure6",
             [
                 f"{count} classes, {how}"
-                for count in (10, 100, 1000)
-                for how in ("simulated", "untrained cnn8 on random pixels")
+                for count, network in ((10, "cnn8"), (100, "resnet34"), (1000, "resnet34"))
+                for how in ("simulated", f"untrained {network} on random pixels")
             ],
         ),
         (
@@ -114,8 +114,8 @@ def test_lines_are_finite_and_not_negative(name):
                 "mae",
                 "shift(mae, tau=2.6018)",
                 "scale(mae, tau=2.6018)",
-                "start, 100 classes,\nsimulated N(0, 1) logits",
-                "start, 10 classes,\nsimulated N(0, 1) logits",
+                "start, 100 classes,\nuntrained resnet34 on random pixels",
+                "start, 10 classes,\nuntrained cnn8 on random pixels",
             ],
         ),
     ],
@@ -184,9 +184,11 @@ def test_real_images_are_shown_to_the_network_where_they_are_at_hand(monkeypatch
     monkeypatch.setattr(
         analytic, "load", {"cifar10": LabelledData(images, torch.arange(200) % 10)}.__getitem__
     )
+    untrained_margins.cache_clear()
     margins, words = untrained_margins(10)
     assert words == "untrained cnn8 on cifar10"
     monkeypatch.undo()
+    untrained_margins.cache_clear()
     others, words = untrained_margins(10)
     assert words == "untrained cnn8 on random pixels"
     assert not torch.equal(margins, others)

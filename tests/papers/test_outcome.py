@@ -1,13 +1,11 @@
-"""A comparison in words, Markdown, JSON and HTML: the same numbers, and nothing that is taken for markup."""
+"""A comparison in words, Markdown and JSON: the same numbers, and nothing that is taken for markup."""
 
 import json
-from html.parser import HTMLParser
 
 import pytest
 
 from noiseproof.papers.cells import BEST, Cell, Quoted, Runs, Table
 from noiseproof.papers.comparing import Comparison, Done, Entry, compare
-from noiseproof.papers.page import page
 from noiseproof.papers.render import HEADINGS, counted, lines, narrow_lines, to_dict, to_markdown
 from noiseproof.papers.tables import TABLES
 
@@ -66,7 +64,6 @@ def test_a_number_that_is_not_printed_is_marked_and_explained():
     note = "IMAE · T=16: not printed: the body of the table is missing in the text; computed from equation 15"
     assert all(line[2].endswith(" *") for line in lines(found))
     assert f"T=4, {note}" in to_markdown(found)
-    assert f"T=4, {note}" in page(found)
     assert to_dict(found)["cells"][0]["note"].startswith("not printed")
 
 
@@ -102,37 +99,6 @@ def test_markdown_is_one_table_whatever_the_names_are():
     assert "not as in the paper: epochs=2" in text
 
 
-class Tags(HTMLParser):
-    """Counts what a browser would see."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.text = [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
-def test_the_page_escapes_names_notes_and_problems():
-    tags = Tags()
-    tags.feed(page(compared(HOSTILE, HOSTILE, problem=HOSTILE)))
-    assert "script" not in tags.tags
-    assert tags.tags.count("tr") == 4
-    assert tags.tags.count("td") == 2 * len(HEADINGS)
-    assert tags.tags.count("li") == 2
-    assert not {"img", "link", "iframe"} & set(tags.tags)
-    assert f"failed: {HOSTILE}" in tags.text
-
-
-def test_far_numbers_are_coloured():
-    assert '<td class="number far">+3.0</td>' in page(compared())
-    assert '<td class="number veryfar">+9.0</td>' in page(compared(ours=85.0))
-    assert '<td class="number">+1.0</td>' in page(compared(ours=81.0))
-
-
 def test_json_has_plain_values():
     told = json.loads(json.dumps(to_dict(compared(problem="it broke"))))
     first, second = told["cells"]
@@ -148,12 +114,9 @@ def test_json_says_which_runs_a_number_is_made_of():
     assert (first["finished"], first["wanted"], first["baseline_runs"]) == (2, 5, ["clean"])
 
 
-def test_cells_without_a_number_of_ours_are_counted_and_folded_away():
+def test_cells_without_a_number_of_ours_are_counted():
     busy, idle = compared().parts()
     assert [entry.state for entry in busy.entries] == ["finished"]
     assert counted(idle) == "1 cell quoted"
-    assert "<details><summary>1 cell quoted</summary>" in page(compared())
-    nothing = compared(ours=None, runs=())
-    assert "<details open><summary>1 cell not run, 1 quoted</summary>" in page(nothing)
     failed, _ = compared(problem="no memory").parts()
     assert [entry.state for entry in failed.entries] == ["1 failed"]

@@ -12,14 +12,15 @@ import torch
 from matplotlib.figure import Figure
 from small_runs import SETTINGS, write_run
 
+from noiseproof.atomic import write_tensors
+from noiseproof.dynamics.run_folder import OUTPUTS
 from noiseproof.losses import get as get_loss
 from noiseproof.losses import margin
-from noiseproof.papers import FIGURES, RUN_FIGURES, draw, get, run
+from noiseproof.papers import FIGURES, RUN_FIGURES, draw, get, run, tables
 from noiseproof.papers.figures import WHOLE_FIGURES
 from noiseproof.papers.figures.analytic import bound_of_weight
 from noiseproof.papers.figures.run_curves import plot_relative_update_scales, plot_train_accuracy
-from noiseproof.papers.manifest import updated
-from noiseproof.papers.plan import Changes, plan
+from noiseproof.papers.plan import plan
 from noiseproof.report import NothingToShow, example_record
 from noiseproof.report.evidence import Evidence
 
@@ -35,7 +36,9 @@ def two_runs(tmp_path_factory):
         settings = {**SETTINGS, "loss": loss, "noise": f"symmetric(0.{number + 3})"}
         record = example_record(classes=5, seed=number)
         tau = torch.rand(record.epochs, len(record), generator=torch.Generator().manual_seed(number))
-        write_run(home / str(number), replace(record, extra={"tau": tau}), settings=settings)
+        run = write_run(home / str(number), replace(record, extra={"tau": tau}), settings=settings)
+        learned = {"target": torch.nn.functional.one_hot(record.clean_label, 5).half()}
+        write_tensors(run.folder / OUTPUTS, run.outputs | learned)
         runs.append(home / str(number))
     return runs
 
@@ -108,8 +111,6 @@ def trained(tmp_path, two_runs):
             assert given[-2:] == [("--seeds", "1"), ("--out", str(tmp_path))]
             rows, columns = ([v for k, v in given if k == f"--{what}"] for what in ("rows", "columns"))
             planned = plan(get(table).select(rows, columns, 1))
-            with updated(tmp_path) as manifest:
-                manifest.add(table, Changes(), planned)
             for number, one in enumerate(planned.values()):
                 place = tmp_path / one.folder
                 if not place.is_dir():
@@ -156,13 +157,15 @@ def test_the_runs_of_a_figure_are_cells_that_can_be_run():
             assert any(cell.state == "runs" for cell in cells), (name, selection)
 
 
-def test_a_figure_finds_the_runs_of_its_table(tmp_path):
+def test_a_figure_finds_the_runs_of_its_table(tmp_path, monkeypatch):
     table = get("imae.figures").select(["T=4", "T=8", "T=16"], ["symmetric 0.4"])
     with pytest.raises(ValueError) as caught:
         draw("imae.figure8", out=tmp_path)
     command = "noiseproof papers run imae.figures --rows 'T=4' --rows 'T=8' --rows 'T=16'"
     assert f"{command} --columns 'symmetric 0.4' --seeds 1" in str(caught.value)
-    run(on_digits(table), out=tmp_path, jobs=1)
+    quick = on_digits(table)
+    monkeypatch.setitem(tables.TABLES, "imae.figures", quick)
+    run(quick, out=tmp_path, jobs=1)
     [ax] = pictures(draw("imae.figure8", out=tmp_path))
     assert len(ax.lines) == 3
     assert ax.get_ylabel() == "accuracy against true labels"

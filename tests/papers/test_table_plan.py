@@ -1,18 +1,12 @@
 """A table is a list of configs by their hash, each with the cells it serves."""
 
-import json
-import time
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 import torch
 
 from noiseproof import losses
 from noiseproof.papers import get
 from noiseproof.papers.cells import Runs
-from noiseproof.papers.manifest import Manifest, updated
 from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan
-from noiseproof.papers.questions import READINGS
 from noiseproof.papers.render import plan_to_markdown as to_markdown
 from noiseproof.train import Config
 
@@ -39,38 +33,6 @@ def test_tables_share_runs():
     }
     assert len(shared) == 9
     assert len(second) == 27
-
-
-def test_other_readings_of_a_row_are_what_their_notes_say():
-    """SCE with MAE as 2 (1 - p) is another SCE; without the unit maximum the rates are others."""
-    rows = {row: losses.get(loss) for row, (_, loss) in READINGS.items()}
-    margins = torch.linspace(-8, 8, 65, dtype=torch.float64)
-    twice = losses.get("unit_max(sce(q=0.9744))").emphasis(margins)
-    torch.testing.assert_close(
-        rows.pop("SCE · its MAE is 2 (1 - p)").emphasis(margins), twice, rtol=2e-3, atol=0
-    )
-    largest = {row.split(" · ")[0]: losses.curve(loss).peak for row, loss in rows.items()}
-    assert largest == pytest.approx(
-        {"SCE": 0.26, "GCE": 0.43, "MAE": 0.25, "AUL": 0.38, "AGCE": 11.2}, abs=0.005
-    )
-
-
-def test_without_the_unit_maximum_a_reading_is_the_loss_of_its_row_but_for_a_factor():
-    table = get("curriculum.table5")
-    margins = torch.linspace(-8, 8, 65, dtype=torch.float64)
-    readings = [loss for words, loss in READINGS.items() if words.endswith("no unit maximum")]
-    assert len(readings) == len(table.rows) - len(["CE"])
-    for row, loss in readings:
-        trained = losses.get(table.cell(row, "clean · test %").filling.settings["loss"])
-        reading = losses.get(loss)
-        factor = losses.curve(reading).peak
-        torch.testing.assert_close(reading.emphasis(margins), factor * trained.emphasis(margins))
-
-
-def test_readings_are_compared_with_the_clean_runs_of_the_same_loss():
-    planned = plan(get("questions.readings").select(["GCE*"], ["symmetric 0.4 · diff"], seeds=1))
-    assert {run.config.loss for run in planned.values()} == {"gce(q=0.4)"}
-    assert roles(planned) == [BASELINE, OWN]
 
 
 def test_a_difference_needs_the_runs_it_is_a_difference_to():
@@ -100,86 +62,6 @@ def test_fewer_epochs_move_the_schedule_along():
     factor = 2 / (100_000 / 391)
     moved = ",".join(str(round(time * factor)) for time in (32_000, 48_000))
     assert run.config.schedule == f"step(milestones='{moved}', by='iteration')"
-
-
-def test_a_manifest_is_read_back_and_added_to(tmp_path, table_of):
-    one, two = {"loss": "ce"}, {"loss": "mae"}
-    planned = plan(table_of(("ce", "a", one)))
-    more = plan(table_of(("ce", "a", one), ("ce", "b", one), ("mae", "a", two)))
-    for runs in (planned, more):
-        with updated(tmp_path) as manifest:
-            manifest.add("mine.table1", Changes(), runs)
-    found = Manifest(tmp_path)
-    assert len(found.runs) == 2
-    assert [run["folder"] for _, run in found.of_cell("mine.table1", "ce", "b")] == [
-        run.folder for run in planned.values()
-    ]
-
-
-def test_two_writers_lose_nothing_of_each_other(tmp_path, table_of):
-    """Each waits for the other, then reads what it has written."""
-    plans = {name: plan(table_of(("row", "a", {"loss": name}), name=name)) for name in ("ce", "mae", "gce")}
-    inside = []
-
-    def add(name):
-        with updated(tmp_path) as manifest:
-            inside.append(name)
-            time.sleep(0.1)
-            manifest.add(name, Changes(), plans[name])
-            assert inside.pop() == name
-            assert not inside
-
-    with ThreadPoolExecutor() as threads:
-        list(threads.map(add, plans))
-    found = Manifest(tmp_path)
-    assert set(found.tables) == set(plans)
-    assert set(found.runs) == {key for one in plans.values() for key in one}
-
-
-def test_an_error_leaves_the_manifest_as_it_was(tmp_path):
-    with pytest.raises(ZeroDivisionError), updated(tmp_path) as manifest:
-        manifest.tables["mine.table1"] = Changes(epochs=1 // 0)
-    assert not (tmp_path / "manifest.json").exists()
-
-
-def test_a_folder_does_not_mix_recipes(tmp_path, table_of):
-    table = table_of(("ce", "a", {"loss": "ce"}))
-    planned = plan(table)
-    manifest = Manifest(tmp_path)
-    manifest.add(table.name, Changes(epochs=2), planned)
-    [run] = manifest.runs.values()
-    (tmp_path / run["folder"]).mkdir(parents=True)
-    with pytest.raises(ValueError, match=r"has runs of mine.table1 with epochs=2, not with that"):
-        manifest.add(table.name, Changes(), planned)
-
-
-def test_a_plan_of_which_no_run_has_begun_is_replaced(tmp_path, table_of):
-    table = table_of(("ce", "a", {"loss": "ce", "epochs": 3}))
-    others = table_of(("ce", "a", {"loss": "ce", "epochs": 3}), ("mae", "a", {"loss": "mae"}), name="others")
-    manifest = Manifest(tmp_path)
-    manifest.add(table.name, Changes(), plan(table))
-    manifest.add("others", Changes(), plan(others))
-    shorter = plan(table, Changes(epochs=1))
-    manifest.add(table.name, Changes(epochs=1), shorter)
-    assert manifest.tables == {table.name: Changes(epochs=1), "others": Changes()}
-    assert set(manifest.runs) == {*plan(others), *shorter}
-    [(_, mine)] = manifest.of_cell(table.name, "ce", "a")
-    assert mine["config"]["epochs"] == 1
-
-
-@pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "runs/../../x"])
-def test_a_manifest_that_points_elsewhere_is_refused(tmp_path, folder):
-    run = {"folder": folder, "config": {}, "cells": []}
-    (tmp_path / "manifest.json").write_text(json.dumps({"tables": {}, "runs": {"a": run}}))
-    with pytest.raises(ValueError, match="lies elsewhere"):
-        Manifest(tmp_path)
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"tables": {}, "runs": {"a": 1}}'])
-def test_a_broken_manifest_is_named(tmp_path, content):
-    (tmp_path / "manifest.json").write_text(content)
-    with pytest.raises(ValueError, match=r"manifest.json is no manifest of tables"):
-        Manifest(tmp_path)
 
 
 def test_a_plan_in_words_names_every_cell_and_run():
@@ -242,21 +124,29 @@ def test_e32_the_printed_reading_of_gr_is_the_text():
     assert {cell.filling.settings["iterations"] for cell in ours.cells} == {100_000}
 
 
-def test_the_raw_reading_of_curriculum_has_no_unit_maximum():
-    raw, unit = get("curriculum.table5:raw"), get("curriculum.table5")
+def test_e29_the_unit_reading_of_curriculum_is_the_text():
+    """Without the unit maximum a loss is the same but for a factor, which acts on the learning rate."""
+    unit, ours = get("curriculum.table5:unit"), get("curriculum.table5")
     margins = torch.linspace(-8, 8, 65, dtype=torch.float64)
-    for mine, theirs in zip(raw.cells, unit.cells, strict=True):
+    factors = {}
+    for mine, theirs in zip(ours.cells, unit.cells, strict=True):
         assert mine.filling.settings["clip"] == 5.0
+        assert "clip" not in theirs.filling.settings
         loss, reference = (losses.get(cell.filling.settings["loss"]) for cell in (mine, theirs))
-        factor = losses.curve(loss).peak
+        factors[mine.row.split(" · ")[0]] = factor = losses.curve(loss).peak
         torch.testing.assert_close(loss.emphasis(margins), factor * reference.emphasis(margins))
         if mine.filling.baseline:
             assert mine.filling.baseline["loss"] == mine.filling.settings["loss"]
+    wanted = {"CE": 1, "SCE": 0.26, "GCE": 0.43, "MAE": 0.25, "AUL": 0.38, "AGCE": 11.2}
+    assert factors == pytest.approx(wanted, abs=0.005)
 
 
 def test_mae_without_the_unit_maximum_is_one_minus_p():
-    table = get("curriculum.table3:raw")
-    specs = {cell.filling.settings["loss"] for cell in table.cells if isinstance(cell.filling, Runs)}
+    specs = {
+        cell.filling.settings["loss"]
+        for cell in get("curriculum.table3").cells
+        if isinstance(cell.filling, Runs)
+    }
     assert {spec for spec in specs if "mae" in spec and not spec.startswith("0.5*")} == set()
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from sklearn.metrics import average_precision_score, confusion_matrix
 from small_runs import SETTINGS, metrics_of, write_run
 
-from noiseproof import report
+from noiseproof import report, train
 from noiseproof.data import LabelledData
 from noiseproof.dynamics import subset_accuracies
 from noiseproof.report.evidence import Evidence
@@ -192,6 +192,31 @@ def test_corrected_labels_change_suspects_and_nobody_else():
     assert torch.equal(corrected[~doubted], label[~doubted])
     truth = evidence.record.clean_label
     assert (corrected == truth).float().mean() > (label == truth).float().mean() + 0.2
+
+
+def test_the_targets_of_a_run_of_nal_are_kept_with_its_head_and_drawn(tmp_path):
+    method = "nal(start=5, period=1, alpha=0.3)"
+    settings = {
+        "data": "digits",
+        "noise": "symmetric(0.4)",
+        "model": "mlp(hidden=64, norm=True)",
+        "epochs": 8,
+        "lr": 0.1,
+    }
+    run = train.fit(train.Config(**settings, method=method, out=str(tmp_path / "nal")))
+    kept, truth = run.outputs, run.record.clean_label
+    target = kept["target"].float()
+    torch.testing.assert_close(target.sum(1), torch.ones(len(truth)), atol=5e-3, rtol=0)
+    assert kept["attention_weight"].shape[0] == 1
+    assert kept["attention_bias"].shape == (1, 1)
+    right = [float((labels == truth).float().mean()) for labels in (run.record.label, target.argmax(1))]
+    assert right[1] > right[0] + 0.1
+    axes = report.plot_confusion(run.folder, labels="targets")
+    assert axes.get_xlabel() == "learned target"
+    shares = row_shares(truth, target.argmax(1), 10)
+    assert axes.texts[0].get_text() == f"{100 * float(shares[0, 0]):.0f}"
+    with pytest.raises(report.NothingToShow, match="no learned targets"):
+        report.plot_confusion(report.example_record(), labels="targets")
 
 
 def test_given_labels_have_no_confusion_without_the_truth():

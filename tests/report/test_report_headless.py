@@ -49,7 +49,7 @@ def no_browser(monkeypatch):
 def test_a_skip_is_announced_in_red_at_the_end(no_browser):
     for _ in range(2):
         with pytest.raises(pytest.skip.Exception, match="apt-get install"):
-            headless.open_browser(no_browser, None)
+            headless.find_browser(no_browser)
     (alarm,) = no_browser.found.values()
     terminal = Terminal()
     alarm.pytest_terminal_summary(terminal)
@@ -61,12 +61,12 @@ def test_a_skip_is_announced_in_red_at_the_end(no_browser):
 def test_where_ci_is_set_no_browser_is_a_failure(no_browser, monkeypatch, value):
     monkeypatch.setenv("CI", value)
     with pytest.raises(pytest.fail.Exception, match="CI does not skip browser tests"):
-        headless.open_browser(no_browser, None)
+        headless.find_browser(no_browser)
 
 
-def test_a_browser_is_used_where_there_is_one(monkeypatch, tmp_path_factory):
+def test_a_browser_is_used_where_there_is_one(monkeypatch):
     monkeypatch.setattr(headless.shutil, "which", lambda name: f"/bin/{name}" if "google" in name else None)
-    assert headless.open_browser(Plugins(), tmp_path_factory).program == "/bin/google-chrome"
+    assert headless.find_browser(Plugins()) == "/bin/google-chrome"
 
 
 def test_make_looks_for_the_same_browsers():

@@ -4,8 +4,6 @@ import dataclasses
 import re
 
 import pytest
-from chromium import Chromium
-from headless import open_browser
 from small_runs import write_run
 
 from noiseproof import labels, report, train
@@ -19,13 +17,6 @@ from noiseproof.report.tables import EPOCH_COLUMNS, EPOCH_MEANINGS
 VISIBLE = """
 [...document.querySelectorAll('#tables td')].every((cell) => cell.getBoundingClientRect().right <= innerWidth)
 """
-
-
-@pytest.fixture(scope="module")
-def browser(request, tmp_path_factory):
-    found = Chromium(open_browser(request, tmp_path_factory).program, tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import torch
-from headless import open_browser
 from PIL import Image
 from small_runs import SETTINGS, write_run
 
@@ -18,11 +17,6 @@ from noiseproof.data import LabelledData
 from noiseproof.dynamics import RunFolder
 
 MEGABYTE = 1_000_000
-
-
-@pytest.fixture(scope="session")
-def browser(request, tmp_path_factory):
-    return open_browser(request, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -174,49 +168,32 @@ def brightness(path):
 
 
 def test_the_page_is_light_or_dark_as_the_reader_likes(browser, page, tmp_path):
-    light = browser.picture(page, tmp_path / "light.png")
-    dark = browser.picture(page, tmp_path / "dark.png", dark=True)
-    assert brightness(light) > 240
-    assert brightness(dark) < 40
+    for dark in (False, True):
+        with browser.opened(page.as_uri(), dark=dark) as opened:
+            opened.picture(tmp_path / f"{dark}.png")
+    assert brightness(tmp_path / "False.png") > 240
+    assert brightness(tmp_path / "True.png") < 40
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_hangs_over_the_edge(browser, page, comparison, width, tmp_path):
-    """A copy that may run one script of ours tells how wide it became."""
-    ask = "<script>document.title=document.documentElement.scrollWidth+' '+innerWidth</script></body>"
+def test_nothing_hangs_over_the_edge(browser, page, comparison, width):
     for path in (page, comparison):
-        copy = tmp_path / path.name
-        text = path.read_text(encoding="utf-8").replace("Content-Security-Policy", "none")
-        copy.write_text(text.replace("</body>", ask), encoding="utf-8")
-        dom = browser.run(copy, f"--window-size={width},800", "--dump-dom")
-        wide, window = map(int, re.search(r"<title>(\d+) (\d+)</title>", dom).groups())
-        assert wide <= window
+        with browser.opened(path.as_uri(), width=width) as opened:
+            assert opened.run("document.documentElement.scrollWidth") <= width
 
 
-FOCUS = """<script>
+FOCUS = """(() => {
 const all = [...document.querySelectorAll("a[href], summary, [tabindex='0']")];
 const stops = all.filter(e => e.checkVisibility());
-const rings = stops.map(e => { e.focus(); const s = getComputedStyle(e);
+const rings = stops.filter(e => { e.focus(); const s = getComputedStyle(e);
   return document.activeElement === e && s.outlineStyle === "solid" && parseFloat(s.outlineWidth) >= 2; });
-document.title = document.hasFocus() + " " + rings.filter(Boolean).length + " " + rings.length;
-</script></body>"""
+return [rings.length, stops.length];
+})()"""
 
 
-def focused(browser, page):
-    """Elements with a ring and all that take the focus; a busy machine may give it to no window at first."""
-    for _ in range(5):
-        has_focus, *found = re.search(r"<title>(\w+) (\d+) (\d+)</title>", browser.dom(page)).groups()
-        if has_focus == "true":
-            return found
-    pytest.fail("the browser never gave the page its focus")
-
-
-def test_every_stop_of_the_keyboard_shows_where_it_is(browser, page, comparison, tmp_path):
+def test_every_stop_of_the_keyboard_shows_where_it_is(browser, page, comparison):
     for path in (page, comparison):
-        copy = tmp_path / path.name
-        text = path.read_text(encoding="utf-8").replace("Content-Security-Policy", "none")
-        copy.write_text(text.replace("</body>", FOCUS), encoding="utf-8")
-        ringed, stops = focused(browser, copy)
-        assert ringed == stops
-        assert int(stops) >= 8
+        with browser.opened(path.as_uri()) as opened:
+            ringed, stops = opened.run(FOCUS)
+        assert ringed == stops >= 8

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import time
+from contextlib import contextmanager
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
@@ -52,6 +53,14 @@ class Chromium:
                 return answer["result"]
             self.events.append(answer)
 
+    def wait_for(self, method, session):
+        """The next such event of a tab."""
+        while True:
+            answer = self._receive()
+            self.events.append(answer)
+            if (answer.get("method"), answer.get("sessionId")) == (method, session):
+                return
+
     def _receive(self):
         while b"\0" not in self.buffer:
             piece = self.incoming.read(1 << 16)
@@ -61,6 +70,15 @@ class Chromium:
         line, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(line)
 
+    @contextmanager
+    def opened(self, address, **look):
+        """A tab for a while."""
+        page = self.page(address, **look)
+        try:
+            yield page
+        finally:
+            page.close()
+
     def page(self, address, *, width=1280, height=900, dark=False):
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -69,6 +87,7 @@ class Chromium:
             page.call(f"{domain}.enable")
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         page.call("Emulation.setEmulatedMedia", features=scheme)
+        page.call("Emulation.setFocusEmulationEnabled", enabled=True)
         page.resize(width, height)
         page.open(address)
         return page
@@ -97,6 +116,12 @@ class Page:
         self.call("Page.navigate", url=address)
         self.wait("document.readyState === 'complete'")
 
+    def settle(self, milliseconds=4000):
+        """Let everything that wants to run have its time, which the browser does not wait for but skips."""
+        policy = "pauseIfNetworkFetchesPending"
+        self.call("Emulation.setVirtualTimePolicy", policy=policy, budget=milliseconds)
+        self.browser.wait_for("Emulation.virtualTimeBudgetExpired", self.session)
+
     def run(self, script):
         """The value of a script, promises waited for."""
         options = {"returnByValue": True, "awaitPromise": True}
@@ -105,7 +130,7 @@ class Page:
             raise RuntimeError(str(answer["exceptionDetails"])[:500])
         return answer["result"].get("value")
 
-    def wait(self, script, seconds=20):
+    def wait(self, script, seconds=120):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:

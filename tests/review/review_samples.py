@@ -50,7 +50,7 @@ def served(subject, reviewer="anna"):
     server = uvicorn.Server(uvicorn.Config(app.asgi, port=0, log_level="error", lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not server.started and time.monotonic() < end:
         time.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]

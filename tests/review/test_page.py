@@ -8,8 +8,6 @@ import sys
 import time
 
 import pytest
-from chromium import Chromium
-from headless import open_browser
 from payloads import payloads
 from review_samples import made_frame, served, small_run, subject_of
 
@@ -19,14 +17,6 @@ from noiseproof.review.subject import Subject
 READY = "document.querySelector('#sample').dataset.drawn !== undefined"
 ROW = "document.querySelector('#rows > div')"
 SAVED = "document.querySelector('#saved').textContent === 'Saved'"
-
-
-@pytest.fixture(scope="session")
-def browser(request, tmp_path_factory):
-    program = open_browser(request, tmp_path_factory).program
-    found = Chromium(program, tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ WRONG = [
     ({"method": "nothing_like_it"}, ValueError, "method: unknown method 'nothing_like_it'"),
     ({"epochs": 0}, ValueError, "epochs=0 is out of range"),
     ({"epochs": 3, "iterations": 5}, ValueError, "epochs=3 and iterations=5: give one"),
-    ({"epochs": 2.5}, TypeError, "epochs must be a whole number, got 2.5"),
+    ({"epochs": 2.5}, TypeError, "epochs must be a whole number or None, got 2.5"),
     ({"batch_size": True}, TypeError, "batch_size must be a whole number"),
     ({"batch_size": None}, TypeError, "batch_size must be a whole number"),
     ({"seed": 2**62}, ValueError, "seed=.* is out of range"),

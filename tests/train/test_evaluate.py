@@ -7,7 +7,7 @@ from torch import nn
 
 from noiseproof.data import LabelledData
 from noiseproof.train import evaluate
-from noiseproof.train.capture import alone
+from noiseproof.train.gpu.capture import capture_lock
 
 
 def test_batches_mode_and_random_state(monkeypatch):
@@ -43,7 +43,7 @@ def test_networks_are_not_run_while_a_graph_is_captured():
     work = threading.Thread(
         target=lambda: evaluate.predict_logits(Network(2, 2), data, lambda x: x, **where), daemon=True
     )
-    with alone:
+    with capture_lock:
         work.start()
         assert not begun.wait(0.3)
     assert begun.wait(60)

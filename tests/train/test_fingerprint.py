@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from noiseproof.data import LabelledData
-from noiseproof.train import fingerprint as room
-from noiseproof.train.fingerprint import ALL, LOOKED_AT, as_noted, fingerprint
+from noiseproof.train import task as room
+from noiseproof.train.task import ALL, SAMPLED, fingerprint, in_format_of
 
 
 def data(kind=np.asarray, rows=300):
@@ -27,7 +27,7 @@ def test_of_large_inputs_some_rows_count(monkeypatch):
     monkeypatch.setattr(LabelledData, "batch", lambda self, at: seen.append(at) or real(self, at))
     before = fingerprint(data())
     assert set(before) == {"samples", "sha256"}
-    assert len(seen[0]) == LOOKED_AT
+    assert len(seen[0]) == SAMPLED
     assert (seen[0][0], seen[0][-1]) == (0, 299)
     changed = data()
     changed.inputs[299, 0] = 0
@@ -46,7 +46,7 @@ def test_labels_and_numbers_count(name):
 def test_what_an_older_version_did_not_note_is_not_asked_for():
     now = fingerprint(data())
     old = {name: value for name, value in now.items() if name != ALL}
-    assert as_noted(now, old) == old
-    assert as_noted(now, now) == now
-    assert as_noted(now, None) == now
-    assert as_noted(None, old) is None
+    assert in_format_of(now, old) == old
+    assert in_format_of(now, now) == now
+    assert in_format_of(now, None) == now
+    assert in_format_of(None, old) is None

@@ -8,9 +8,9 @@ from stopping import StopAt
 
 from noiseproof.atomic import write_text
 from noiseproof.dynamics import Record, RunFolder
+from noiseproof.lock import RunLock
 from noiseproof.recipes import relabel_and_retrain
 from noiseproof.train import Interrupted, RunExistsError, compare, fit
-from noiseproof.train.lock import RunLock
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
 

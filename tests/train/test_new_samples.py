@@ -5,7 +5,8 @@ import pytest
 from noiseproof.data import LabelledData
 from noiseproof.features import Features
 from noiseproof.train import Config, fit
-from noiseproof.train.new_samples import check_columns, new_samples
+from noiseproof.train.run import new_samples
+from noiseproof.train.task import check_columns
 
 NAMES = ("width", "height", "age")
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-from noiseproof.train import Config
 from noiseproof.train.optimizer import make_optimizer, parse_optimizer
 
 SAME = {
@@ -20,9 +19,8 @@ SAME = {
 
 @pytest.mark.parametrize("spec", SAME)
 def test_steps_are_those_of_torch(spec):
-    config = Config(optimizer=spec, lr=0.1, momentum=0.8, weight_decay=0.01)
     weights = []
-    for make in (lambda p: make_optimizer(config, p), SAME[spec]):
+    for make in (lambda p: make_optimizer(spec, p, lr=0.1, momentum=0.8, weight_decay=0.01), SAME[spec]):
         weight = nn.Parameter(torch.tensor([1.0, -2.0]))
         optimizer = make([weight])
         for scale in (1.0, -0.5, 2.0):
@@ -48,7 +46,8 @@ def test_bad_specs_are_explained(spec, message):
 
 
 def test_values_torch_refuses_name_the_optimizer():
+    weights = [nn.Parameter(torch.zeros(1))]
     with pytest.raises(ValueError, match=r"optimizer='adam\(beta1=2.0\)'"):
-        make_optimizer(Config(optimizer="adam(beta1=2.0)"), [nn.Parameter(torch.zeros(1))])
+        make_optimizer("adam(beta1=2.0)", weights, lr=0.1, momentum=0.9, weight_decay=0.0)
     with pytest.raises(ValueError, match=r"[Nn]esterov"):
-        make_optimizer(Config(optimizer="sgd(nesterov=True)", momentum=0.0), [nn.Parameter(torch.zeros(1))])
+        make_optimizer("sgd(nesterov=True)", weights, lr=0.1, momentum=0.0, weight_decay=0.0)

@@ -9,8 +9,8 @@ import torch
 from stopping import StopAt, contents
 
 from noiseproof import methods
+from noiseproof.lock import RunLock
 from noiseproof.train import Interrupted, RunExistsError, RunLockedError, Watcher, fit
-from noiseproof.train.lock import RunLock
 
 SETTINGS = [
     {},
@@ -19,6 +19,9 @@ SETTINGS = [
     {"dropout": 0.5, "validation": 0.25, "noise": "symmetric(0.4)", "precision": "bf16"},
     {"iterations": 9, "epochs": None, "optimizer": "sgd(nesterov=True)", "weight_decay": 0.01},
     {"model": "mlp(hidden=8, norm=True)", "optimizer": "adamw"},
+    {"method": "truncated_gce(start=2, period=1, by='validation')", "validation": 0.25},
+    {"method": "d2l(k=3, start=0, window=2)", "epochs": 4, "batch_size": 30},
+    {"method": "sop(lr_v=1000.0)", "epochs": 2},
 ]
 
 
@@ -178,7 +181,7 @@ def test_a_record_with_a_gap_is_not_continued(config, blobs, damage):
     folder = Path(settings.out)
     damage(folder / "record/epoch-00002.safetensors")
     lines = (folder / "metrics.jsonl").read_bytes()
-    with pytest.raises(RunExistsError, match="has no whole record of epoch 2: go on with --no-record"):
+    with pytest.raises(RunExistsError, match="has no whole record of epoch 2: resume with --no-record"):
         fit(settings, data=blobs())
     assert (folder / "metrics.jsonl").read_bytes() == lines
     run = fit(settings.replace(record=False), data=blobs())

@@ -6,11 +6,11 @@ from stopping import StopAt, contents
 from torch import nn
 
 from noiseproof.train import Interrupted, NonFiniteError, fit
-from noiseproof.train import graph as graph_module
 from noiseproof.train.device import isolated_random
+from noiseproof.train.gpu import graph as graph_module
+from noiseproof.train.gpu.graph import make_steps
 from noiseproof.train.order import epoch_order
 from noiseproof.train.session import Session
-from noiseproof.train.steps import make_steps
 from noiseproof.train.task import make_task
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

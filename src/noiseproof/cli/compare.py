@@ -63,7 +63,7 @@ def compare(
     numbers = read_seeds(seeds)
     config = read_config(settings)
     from ..train import grid
-    from ..train.compare_grid import comparison_folder
+    from ..train.comparison.grid import comparison_folder
 
     place = comparison_folder(config) if out is None else out.expanduser()
     configs = grid(config, losses=loss or (), methods=method or (), seeds=numbers, out=place)
@@ -106,6 +106,7 @@ def run_all(configs: list[Config], place: Path, jobs: int | None, quiet: bool = 
 
 def title(config: Config) -> str:
     length = f"{config.iterations} steps" if config.epochs is None else f"{config.epochs} epochs"
+    length = "" if config.is_default_length else length
     return ", ".join(part for part in (config.data, config.noise, config.model, length) if part)
 
 

@@ -12,7 +12,7 @@ from .flags import Quiet
 from .screen import cell, console, tell
 
 if TYPE_CHECKING:
-    from ..data.download import Report
+    from ..data.download.fetch import Report
 
 app = typer.Typer(
     name="data",
@@ -34,7 +34,7 @@ def list_datasets(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Name the datasets, their size and licence, and whether their files are there."""
-    from ..data.download import DATASETS
+    from ..data.download.fetch import DATASETS
 
     rows = [_row(name, _folder(root)) for name in DATASETS]
     if as_json:
@@ -57,7 +57,7 @@ def get(
     quiet: Quiet = False,
 ) -> None:
     """Download a dataset from its official host, check it, and put it where the library looks for it."""
-    from ..data.download import DATASETS, fetch
+    from ..data.download.fetch import DATASETS, fetch
 
     report = fetch(name, _folder(root), progress=not quiet)
     if not DATASETS[name].downloads:
@@ -73,7 +73,7 @@ def verify_dataset(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Compare the checksum of every file of a dataset; exit code 1 if one is missing or wrong."""
-    from ..data.download import verify
+    from ..data.download.fetch import verify
 
     report = verify(name, _folder(root))
     if as_json:
@@ -86,14 +86,14 @@ def verify_dataset(
 
 
 def _folder(root: Path | None) -> Path:
-    from ..data.root import data_root
+    from ..data.locations import data_root
 
     return data_root() if root is None else root.expanduser()
 
 
 def _row(name: str, root: Path) -> dict[str, object]:
     """The state by the presence of files alone: ``verify`` is the one that reads them."""
-    from ..data.download import DATASETS
+    from ..data.download.fetch import DATASETS
 
     dataset = DATASETS[name]
     files = {content.partition("#")[0] for content in dataset.contents}

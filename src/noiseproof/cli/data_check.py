@@ -34,7 +34,7 @@ def check_data(configs: Iterable[Config]) -> None:
 
 def _one_per_source(configs: Iterable[Config]) -> list[Config]:
     from ..dynamics.run_folder import RESULT
-    from ..train.out import run_folder
+    from ..train.config import run_folder
 
     left = [config for config in configs if not (run_folder(config) / RESULT).is_file()]
     return list({(config.data, config.test): config for config in reversed(left)}.values())[::-1]

@@ -15,7 +15,7 @@ from .places import named_folder
 from .screen import tell
 
 if TYPE_CHECKING:
-    from ..train.compare_table import Row
+    from ..train.comparison.table import Row
 
 LOSSES = (
     "ce",
@@ -74,7 +74,7 @@ def show_suspects(run: Path, out: Path) -> None:
     """suspects.csv and report.html, and how right they are: here the truth is known."""
     from .. import labels
     from ..dynamics import RunFolder
-    from ..labels.weakness import weakness
+    from ..labels.findings import weakness
     from ..report import write_comparison
 
     found, record = labels.find(run), RunFolder(run).record

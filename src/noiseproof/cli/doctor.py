@@ -11,14 +11,20 @@ from typing import Annotated
 import typer
 
 EXTRAS = {
-    "hf": ["transformers", "datasets"],
+    "cleanlab": ["cleanlab"],
+    "hf": ["transformers", "datasets", "accelerate"],
+    "lightning": ["lightning"],
+    "mlflow": ["mlflow-skinny"],
     "parquet": ["pyarrow"],
     "ray": ["ray"],
     "review": ["starlette", "uvicorn"],
+    "skorch": ["skorch"],
     "text": ["sentence_transformers"],
     "track": ["tensorboard"],
     "vision": ["torchvision", "timm"],
+    "wandb": ["wandb"],
 }
+"""Extra to the packages it installs; ``integrations`` is several of these at once."""
 
 
 def doctor(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def with_files(found: DataFrame, run: Path) -> DataFrame:
     """A column ``file`` after the index, if the run trained on image files that are still there."""
     from ..data import load
-    from ..data.image_files import ImageFiles
+    from ..data.images import ImageFiles
     from ..dynamics import RunFolder
     from ..labels.export import neutral
     from ..terminal import file_text

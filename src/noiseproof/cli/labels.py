@@ -112,10 +112,10 @@ def _of_data(spec: str, folds: int, model: str | None) -> DataFrame:
     samples = load(spec)
     with Console(stderr=True, emoji=False).status("reading") as status:
 
-        def told(name: str, fold: int) -> None:
+        def show(name: str, fold: int) -> None:
             status.update(f"fitting: {name}, part {fold + 1} of {folds}")
 
-        return find(samples, folds=folds, model=model, told=told)
+        return find(samples, folds=folds, model=model, on_fit=show)
 
 
 def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
 def _show(found: DataFrame, worst: DataFrame, what: str) -> None:
     from rich.table import Table
 
-    from ..labels.weakness import weakness
+    from ..labels.findings import weakness
 
     suspects, about = int(found.is_label_issue.sum()), found.attrs
     screen = console()

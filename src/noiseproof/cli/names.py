@@ -16,7 +16,8 @@ NAMES = {
         " peer scale shift unit_max binary"
     ),
     "method": (
-        "nal elr selc bootstrap_soft bootstrap_hard joint forward backward s_adaptation gls_sl truncated_gce"
+        "nal elr selc sop bootstrap_soft bootstrap_hard joint forward backward s_adaptation gls_sl"
+        " truncated_gce self_paced mentornet_pd d2l"
     ),
     "augment": "crop center_crop flip shift rotate resize normalize subtract_mean",
     "schedule": "constant cosine step every exponential warm_restarts",

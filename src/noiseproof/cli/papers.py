@@ -7,9 +7,9 @@ from collections import Counter
 
 import typer
 
+from .papers_all import claim, queue, report, tally
 from .papers_figure import figure
-from .papers_printing import print_blocks, print_grid, print_notes, print_runs, screen_width, told
-from .papers_queue import queue, tally
+from .papers_printing import print_blocks, print_grid, print_notes, screen_width, told
 from .papers_run import AsJson, Columns, Name, ReadingName, Rows, compare, plan, read_as, run
 from .screen import tell
 
@@ -54,7 +54,7 @@ def show(
     reading: ReadingName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the numbers of a table, the runs behind them, and notes."""
+    """Print the numbers of a table and notes; 'noiseproof papers plan' names the runs behind them."""
     from ..papers.describe import table_to_dict as to_dict
     from ..papers.tables import get
 
@@ -64,7 +64,6 @@ def show(
         return
     tell(f"{table.name}: {table.title}")
     print_blocks(table)
-    print_runs(table)
     print_notes(table)
 
 
@@ -83,3 +82,5 @@ app.command()(compare)
 app.command()(figure)
 app.command()(queue)
 app.command()(tally)
+app.command()(claim)
+app.command()(report)

@@ -27,15 +27,12 @@ def print_found(found: Comparison, as_json: bool) -> None:
         complain(problem)
 
 
-def write_files(found: Comparison, md: Path | None, html: Path | None) -> None:
+def write_file(found: Comparison, md: Path | None) -> None:
     from ..atomic import write_text
-    from ..papers import render
-    from ..papers.page import page
+    from ..papers.render import to_markdown
 
     if md is not None:
-        write_text(md, render.to_markdown(found))
-    if html is not None:
-        write_text(html, page(found))
+        write_text(md, to_markdown(found))
 
 
 def _print_table(found: Comparison) -> None:

@@ -17,7 +17,7 @@ def screen_width() -> int:
     return console().width
 
 
-def print_grid(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: range) -> None:
+def print_grid(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: range = range(0)) -> None:
     """Columns with these numbers to the right; they stay in one line, words are folded."""
     from rich.table import Table as Grid
 
@@ -44,23 +44,6 @@ def print_blocks(table: Table) -> None:
     for block in describe.blocks(table, screen_width()):
         headings = ["", *(column.replace(JOINT, "\n") for column in block.columns)]
         print_grid(headings, block.rows, range(1, len(headings)))
-
-
-def print_runs(table: Table) -> None:
-    """Settings all runs have in common, then what sets them apart."""
-    from ..papers.describe import runs_of
-
-    common, variants = runs_of(table)
-    if not variants:
-        return
-    words = ", ".join(f"{name}={value}" for name, value in common.items())
-    tell(f"runs: {words or 'nothing in common'}")
-    names = list(dict.fromkeys(name for variant in variants for name in variant.settings))
-    rows = [
-        [*(str(variant.settings.get(name, "")) for name in names), str(variant.seeds), str(variant.cells)]
-        for variant in variants
-    ]
-    print_grid([*names, "seeds", "cells"], rows, range(len(names), len(names) + 2))
 
 
 def print_notes(table: Table) -> None:

@@ -10,7 +10,7 @@ import typer
 from .compare import Jobs
 from .data_check import check_data
 from .flags import Quiet
-from .papers_outcome import print_found, write_files
+from .papers_outcome import print_found, write_file
 from .places import check_targets, named_folder
 from .screen import complain, tell
 
@@ -33,7 +33,7 @@ ReadingName = Annotated[
     str | None,
     typer.Option(
         "--reading",
-        help="Another reading of the recipe, such as printed (gr), batch (imae), raw (curriculum).",
+        help="Another reading of the recipe, such as printed (gr), batch (imae), unit (curriculum).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
@@ -50,7 +50,6 @@ Out = Annotated[
 ]
 Engine = Annotated[str, typer.Option(help="local, or ray: the cluster that is there, or one here.")]
 Md = Annotated[Path | None, typer.Option(help="Also write the comparison as Markdown.")]
-Html = Annotated[Path | None, typer.Option(help="Also write the comparison as one HTML file.")]
 
 
 def read_as(name: str, reading: str | None) -> str:
@@ -89,7 +88,6 @@ def run(
     jobs: Jobs = None,
     engine: Engine = "local",
     md: Md = None,
-    html: Html = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -104,7 +102,7 @@ def run(
     from .progress_of_many import watch_many
 
     table = get(read_as(name, reading)).select(rows or (), columns or (), seeds)
-    check_targets(md, html)
+    check_targets(md)
     changes, watcher = Changes(epochs, precision), watch_many(quiet)
     if engine == "local":  # a cluster may have the data where this machine has not
         planned = [one for one in plan(table, changes).values() if one.relabel_of is None]
@@ -115,7 +113,7 @@ def run(
     print_found(found, as_json)
     if found.problems:
         complain("the same command tries the failed runs again")
-    write_files(found, md, html)
+    write_file(found, md)
     if found.problems:
         raise typer.Exit(1)
 
@@ -127,21 +125,20 @@ def compare(
     reading: ReadingName = None,
     out: Out = HOME,
     md: Md = None,
-    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Set our numbers beside the printed ones, as far as runs are finished."""
     from ..papers.comparing import compare as compare_table
-    from ..papers.manifest import NAME
+    from ..papers.plan import RUNS
     from ..papers.tables import get
 
     table = get(read_as(name, reading)).select(rows or (), columns or ())
-    if table.counts["runs"] and not (out.expanduser() / NAME).is_file():
+    if table.counts["runs"] and not (out.expanduser() / RUNS).is_dir():
         raise FileNotFoundError(
-            f"there is no {NAME} in {out}: name the folder of your runs with --out, or make some with"
+            f"there are no runs in {out}: name the folder of your runs with --out, or make some with"
             f" 'noiseproof papers run {name} --out {out}'"
         )
-    check_targets(md, html)
+    check_targets(md)
     found = compare_table(table, out=out)
     print_found(found, as_json)
-    write_files(found, md, html)
+    write_file(found, md)

@@ -63,7 +63,7 @@ def predict(
 
 def samples_of(run: Run, data: str, split: str | None) -> LabelledData:
     """The split asked for; otherwise the test split, or everything where a source has only one."""
-    from ..data.sources.split import NoSplitError
+    from ..data.locations import NoSplitError
 
     try:
         return run.samples(data, split=split or "test")
@@ -89,7 +89,7 @@ def predictions(run: Run, samples: LabelledData, which: str) -> pd.DataFrame:
     """Columns ``index``, ``file`` for images, ``predicted_label`` and ``probability_NAME`` for each class."""
     import pandas as pd
 
-    from ..data.image_files import ImageFiles
+    from ..data.images import ImageFiles
     from ..terminal import file_text, printable
 
     probability = run.predict(samples, which=which)

@@ -93,14 +93,14 @@ def resuming(config: Config, done: int, steps: int) -> str:
     >>> resuming(Config(epochs=10), 35, 100), resuming(Config(iterations=100), 35, 100)
     ('resuming at epoch 4', 'resuming at step 36')
     """
-    if config.epochs is None:
+    if config.epochs is None or config.is_default_length:
         return f"resuming at step {done + 1}"
     return f"resuming at epoch {done * config.epochs // steps + 1}"
 
 
 def epoch_words(config: Config, line: dict[str, Any]) -> str:
     """Such as ``epoch 7/100: test 91.2%, training 83.0%``."""
-    total = "" if config.epochs is None else f"/{config.epochs}"
+    total = "" if config.epochs is None or config.is_default_length else f"/{config.epochs}"
     names = {"test": "test", "validation": "validation", "training": "corrupted"}
     found = {word: line.get(f"{name}_accuracy") for word, name in names.items()}
     parts = [f"{word} {percent(share)}" for word, share in found.items() if share is not None]

@@ -42,7 +42,7 @@ SETTINGS: dict[str, Setting] = {
     "weights": Setting(str, None, "A safetensors file of weights to begin with."),
     "loss": Setting(str, "ce", f"Loss, such as 'gce(q=0.7)' or '10*nce + 0.1*agce': {known('loss')}."),
     "method": Setting(str, None, f"What is more than a loss, such as 'elr(beta=0.7)': {known('method')}."),
-    "epochs": Setting(int, None, "Passes over the data; 100 unless --iterations is given."),
+    "epochs": Setting(int, None, "Passes over the data; if left out 100, of small data up to 500."),
     "iterations": Setting(int, None, "Steps, instead of epochs."),
     "batch_size": Setting(int, 128, "Samples per step."),
     "optimizer": Setting(str, "sgd", "sgd, adam or adamw, with options as in 'sgd(nesterov=True)'."),

@@ -31,7 +31,7 @@ def train(
     """
     config = read_config(settings)
     from ..train import fit
-    from ..train.out import run_folder
+    from ..train.config import run_folder
     from .progress import Bar, watch
 
     check_no_comparison(run_folder(config))
@@ -48,7 +48,7 @@ def train(
 
 
 def _with_tensorboard(config: Config, watcher: Watcher) -> Watcher:
-    from ..train.out import run_folder
+    from ..train.config import run_folder
     from ..train.tensorboard import FOLDER, TensorBoard
 
     return TensorBoard(run_folder(config) / FOLDER, watcher)

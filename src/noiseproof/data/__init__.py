@@ -1,17 +1,15 @@
 """What we learn from: inputs with labels that may be wrong, from one file per source."""
 
-from .archive import Limits, unpack
+from .archive.unpack import Limits, unpack
 from .augment import AUGMENTATIONS, Augmentation, augmentation
 from .batch import Batch
-from .broken import BrokenFile, BrokenFileError
-from .download import DATASETS, fetch, verify
-from .duplicates import Duplicate, find_duplicates
-from .image_files import ImageFiles
+from .download.fetch import DATASETS, fetch, verify
+from .images import BrokenFile, BrokenFileError, ImageFiles
 from .inputs import LazyInputs
-from .labelled import LabelledData
-from .pickled_array import PickleRefusedError
+from .labelled import Duplicate, LabelledData, find_duplicates
+from .locations import DataMissingError, data_root
 from .registry import SOURCES, load
-from .root import DataMissingError, data_root
+from .safe_pickle import PickleRefusedError
 from .sources.huggingface import huggingface as from_huggingface
 
 __all__ = [

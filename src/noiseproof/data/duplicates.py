@@ -1,22 +1,221 @@
-"""Samples with exactly the same input, and whether their labels agree."""
+"""What happens when data that is made holds the same input more than once."""
 
 from __future__ import annotations
 
-from .duplicate_pairs import Duplicate, Pairs
-from .labelled import LabelledData
+import hashlib
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .inputs import Inputs, LazyInputs, read_rows, streams
 from .raw_inputs import RawInputs
 
-__all__ = ["Duplicate", "find_duplicates"]
+POLICIES = ("ignore", "warn", "error")
+CHEAP_BYTES, CHEAP_SAMPLES = 1 << 28, 1 << 21
+"""Inputs above this size or number are not looked through unless it is asked for."""
+SHOWN = 3
+_left_to_caller: ContextVar[bool] = ContextVar("duplicates are left to the caller", default=False)
+AT_ONCE = 256
+"""Samples read together where they come from files."""
+BYTES_AT_ONCE = 1 << 20
+"""Memory looked at together, which should stay in the cache of the processor."""
+WORD = 8
+MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def find_duplicates(data: LabelledData) -> list[Duplicate]:
-    """Every sample that repeats an earlier one byte for byte, in order; reads all inputs once.
+@contextmanager
+def left_to_caller() -> Iterator[None]:
+    """Inside, nothing is looked for by default: the caller will do it once, with a policy of its own."""
+    token = _left_to_caller.set(True)
+    try:
+        yield
+    finally:
+        _left_to_caller.reset(token)
+
+
+def check_policy(policy: str | None) -> None:
+    if policy is not None and policy not in POLICIES:
+        raise ValueError(f"duplicates={policy!r} is unknown, choose one of {', '.join(POLICIES)}")
+
+
+def report_duplicates(
+    inputs: Inputs,
+    label: Tensor,
+    index: Tensor,
+    class_names: Sequence[str],
+    policy: str | None,
+    *,
+    stacklevel: int,
+) -> None:
+    """Warn or raise as ``policy`` says; None warns of the same input under different labels, where that is
+    cheap to find out and the input is not the same value throughout."""
+    check_policy(policy)
+    if policy == "ignore" or (policy is None and (_left_to_caller.get() or not is_cheap(inputs))):
+        return
+    inputs = inputs.cells() if isinstance(inputs, RawInputs) else inputs
+    pairs = Pairs.among(inputs)
+    if policy is None:
+        pairs = _without_placeholders(inputs, pairs.conflicting(label))
+    if len(pairs):
+        shown = [pair.with_names(class_names) for pair in pairs.described(label, index, SHOWN)]
+        message = _message(shown, len(pairs))
+        if policy == "error":
+            raise ValueError(message)
+        warnings.warn(message, stacklevel=stacklevel)
+
+
+def is_cheap(inputs: Inputs) -> bool:
+    """In the memory of this machine and of moderate size."""
+    if isinstance(inputs, RawInputs):
+        return len(inputs) <= CHEAP_SAMPLES
+    if streams(inputs) or not isinstance(inputs, (Tensor, np.ndarray)):
+        return False
+    nearby = inputs.device.type == "cpu" if isinstance(inputs, Tensor) else True
+    return nearby and inputs.nbytes <= CHEAP_BYTES and len(inputs) <= CHEAP_SAMPLES
+
+
+def _without_placeholders(inputs: Inputs, pairs: Pairs) -> Pairs:
+    """Those whose input has more than one value, unlike an empty image."""
+    firsts, inverse = np.unique(pairs.first, return_inverse=True)
+    telling = [np.empty(0, bool)]
+    for start in range(0, len(firsts), AT_ONCE):
+        rows = read_rows(inputs, firsts[start : start + AT_ONCE])
+        rows = rows.reshape(len(rows), -1)
+        telling.append((rows != rows[:, :1]).any(1).numpy())
+    return pairs.where(np.concatenate(telling)[inverse])
+
+
+def _message(shown: list[str], count: int) -> str:
+    more = f"; and {count - len(shown)} more" if count > len(shown) else ""
+    return (
+        f"{'; '.join(shown)}{more}: keep one of each (noiseproof.data.find_duplicates(data) lists"
+        ' them), or add duplicates="ignore" to the data, as in csv(path="rows.csv", duplicates="ignore")'
+    )
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A sample whose input was seen before: ``first`` and ``second`` are permanent indices, labels are class
+    numbers."""
+
+    first: int
+    second: int
+    first_label: int
+    second_label: int
+
+    @property
+    def conflicting(self) -> bool:
+        """The same input under two labels: at least one is wrong."""
+        return self.first_label != self.second_label
+
+    def __str__(self) -> str:
+        return self._told(self.first_label, self.second_label)
+
+    def with_names(self, class_names: Sequence[str]) -> str:
+        """The same with the names of the labels, as the data has them."""
+        return self._told(class_names[self.first_label], class_names[self.second_label])
+
+    def _told(self, first_label: object, second_label: object) -> str:
+        labels = f"labels {first_label} and {second_label}" if self.conflicting else "same label"
+        return f"sample {self.second} repeats sample {self.first} ({labels})"
+
+
+class Pairs:
+    """Positions ``second`` of all samples that repeat an earlier one, at ``first``."""
+
+    def __init__(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:
+        self.first, self.second = first, second
+
+    @classmethod
+    def among(cls, inputs: Inputs) -> Pairs:
+        first = first_occurrences(inputs)
+        second = np.flatnonzero(first != np.arange(len(first)))
+        return cls(first[second], second)
+
+    def __len__(self) -> int:
+        return len(self.second)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Pairs:
+        return Pairs(self.first[chosen], self.second[chosen])
+
+    def conflicting(self, label: Tensor) -> Pairs:
+        """Those whose labels differ."""
+        labels = label.cpu().numpy()
+        return self.where(labels[self.first] != labels[self.second])
+
+    def described(self, label: Tensor, index: Tensor, most: int | None = None) -> list[Duplicate]:
+        """The first ``most`` of them with permanent indices and labels, in the order of ``second``."""
+        first, second = self.first[:most], self.second[:most]
+        columns = [index[first], index[second], label[first], label[second]]
+        return [Duplicate(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def first_occurrences(inputs: Inputs) -> NDArray[np.int64]:
+    """For each sample the position of the first one with the same bytes, which may be itself.
 
     Example:
-        >>> import torch
-        >>> data = LabelledData(torch.tensor([[1, 2], [3, 4], [1, 2]]), [0, 1, 1], duplicates="ignore")
-        >>> print(*find_duplicates(data))
-        sample 2 repeats sample 0 (labels 0 and 1)
+        >>> first_occurrences(torch.tensor([[1, 2], [3, 4], [1, 2]]))
+        array([0, 1, 0])
     """
-    inputs = data.inputs.cells() if isinstance(data.inputs, RawInputs) else data.inputs
-    return Pairs.among(inputs).described(data.label, data.index)
+    first = np.arange(len(inputs))
+    sums = np.concatenate([np.empty(0, np.uint64), *(checksums(rows) for rows in _pieces(inputs, first))])
+    ordered = np.sort(sums)
+    alike = np.flatnonzero(np.isin(sums, ordered[1:][ordered[1:] == ordered[:-1]]))
+    _, where, inverse = np.unique(sums[alike], return_index=True, return_inverse=True)
+    first[alike] = alike[where][inverse]
+    pairs = zip(_pieces(inputs, alike), _pieces(inputs, first[alike]), strict=True)
+    same = [np.empty(0, bool), *((later == earlier).all(1) for later, earlier in pairs)]
+    other = alike[~np.concatenate(same)]
+    if len(other):  # different inputs of one checksum
+        unsure = np.flatnonzero(np.isin(sums, sums[other]))
+        first[unsure] = unsure[_first_by_digest(inputs, unsure)]
+    return first
+
+
+def _first_by_digest(inputs: Inputs, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same among some samples, slowly; numbers count these samples."""
+    seen: dict[bytes, int] = {}
+    first: list[int] = []
+    for rows in _pieces(inputs, positions):
+        for row in rows:
+            digest = hashlib.blake2b(row.tobytes(), digest_size=16).digest()
+            first.append(seen.setdefault(digest, len(first)))
+    return np.array(first, np.int64)
+
+
+def checksums(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """One 64-bit number for each row of bytes, the same for the same bytes.
+
+    Words are mixed before they are weighted and added: those of floats often end in many zero bits, which
+    a sum alone would keep.
+    """
+    width = -(-rows.shape[1] // WORD) * WORD
+    if width != rows.shape[1]:
+        rows = np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+    words = np.ascontiguousarray(rows).view(np.uint64)
+    words = (words ^ (words >> np.uint64(32))) * MIX
+    words ^= words >> np.uint64(29)
+    weights = np.random.default_rng(0).integers(0, 2**64, words.shape[1], np.uint64) | np.uint64(1)
+    sums: NDArray[np.uint64] = words @ weights
+    return sums
+
+
+def _pieces(inputs: Inputs, positions: NDArray[np.int64]) -> Iterator[NDArray[np.uint8]]:
+    """Bytes of these samples, (some, bytes of one)."""
+    step = AT_ONCE if isinstance(inputs, LazyInputs) else max(1, BYTES_AT_ONCE // _row_bytes(inputs))
+    for start in range(0, len(positions), step):
+        some = positions[start : start + step]
+        rows = read_rows(inputs, some).cpu().reshape(len(some), -1).contiguous()
+        yield rows.view(torch.uint8).numpy()
+
+
+def _row_bytes(inputs: Tensor | NDArray[Any]) -> int:
+    return max(1, inputs.nbytes // max(1, len(inputs)))

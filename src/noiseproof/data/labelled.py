@@ -11,17 +11,23 @@ import torch
 from torch import Tensor
 
 from ..features import Features
+from ..memory import on_the_cpu
 from .batch import Batch
-from .broken import BrokenFile
-from .class_names import checked_names
-from .class_numbers import as_class_numbers, check_class_range
-from .data_checks import check_index, check_no_repeats, warn_of_empty_classes
-from .duplicate_policy import check_policy, report_duplicates
-from .given_labels import numbers_and_names, numbers_of_names, refuse_label_column
-from .host import on_the_cpu
+from .class_labels import (
+    as_class_numbers,
+    check_class_range,
+    checked_names,
+    numbers_and_names,
+    numbers_of_names,
+    refuse_label_column,
+)
+from .duplicates import Duplicate, Pairs, check_policy, report_duplicates
+from .images import BrokenFile
 from .inputs import Inputs, check_finite, check_inputs, check_values, read_rows, select, streams
-from .positions import Positions, as_positions
+from .positions import Positions, as_positions, check_index, check_no_repeats, warn_of_empty_classes
 from .raw_inputs import RawInputs, as_inputs, raw_rows, settings_of
+
+__all__ = ["Duplicate", "find_duplicates"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -243,3 +249,16 @@ class LabelledData:
         return self._changed(
             inputs=everything.input, label=everything.label, clean_label=clean, index=everything.index
         )
+
+
+def find_duplicates(data: LabelledData) -> list[Duplicate]:
+    """Every sample that repeats an earlier one byte for byte, in order; reads all inputs once.
+
+    Example:
+        >>> import torch
+        >>> data = LabelledData(torch.tensor([[1, 2], [3, 4], [1, 2]]), [0, 1, 1], duplicates="ignore")
+        >>> print(*find_duplicates(data))
+        sample 2 repeats sample 0 (labels 0 and 1)
+    """
+    inputs = data.inputs.cells() if isinstance(data.inputs, RawInputs) else data.inputs
+    return Pairs.among(inputs).described(data.label, data.index)

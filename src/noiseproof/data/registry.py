@@ -10,20 +10,16 @@ from typing import Any
 
 from ..features import Features
 from ..grammar import nearest
-from .duplicate_policy import check_policy, left_to_caller, report_duplicates
-from .host import on_the_cpu
+from ..memory import on_the_cpu
+from .duplicates import check_policy, left_to_caller, report_duplicates
 from .labelled import LabelledData
-from .root import data_root
+from .locations import data_root
 from .sources.arrays import arrays
-from .sources.cifar10 import cifar10
-from .sources.cifar100 import cifar100
-from .sources.cifar_n import cifar_n
-from .sources.digits import digits
+from .sources.cifar import cifar10, cifar100, cifar_n, vehicles10
+from .sources.digits import digits, mnist
 from .sources.folder import folder
 from .sources.huggingface import huggingface
-from .sources.mnist import mnist
 from .sources.table import table
-from .sources.vehicles10 import vehicles10
 from .spec import IN_MEMORY, parse_source, source_of_path
 
 SOURCES: dict[str, Callable[..., LabelledData]] = {

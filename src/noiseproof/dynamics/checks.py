@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from .. import files
-from ..data.memory import available_memory
 from ..files import DamagedFileError
+from ..memory import available_memory
 
 REMEDY = "restore the file, or remove the folder to train it again"
 FORMAT = 1
@@ -158,7 +158,7 @@ def check_numbers(path: Path, content: Mapping[str, Any], where: str = "") -> No
 
 
 def is_list_of(value: object, kind: type) -> bool:
-    """Whether it is a list with entries of exactly this type: true and false are no numbers."""
+    """Whether it is a list with entries of exactly this type: true and false are not numbers."""
     return isinstance(value, list) and all(type(entry) is kind for entry in value)
 
 

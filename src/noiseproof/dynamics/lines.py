@@ -51,7 +51,11 @@ def append(path: str | os.PathLike[str], entry: Mapping[str, object], *, sync: b
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """All whole lines; none if there is no file. A damaged line before the end is a ValueError."""
+    """Return all complete lines; [] if the file does not exist.
+
+    Raises:
+        ValueError: if a line before the last is damaged.
+    """
     return [entry for line, entry in _parsed(Path(path))]
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..atomic import write_tensors
-from ..data.memory import available_memory
+from ..memory import available_memory
 from .checks import check_columns, check_samples, damaged, read_tensors
 
 if TYPE_CHECKING:
@@ -77,9 +77,20 @@ class Record:
         _, emphasis = loss.evaluate(self.margin.float(), num_classes=self.num_classes, mass=None)
         return emphasis
 
+    def save(self, folder: str | Path) -> None:
+        """Write to a new folder, from which ``load`` reads the record."""
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        save_samples(target, self.index, self.label, self.clean_label, self.class_names)
+        columns = {"margin": self.margin, "prediction": self.prediction, **self.extra}
+        write_tensors(target / MERGED, columns, checked=True)
+
     @classmethod
     def load(cls, folder: str | Path) -> Record:
-        """From the ``record`` folder of a run, finished or not; ValueError if a file of it is damaged."""
+        """From the ``record`` folder of a run, finished or not, or from ``save``.
+
+        ValueError if a file of it is damaged.
+        """
         samples, merged = Path(folder, SAMPLES), Path(folder, MERGED)
         if not os.path.lexists(samples):
             raise FileNotFoundError(f"{folder} holds no record: expected {SAMPLES} in it, as a run writes it")

@@ -1,71 +1,324 @@
-"""The writing side of the record: one row per sample, filled by scatter on the device."""
+"""``Recorder``: what happens to each sample, in a training loop of your own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from .rows import Rows
+from .. import processes
+from ..kernels import values_can_be_checked
+from ..losses import margin
+from .epoch_table import LARGEST, NOT_SEEN
+from .record import Record
 
-LARGEST = torch.finfo(torch.float16).max
-NOT_SEEN = -1
-"""Prediction of a sample that an epoch did not visit; its other columns are NaN."""
+OUTSIDE = "index {} is out of range: a Recorder of {} samples takes 0 to {}"
+MOVED = (
+    "{count:,} of {seen:,} samples came with another label than before, sample {first} with {old} and then"
+    " {new}: index must be the permanent number of a sample in the training data, not its place in a batch, a"
+    " shuffled epoch or the part of one process. If labels were changed on purpose, what earlier epochs said"
+    " of these samples no longer counts"
+)
 
 
 class Recorder:
-    """What the current epoch has seen of every sample.
+    """Margin and prediction of every sample at every epoch of your own loop.
 
-    ``write`` scatters one batch into tensors that stay on the device: no host synchronisation, no growth,
-    so it can be part of a CUDA graph. A sample visited twice in an epoch keeps the last visit.
+    Call ``write`` after each batch with the logits you have computed anyway, ``end_epoch`` after each epoch,
+    and give ``record()`` to ``labels.find``. Nothing waits for a GPU until the epoch ends.
+
+    Args:
+        num_samples: size of the training data; a tuple where each sample has several labels, such as
+            ``(sentences, longest)`` for tokens, ``(images, height, width)`` for pixels or ``(samples,
+            labels)`` with ``binary``.
+        class_names: for tables and pages; the class numbers if left out.
+        ignore_index: labels with this value are not recorded.
+        binary: targets have the shape of the logits, as with ``losses.binary``: every entry is recorded as a
+            two-class problem.
+
+    In several processes of torch.distributed every process writes its part and all of them call
+    ``end_epoch``, which merges the parts: a sample that a sampler gave to two of them counts once. Where a
+    sample is visited twice in an epoch, the last visit counts. ``state_dict`` and ``load_state_dict`` are for
+    your checkpoints.
 
     Shape:
-        index (N,) permanent numbers of the training samples
+        ``write(index, logits, label)``: index (B,), logits (B, C, d1, ...), label (B, d1, ...); d1, ... may
+        be shorter than those of ``num_samples``. Or index of the same shape as label: one number per label.
     Example:
-        >>> recorder = Recorder(torch.tensor([4, 8]))
-        >>> recorder.write(torch.tensor([8]), torch.tensor([1.5]), torch.tensor([3]))
-        >>> epoch = recorder.epoch()
-        >>> epoch["margin"], epoch["prediction"]
-        (tensor([   nan, 1.5000], dtype=torch.float16), tensor([-1,  3], dtype=torch.int32))
+        >>> from noiseproof import labels
+        >>> recorder = Recorder(4, class_names=["cat", "dog"])
+        >>> for epoch in range(3):
+        ...     logits = torch.tensor([[3.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 2.0]])  # of your network
+        ...     recorder.write(torch.arange(4), logits, torch.tensor([0, 0, 1, 0]))
+        ...     recorder.end_epoch()
+        >>> labels.find(recorder.record()).is_label_issue.tolist()
+        [False, False, False, True]
     """
 
-    def __init__(self, index: Tensor, extra: tuple[str, ...] = ()) -> None:
-        self.rows = Rows(index)
-        self.extra = extra
-        size, device = len(index), index.device
-        self.columns = {name: torch.full((size,), torch.nan, device=device) for name in ("margin", *extra)}
-        self.prediction = torch.full((size,), NOT_SEEN, dtype=torch.int32, device=device)
-
-    def write(
-        self, index: Tensor, margin: Tensor, prediction: Tensor, extra: Mapping[str, Tensor] | None = None
+    def __init__(
+        self,
+        num_samples: int | Sequence[int],
+        *,
+        class_names: Sequence[str] | None = None,
+        ignore_index: int = -100,
+        binary: bool = False,
     ) -> None:
-        """Keep margin and prediction (and the extra columns) of these samples.
+        self.shape = _shape(num_samples)
+        self.class_names = None if class_names is None else tuple(map(str, class_names))
+        self.ignore_index, self.binary = ignore_index, binary
+        self.size = math.prod(self.shape)
+        self.num_classes = 2 if binary else 0
+        self._margin: list[Tensor] = []
+        self._prediction: list[Tensor] = []
+        self._label = torch.full((self.size,), NOT_SEEN, dtype=torch.int64)
+        self._now: dict[str, Tensor] = {}
+        self._warned = False
 
-        Shape:
-            index, margin, prediction and each extra column (B,)
+    def __repr__(self) -> str:
+        size = self.shape[0] if len(self.shape) == 1 else self.shape
+        return f"Recorder({size}: {len(self._margin)} epochs)"
+
+    @torch.no_grad()
+    def write(self, index: Any, logits: Any, label: Any) -> None:
+        """One batch: permanent sample numbers, what the network said, and the labels it was given."""
+        logits = _as_tensor(logits).detach()
+        index, label = (_as_tensor(part).to(logits.device).detach() for part in (index, label))
+        logits, label = self._as_classes(logits, label)
+        self._check_classes(logits, label)
+        delta = margin(logits, label, ignore_index=self.ignore_index)
+        rows, label = self._rows(index, label), label.long().reshape(-1)
+        now = self._columns(logits.device)
+        before = now["label"][rows]
+        now["moved"][rows] |= (before >= 0) & (before != label)
+        now["label"][rows] = label
+        now["margin"][rows] = delta.reshape(-1).float()
+        now["prediction"][rows] = logits.argmax(1).reshape(-1).int()
+
+    def end_epoch(self) -> None:
+        """Keep what the epoch has seen, of all processes, and begin the next one."""
+        now = self._merged()
+        seen = now["label"] >= 0
+        if bool(seen.any()):
+            self._note_moved(now, seen)
+            self._label = torch.where(seen, now["label"], self._label)
+            self._margin.append(now["margin"].clamp(-LARGEST, LARGEST).half())
+            self._prediction.append(now["prediction"])
+        self._now = {}
+
+    def record(self) -> Record:
+        """The epochs that have ended, of the samples that were seen, in the order of their numbers.
+
+        ``index`` of the record, and of what ``labels.find`` returns, is the number of the sample; with a
+        tuple of sizes ``numpy.unravel_index(found["index"], recorder.shape)`` gives sample and place.
         """
-        at = self.rows.of(index)
-        self.columns["margin"][at] = margin.detach().float()
-        self.prediction[at] = prediction.int()
-        for name in self.extra:
-            self.columns[name][at] = (extra or {})[name].detach().float()
+        if not self._margin and self._now:
+            raise RuntimeError(
+                "no epoch has ended yet: call recorder.end_epoch() after the batches of an epoch"
+            )
+        index = (self._label >= 0).nonzero().flatten()
+        empty = torch.zeros(0, len(index))
+        return Record(
+            index=index,
+            label=self._label[index],
+            clean_label=None,
+            class_names=self.class_names or tuple(map(str, range(max(self.num_classes, 1)))),
+            margin=torch.stack([one[index] for one in self._margin]) if self._margin else empty.half(),
+            prediction=torch.stack([one[index] for one in self._prediction])
+            if self._prediction
+            else empty.int(),
+        )
 
-    def epoch(self) -> dict[str, Tensor]:
-        """The epoch as it goes to disk: float16 within its range, predictions in int32, on the CPU."""
-        found = {name: values.clamp(-LARGEST, LARGEST).half().cpu() for name, values in self.columns.items()}
-        return found | {"prediction": self.prediction.to("cpu", copy=True)}
+    def state_dict(self) -> dict[str, Tensor]:
+        """All of it, the epoch under way included, as tensors."""
+        size = torch.zeros(0, self.size)
+        return {
+            "num_classes": torch.tensor(self.num_classes),
+            "known": self._label.clone(),
+            "margins": torch.stack(self._margin) if self._margin else size.half(),
+            "predictions": torch.stack(self._prediction) if self._prediction else size.int(),
+            **{f"now.{name}": column.cpu().clone() for name, column in self._now.items()},
+        }
 
-    def forget(self) -> None:
-        """Begin the next epoch."""
-        for values in self.columns.values():
-            values.fill_(torch.nan)
-        self.prediction.fill_(NOT_SEEN)
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Go on where the ``state_dict`` was taken."""
+        if len(state["known"]) != self.size:
+            raise ValueError(
+                f"the state is of a Recorder of {len(state['known']):,} labels, this one has {self.size:,}"
+            )
+        self.num_classes = int(state["num_classes"])
+        self._label = state["known"].cpu().clone()
+        self._margin = list(state["margins"].cpu().unbind())
+        self._prediction = list(state["predictions"].cpu().unbind())
+        self._now = {
+            name.removeprefix("now."): column.clone()
+            for name, column in state.items()
+            if name.startswith("now.")
+        }
 
-    def state(self) -> dict[str, Tensor]:
-        """All tensors, for a checkpoint in the middle of an epoch."""
-        return {**self.columns, "prediction": self.prediction}
+    # What a batch must look like ---------------------------------------------------------------------
 
-    def restore(self, state: Mapping[str, Tensor]) -> None:
-        for name, values in self.state().items():
-            values.copy_(state[name])
+    def _as_classes(self, logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits with a class dimension and labels without one."""
+        if not self.binary:
+            if label.is_floating_point() or label.dim() != logits.dim() - 1:
+                raise ValueError(
+                    f"label of shape {tuple(label.shape)} and dtype {label.dtype} does not fit logits of"
+                    f" shape {tuple(logits.shape)}: give class numbers of shape"
+                    f" {tuple(self._label_shape(logits))}"
+                    + (", or make Recorder(..., binary=True)" if label.shape == logits.shape else "")
+                )
+            return logits, label
+        if label.shape != logits.shape:
+            raise ValueError(
+                f"with binary=True label of shape {tuple(label.shape)} must have the shape of the logits,"
+                f" {tuple(logits.shape)}"
+            )
+        target = label.long()
+        is_binary = ((label == 0) | (label == 1) | (label == self.ignore_index)).all()
+        if values_can_be_checked(label) and not bool(is_binary):
+            raise ValueError(
+                "with binary=True labels are 0 and 1, or ignore_index; round soft targets before"
+            )
+        return torch.stack([torch.zeros_like(logits), logits], 1), target
+
+    def _label_shape(self, logits: Tensor) -> torch.Size:
+        return logits.shape[:1] + logits.shape[2:]
+
+    def _check_classes(self, logits: Tensor, label: Tensor) -> None:
+        if logits.dim() < 2 or label.shape != self._label_shape(logits):
+            raise ValueError(
+                f"label of shape {tuple(label.shape)} does not fit logits of shape {tuple(logits.shape)}"
+            )
+        classes = logits.shape[1]
+        if self.num_classes not in (0, classes):
+            raise ValueError(f"logits have {classes} classes, before they had {self.num_classes}")
+        if self.class_names is not None and len(self.class_names) != classes:
+            raise ValueError(f"logits have {classes} classes, class_names has {len(self.class_names)}")
+        self.num_classes = classes
+
+    def _rows(self, index: Tensor, label: Tensor) -> Tensor:
+        """The row of every label, flat; that behind the last one where it is not to be recorded."""
+        if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool:
+            raise TypeError(f"index must hold sample numbers (integers), got {index.dtype}")
+        index = index.long()
+        if index.shape == label.shape and label.dim() == 1 < len(self.shape):
+            raise ValueError(
+                f"this Recorder has {self.shape} labels, but a label came for each sample of a batch: make it"
+                f" Recorder({self.shape[0]})"
+            )
+        if index.shape != label.shape or len(self.shape) > 1:
+            index = self._with_places(index, label)
+        rows = index.reshape(-1)
+        left_out = (label == self.ignore_index).reshape(-1)
+        outside = ((rows < 0) | (rows >= self.size)) & ~left_out
+        if values_can_be_checked(rows):
+            if bool(outside.any()):
+                raise IndexError(OUTSIDE.format(int(rows[outside][0]), self.size, self.size - 1))
+        else:
+            columns = self._columns(rows.device)
+            columns["stray"] = torch.maximum(columns["stray"], torch.where(outside, rows.abs(), -1).amax())
+        return torch.where(left_out | outside, self.size, rows)
+
+    def _with_places(self, index: Tensor, label: Tensor) -> Tensor:
+        places, room = label.shape[1:], self.shape[1:]
+        if index.shape != label.shape[:1]:
+            raise ValueError(
+                f"index of shape {tuple(index.shape)} does not fit label of shape {tuple(label.shape)}: give"
+                " one number per sample"
+            )
+        if len(places) != len(room) or any(has > most for has, most in zip(places, room, strict=True)):
+            wanted = (self.shape[0], *places)
+            raise ValueError(
+                f"each sample came with labels of shape {tuple(places)}, but this Recorder has room for"
+                f" {tuple(room)}: make it Recorder({wanted})"
+            )
+        flat = index
+        for has, most in zip(places, room, strict=True):
+            flat = flat.unsqueeze(-1) * most + torch.arange(has, device=index.device)
+        return flat
+
+    def _columns(self, device: torch.device) -> dict[str, Tensor]:
+        """The tables of the epoch, with one more row for what is not recorded."""
+        if not self._now:
+            size = (self.size + 1,)
+            self._now = {
+                "margin": torch.full(size, torch.nan),
+                "prediction": torch.full(size, NOT_SEEN, dtype=torch.int32),
+                "label": torch.full(size, NOT_SEEN, dtype=torch.int64),
+                "moved": torch.zeros(size, dtype=torch.bool),
+                "stray": torch.tensor(-1),
+            }
+        if self._now["label"].device != device:
+            self._now = {name: column.to(device) for name, column in self._now.items()}
+        return self._now
+
+    # The end of an epoch -----------------------------------------------------------------------------
+
+    def _merged(self) -> dict[str, Tensor]:
+        """The tables of all processes as one, on the CPU, without the row of what is not recorded."""
+        device = self._now["label"].device if self._now else torch.device("cpu")
+        now = self._columns(processes.collective_device(device))
+        stray = processes.largest(int(now.pop("stray")), now["label"].device)
+        if stray >= 0:
+            self._now = {}
+            raise IndexError(OUTSIDE.format(stray, self.size, self.size - 1))
+        now = {name: column[: self.size] for name, column in now.items()}
+        if processes.count() > 1:
+            now = self._exchanged(now)
+            self.num_classes = processes.largest(self.num_classes, now["label"].device)
+        return {name: column.to("cpu", copy=True) for name, column in now.items()}
+
+    def _exchanged(self, now: dict[str, Tensor]) -> dict[str, Tensor]:
+        seen = now["label"] >= 0
+        mine = processes.has_first(seen)
+        label = processes.from_owner(now["label"], mine, NOT_SEEN)
+        moved = now["moved"] | (seen & (label != now["label"]))
+        return {
+            "margin": processes.from_owner(now["margin"], mine, torch.nan),
+            "prediction": processes.from_owner(now["prediction"], mine, NOT_SEEN),
+            "label": label,
+            "moved": processes.from_owner(moved.int(), processes.has_first(moved), 0) > 0,
+        }
+
+    def _note_moved(self, now: dict[str, Tensor], seen: Tensor) -> None:
+        """Discard what was recorded of samples under another label, with one warning per recorder."""
+        moved = seen & (now["moved"] | ((self._label >= 0) & (self._label != now["label"])))
+        if not bool(moved.any()):
+            return
+        for before, prediction in zip(self._margin, self._prediction, strict=True):
+            before[moved], prediction[moved] = torch.nan, NOT_SEEN
+        if not self._warned:
+            self._warned = True
+            first = int(moved.nonzero()[0])
+            words = MOVED.format(
+                count=int(moved.sum()),
+                seen=int(seen.sum()),
+                first=first,
+                old=int(self._label[first]) if self._label[first] >= 0 else "one label",
+                new=int(now["label"][first]),
+            )
+            warnings.warn(words, stacklevel=3)
+
+
+def _shape(num_samples: int | Sequence[int]) -> tuple[int, ...]:
+    sizes = num_samples if isinstance(num_samples, (tuple, list, torch.Size)) else (num_samples,)
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
+            raise ValueError(
+                f"num_samples={num_samples!r} must be the size of the training data, such as len(dataset), or"
+                " a tuple of sizes"
+            )
+    if not sizes:
+        raise ValueError("num_samples=() has no sizes")
+    return tuple(map(int, sizes))
+
+
+def _as_tensor(values: Any) -> Tensor:
+    if isinstance(values, np.ndarray) and not values.flags.writeable:
+        values = values.copy()  # torch warns of arrays it could write to by mistake
+    return torch.as_tensor(values)

@@ -104,6 +104,7 @@ class RunFolder:
     def outputs(self) -> dict[str, Tensor]:
         """Of the final network in evaluation mode: ``train_probability`` (N, C), ``test_probability``,
         ``test_label``, ``test_index``, ``test_features`` of the first test samples; {} before the end.
+        Methods add what they have learned, such as ``target`` (N, C).
 
         Probabilities of very large data are left out.
         """

@@ -119,6 +119,12 @@ class Features:
         return "sparse" if isinstance(encoder, SparseBlock) else encoder.kind
 
     @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape of one image, or of one row of an array; () for other kinds."""
+        encoder = self._fitted()
+        return encoder.shape if isinstance(encoder, ArrayEncoder) else ()
+
+    @property
     def names(self) -> list[str]:
         """Names of the columns of ``transform``."""
         encoder = self._fitted()

@@ -36,7 +36,8 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
     if values.dtype.kind == "f" and (values != np.round(values)).any():
         where = int((values != np.round(values)).argmax())
         raise ValueError(
-            f"{name}[{where}] = {values[where]} has a fraction: class labels must be text or whole numbers"
+            f"{name}[{where}] = {values[where]} has a fraction: class labels must be text or whole numbers,"
+            " not continuous values: regression is not supported"
         )
     codes, found = pd.factorize(column, use_na_sentinel=False)
     classes = found.tolist()
@@ -48,6 +49,8 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
 
 def _one_column(y: Any, name: str) -> NDArray[Any]:
     values = y.detach().cpu().numpy() if hasattr(y, "detach") else y
+    if not hasattr(values, "__len__") and hasattr(values, "__array__"):
+        values = np.asarray(values)
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
         raise TypeError(f"{name} is {values!r}: expected one label per row")
     array = np.asarray(values) if hasattr(values, "dtype") else _of_list(list(values))

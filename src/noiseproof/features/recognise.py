@@ -40,6 +40,8 @@ def recognise(X: Any) -> tuple[str, Any]:
         return _series(X)
     if isinstance(X, pd.DataFrame):
         return "frame", _named(X)
+    if not hasattr(X, "__len__") and hasattr(X, "__array__"):
+        X = np.asarray(X)
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
         raise TypeError(f"X is a {type(X).__name__}: {EXPECTED}")
     return _array(X)
@@ -72,10 +74,12 @@ def _array(X: Any) -> tuple[str, Any]:
     if array.ndim == 0 or array.ndim == 1:
         raise ValueError(
             f"X has shape {array.shape}: expected one row per sample; for a single feature use"
-            " X.reshape(-1, 1), for a single sample X.reshape(1, -1)"
+            " X.reshape(-1, 1), for a single sample X.reshape(1, -1). Reshape your data"
         )
     if 0 in array.shape[1:]:
-        raise ValueError(f"X has shape {array.shape}: there are no features")
+        raise ValueError(
+            f"X has no features: 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+        )
     if array.dtype.kind in "iubf":
         return "array", array
     if array.ndim > 2 or array.dtype.kind == "c":

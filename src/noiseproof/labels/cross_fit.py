@@ -1,11 +1,11 @@
-"""Judge the labels of a table, of texts or of arrays: models predict every label without having seen it."""
+"""Judge the labels of a table, of texts or of arrays by models that have not seen them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from .judge import wrong_probability
 from .posterior import Posterior, posterior
 from .witnesses import WITNESSES, Inputs, cross_fit, out_of_fold
 
-Told = Callable[[str, int], None]
+OnFit = Callable[[str, int], None]
+Ask = Callable[[np.ndarray | None], list[np.ndarray]]
+"""From sample weights to the out-of-sample probabilities of each model."""
+LEAST_TRUST = 1e-3
+"""Smallest sample weight in the second round."""
 
 
 def judge_by_cross_fitting(
@@ -29,29 +33,38 @@ def judge_by_cross_fitting(
     model: object,
     groups: Sequence[object] | np.ndarray | None,
     seed: int,
-    told: Told,
+    on_fit: OnFit,
 ) -> Judgement:
-    """Two rounds: in the second, every row counts as much as its label was trusted after the first."""
+    """Cross-fit models to the rows and judge each label by what they predict for it."""
     if isinstance(model, str) and model not in WITNESSES:
-        return _by_networks(rows, label, classes, folds, model, groups, seed, told)
-    inputs = inputs_of(rows, seed)
+        return _by_networks(rows, label, classes, folds, model, groups, seed, on_fit)
+    inputs = inputs_of(Features(random_state=seed).fit(rows), rows)
     splits = split(label, folds, rows=inputs.linear, groups=groups, seed=seed)
-    ask = asker(model, inputs, label, classes, splits, seed, told)
-    first = posterior(ask(None), label)
-    trust = first.true[np.arange(len(label)), label]
-    second = ask(np.clip(trust, 1e-3, 1))
-    rounds = [first, posterior(second, label)] if second else [first]
+    return two_rounds(asker(model, inputs, label, classes, splits, seed, on_fit), label).judged
+
+
+class Rounds(NamedTuple):
+    """Out-of-sample probabilities of each model, and the judgement that follows from them."""
+
+    first: list[np.ndarray]
+    second: list[np.ndarray]
+    """Of models that accept sample weights, fitted again; empty if none does."""
+    judged: Judgement
+
+
+def two_rounds(ask: Ask, label: np.ndarray) -> Rounds:
+    """Fit all rows alike, then weighted by the probability that their labels are right; judge both rounds."""
+    first = ask(None)
+    said = posterior(first, label)
+    second = ask(np.clip(said.true[np.arange(len(label)), label], LEAST_TRUST, 1))
+    rounds = [said, posterior(second, label)] if second else [said]
     kind = "cross_fit" if second else "probabilities"
-    return Judgement(label, wrong_probability(kind, rounds, label), rounds[-1].true)
+    return Rounds(first, second, Judgement(label, wrong_probability(kind, rounds, label), rounds[-1].true))
 
 
-def inputs_of(rows: Any, seed: int = 0) -> Inputs:
-    """Numbers for every kind of model, of data as users have them."""
-    if isinstance(rows, Inputs):
-        return rows
-    features = Features(random_state=seed)
-    dense = features.fit_transform(rows)
-    sparse = features.sparse(rows)
+def inputs_of(features: Features, rows: Any) -> Inputs:
+    """The rows as every kind of model reads them, by features that are fitted."""
+    dense, sparse = features.transform(rows), features.sparse(rows)
     return Inputs(dense, dense if sparse is None else sparse.tocsr())
 
 
@@ -62,15 +75,15 @@ def asker(
     classes: int,
     splits: Sequence[Split],
     seed: int,
-    told: Told,
-) -> Callable[[np.ndarray | None], list[np.ndarray]]:
+    on_fit: OnFit,
+) -> Ask:
     """A function from weights of the rows to the probabilities of all witnesses that can use them."""
     if model is None or isinstance(model, (str, list, tuple)):
         names = tuple(WITNESSES) if model is None else _names(model)
 
         def by_name(weight: np.ndarray | None) -> list[np.ndarray]:
             found = cross_fit(
-                inputs, label, classes, splits, names=names, weight=weight, seed=seed, told=told
+                inputs, label, classes, splits, names=names, weight=weight, seed=seed, on_fit=on_fit
             )
             return list(found.values())
 
@@ -81,7 +94,7 @@ def asker(
             f" network, or one of {', '.join(WITNESSES)}"
         )
 
-    return partial(_ask_estimator, model, inputs, label, classes, splits, told)
+    return partial(_ask_estimator, model, inputs, label, classes, splits, on_fit)
 
 
 def _ask_estimator(
@@ -90,14 +103,14 @@ def _ask_estimator(
     label: np.ndarray,
     classes: int,
     splits: Sequence[Split],
-    told: Told,
+    on_fit: OnFit,
     weight: np.ndarray | None,
 ) -> list[np.ndarray]:
     from sklearn.base import clone
 
     if weight is not None and "sample_weight" not in signature(model.fit).parameters:
         return []
-    heard = partial(told, type(model).__name__)
+    heard = partial(on_fit, type(model).__name__)
     return [out_of_fold(lambda: clone(model), inputs.linear, label, classes, splits, weight, heard)]
 
 
@@ -117,11 +130,17 @@ def _by_networks(
     model: str,
     groups: Sequence[object] | np.ndarray | None,
     seed: int,
-    told: Told,
+    on_fit: OnFit,
 ) -> Judgement:
     from .networks import network_probabilities
 
-    data = rows if isinstance(rows, LabelledData) else LabelledData(inputs_of(rows, seed).dense, label)
+    data = (
+        rows
+        if isinstance(rows, LabelledData)
+        else LabelledData(Features(random_state=seed).fit_transform(rows), label)
+    )
     splits = split(label, folds, rows=np.asarray(data.inputs), groups=groups, seed=seed)
-    found: Posterior = posterior([network_probabilities(data, model, splits, seed=seed, told=told)], label)
+    found: Posterior = posterior(
+        [network_probabilities(data, model, splits, seed=seed, on_fit=on_fit)], label
+    )
     return Judgement(label, wrong_probability("probabilities", [found], label), found.true)

@@ -9,7 +9,7 @@ import numpy as np
 from .posterior import Posterior, log_odds
 
 SHARES = (0.1, 0.25, 0.5)
-"""Of the rows, the surest: how often do they have the label that is predicted?"""
+"""Parts of the rows, most confident first, whose agreement with their labels is a feature."""
 
 
 def describe(rounds: Sequence[Posterior], label: np.ndarray) -> np.ndarray:
@@ -40,7 +40,7 @@ def _rank(value: np.ndarray, label: np.ndarray) -> np.ndarray:
 
 
 def _classes(one: Posterior, label: np.ndarray) -> np.ndarray:
-    """Of the given label's class: honesty according to T, mean prediction and agreement."""
+    """Of the class of the given label: P(given | true), mean probability and agreement."""
     counts = np.maximum(np.bincount(label, minlength=one.noisy.shape[1]), 1)
     rows = np.arange(len(label))
 

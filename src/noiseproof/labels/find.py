@@ -10,19 +10,19 @@ import numpy as np
 import torch
 
 from ..data import LabelledData
-from ..data.host import on_the_cpu
 from ..data.raw_inputs import RawInputs
 from ..dynamics import Record, RunFolder
 from ..dynamics.statistics import STATISTICS, available
 from ..features import as_labels
+from ..memory import on_the_cpu
 from .checks import as_class_numbers, as_probabilities, check_rows, known_names
-from .cross_fit import Told, judge_by_cross_fitting
+from .cross_fit import OnFit, judge_by_cross_fitting
+from .evidence import label_score
 from .findings import Judgement, frame, score_of
 from .from_record import record_evidence
 from .judge import wrong_probability
 from .learned import is_weak, learned_from, learns_by_heart, progress
 from .posterior import posterior
-from .score import label_score
 from .window import best_window
 from .witnesses import WITNESSES
 
@@ -43,7 +43,7 @@ def find(
     class_names: Sequence[str] | None = None,
     statistics: bool = True,
     seed: int = 0,
-    told: Told = lambda name, fold: None,
+    on_fit: OnFit = lambda name, fold: None,
 ) -> DataFrame:
     """Judge every label: of data, of a training run, or by probabilities you have.
 
@@ -62,7 +62,7 @@ def find(
         class_names: with probabilities alone; the numbers as text if left out.
         statistics: with the columns of ``dynamics.statistics`` that a record allows.
         seed: of folds and models.
-        told: is called with the name of the model and the fold before each fit.
+        on_fit: is called with the name of the model and the fold before each fit.
 
     Returns:
         One row per label, in the order of the data (of a run: of its record, then validation rows), with
@@ -96,7 +96,7 @@ def find(
             return _of_probabilities(probabilities, label, class_names)
         if probabilities is not None:
             raise TypeError("give data to cross-fit or probabilities, not both")
-        return _of_data(given, label, class_names, folds or FOLDS, model, groups, seed, told)
+        return _of_data(given, label, class_names, folds or FOLDS, model, groups, seed, on_fit)
 
 
 def _of_data(
@@ -107,7 +107,7 @@ def _of_data(
     model: object,
     groups: Sequence[object] | np.ndarray | None,
     seed: int,
-    told: Told,
+    on_fit: OnFit,
 ) -> DataFrame:
     rows, index = given, None
     if isinstance(given, LabelledData):
@@ -125,7 +125,7 @@ def _of_data(
             raise ValueError(f"there are {count:,} rows and {len(codes):,} labels: one per row is needed")
     _check_worth(codes, names)
     judged = judge_by_cross_fitting(
-        rows, codes, len(names), folds=folds, model=model, groups=groups, seed=seed, told=told
+        rows, codes, len(names), folds=folds, model=model, groups=groups, seed=seed, on_fit=on_fit
     )
     numbers = np.arange(len(codes)) if index is None else index
     return frame(judged, numbers, names, {"folds": folds})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -64,6 +64,32 @@ def is_weak(wrong: np.ndarray) -> bool:
     return bool(len(known) and known.mean() > HARDLY_ANY and expected_f1(wrong) < WEAK_F1)
 
 
+def weakness(about: Mapping[str, Any]) -> str | None:
+    """Why the findings of ``find`` are weak evidence, and what to do; None where they are not.
+
+    Args:
+        about: the ``attrs`` of its frame.
+
+    Example:
+        >>> print(weakness({"weak": True, "noise_rate": 0.3}).partition(":")[0])
+        About 30% of the labels seem to be wrong, but the data do not show well which
+        >>> print(weakness({"weak": False, "noise_rate": 0.3}))
+        None
+    """
+    if not about.get("weak"):
+        return None
+    missing = "marked labels may be right, and wrong ones may be missing"
+    if "epochs" in about:
+        return (
+            f"This network learned too little to judge its labels: {missing}. Train longer, with a higher"
+            " learning rate, or cross-fit with 'noiseproof labels find --data' before you change a label."
+        )
+    return (
+        f"About {100 * about['noise_rate']:.0f}% of the labels seem to be wrong, but the data do not show"
+        f" well which: {missing}. Look at a label before you change it; better features would help."
+    )
+
+
 def frame(judged: Judgement, index: np.ndarray, names: Sequence[str], about: dict[str, Any]) -> DataFrame:
     """One row per label and, in ``attrs``, what holds for all of them."""
     from pandas import DataFrame
@@ -100,7 +126,7 @@ def rates(judged: Judgement) -> dict[str, Any]:
     share = judged.true[known].copy()
     share[rows, label] = 0
     total = share.sum(1, keepdims=True)
-    share *= np.divide(wrong[:, None], total, out=np.zeros_like(total), where=total > 0)
+    share *= np.divide(wrong[:, None], total, out=np.zeros_like(total), where=total > 1e-30)
     share[rows, label] = 1 - wrong
     joint = np.zeros((classes, classes))
     np.add.at(joint.T, label, share)

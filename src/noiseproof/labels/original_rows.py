@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.memory import is_large
-from ..data.sources.split import split_path
+from ..data.locations import split_path
 from ..data.sources.table_file import read_table, size_in_memory, table_columns, table_pieces
 from ..data.spec import parse_source
+from ..memory import is_large
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]

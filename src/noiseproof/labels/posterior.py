@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 ANCHORS = 0.1
-"""Share of a class's rows, the surest of it, off which its row of T is read."""
+"""Share of the rows of a class, those with the highest probability, from which its row of T is estimated."""
 TRUST = 20.0
 """A witness whose accuracy on given labels is lower by a has exp(-20 a) of the best one's weight."""
 MOST_ROWS, MOST_CLASSES, BLOCK = 50_000, 64, 4096
-"""T is read off so many rows at most; of more classes than that, the likeliest of each row are considered."""
+"""Most rows to estimate T from; most classes considered for a row; rows of a block."""
 
 
 class Posterior(NamedTuple):
@@ -35,7 +35,7 @@ class Posterior(NamedTuple):
 
 
 def posterior(witnesses: Sequence[np.ndarray], label: np.ndarray) -> Posterior:
-    """Combine witnesses and ask which labels are right."""
+    """Combine the predictions of several models and estimate which labels are right."""
     noisy = sharpen(combine(witnesses, label), label)
     matrix = transition(noisy, label)
     joint = true_probability(noisy, matrix, label) * matrix[:, label].T
@@ -45,9 +45,14 @@ def posterior(witnesses: Sequence[np.ndarray], label: np.ndarray) -> Posterior:
 
 def combine(witnesses: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
     """Geometric mean, weighted by how well each witness predicts the given labels out of sample."""
+    return combine_weighted(witnesses, weights_of(witnesses, label))
+
+
+def weights_of(witnesses: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
+    """Weights that sum to 1 and fall by exp(-TRUST) per unit of accuracy on the given labels."""
     accuracy = np.array([(one.argmax(1) == label).mean() for one in witnesses])
     weight = np.exp(TRUST * (accuracy - accuracy.max()))
-    return combine_weighted(witnesses, weight / weight.sum())
+    return np.asarray(weight / weight.sum())
 
 
 def combine_weighted(witnesses: Sequence[np.ndarray], weight: np.ndarray) -> np.ndarray:

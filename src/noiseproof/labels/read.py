@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.npy import map_npy
+from ..data.numpy_files import map_npy
 from .export import neutral
 
 if TYPE_CHECKING:

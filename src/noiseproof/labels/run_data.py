@@ -7,8 +7,7 @@ import warnings
 from ..data import LabelledData
 from ..dynamics import RunFolder
 from ..train import Config
-from ..train.fingerprint import as_noted, fingerprint
-from ..train.task import make_task
+from ..train.task import fingerprint, in_format_of, make_task
 
 
 def training_data(run: RunFolder) -> LabelledData:
@@ -21,6 +20,6 @@ def training_data(run: RunFolder) -> LabelledData:
         found = make_task(Config.from_dict({**run.settings, "test": "none"})).train
     facts = run.manifest.get("data", {})
     before = facts.get("train") if isinstance(facts, dict) else None
-    if before is not None and before != as_noted(fingerprint(found), before):
+    if before is not None and before != in_format_of(fingerprint(found), before):
         raise ValueError("they have changed since the run was trained")
     return found

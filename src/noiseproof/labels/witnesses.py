@@ -13,7 +13,7 @@ from .folds import Split
 
 
 class Inputs(NamedTuple):
-    """The same rows as several kinds of models want them."""
+    """The same rows in the form each kind of model reads."""
 
     dense: np.ndarray
     """(N, d), scaled."""
@@ -24,33 +24,34 @@ class Inputs(NamedTuple):
 class Witness(NamedTuple):
     """A kind of classifier, which of the inputs it reads, and whether it takes sample weights."""
 
-    make: Callable[[int, bool], Any]
+    make: Callable[[int, bool, int], Any]
+    """From seed, whether rows are text, and how many rows there are to fit."""
     reads: str
     weighs: bool
 
 
-def _linear(seed: int, text: bool) -> Any:
+def _linear(seed: int, text: bool, rows: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=5.0 if text else 1.0, max_iter=300)
 
 
-def _trees(seed: int, text: bool) -> Any:
+def _trees(seed: int, text: bool, rows: int) -> Any:
     from sklearn.ensemble import ExtraTreesClassifier
 
     return ExtraTreesClassifier(100, min_samples_leaf=2, random_state=seed)
 
 
-def _network(seed: int, text: bool) -> Any:
+def _network(seed: int, text: bool, rows: int) -> Any:
     from sklearn.neural_network import MLPClassifier
 
     return MLPClassifier((64,), max_iter=60, random_state=seed)
 
 
-def _neighbours(seed: int, text: bool) -> Any:
+def _neighbours(seed: int, text: bool, rows: int) -> Any:
     from sklearn.neighbors import KNeighborsClassifier
 
-    return KNeighborsClassifier(10)
+    return KNeighborsClassifier(min(10, rows))
 
 
 WITNESSES: Mapping[str, Witness] = {
@@ -70,7 +71,7 @@ def cross_fit(
     names: Sequence[str] = tuple(WITNESSES),
     weight: np.ndarray | None = None,
     seed: int = 0,
-    told: Callable[[str, int], None] = lambda name, fold: None,
+    on_fit: Callable[[str, int], None] = lambda name, fold: None,
 ) -> dict[str, np.ndarray]:
     """(N, C) probabilities by each witness, fitted on the other folds.
 
@@ -82,15 +83,16 @@ def cross_fit(
         names: of the witnesses.
         weight: of the rows; only witnesses that take weights are asked then.
         seed: of the models.
-        told: is called before each fit.
+        on_fit: is called before each fit.
     """
     text = hasattr(inputs.linear, "tocsr")
+    rows_to_fit = min(len(fit) for fit, _ in splits)
     found = {}
     for name in names:
         witness = WITNESSES[name]
         if weight is not None and not witness.weighs:
             continue
-        make, heard = partial(witness.make, seed, text), partial(told, name)
+        make, heard = partial(witness.make, seed, text, rows_to_fit), partial(on_fit, name)
         rows = getattr(inputs, witness.reads)
         found[name] = out_of_fold(make, rows, label, classes, splits, weight, heard)
     return found
@@ -103,12 +105,12 @@ def out_of_fold(
     classes: int,
     splits: Sequence[Split],
     weight: np.ndarray | None = None,
-    told: Callable[[int], None] = lambda fold: None,
+    on_fit: Callable[[int], None] = lambda fold: None,
 ) -> np.ndarray:
     """(N, C) probabilities of any scikit-learn classifier, fitted anew for each fold."""
     found = np.zeros((len(label), classes), dtype=np.float32)
     for number, (fit, predict) in enumerate(splits):
-        told(number)
+        on_fit(number)
         weights = {} if weight is None else {"sample_weight": weight[fit]}
         seen = np.unique(label[fit])
         if len(seen) == 1:

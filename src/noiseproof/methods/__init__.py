@@ -2,48 +2,58 @@
 
 from . import nal
 from .backward import Backward
-from .base import Method, OneProcessError, Outputs, Situation
+from .base import Evaluation, Method, OneProcessError, Outputs, Situation
 from .bootstrap import BootstrapHard, BootstrapSoft
 from .corrections import Confusions, confusion, confusions
+from .d2l import D2L, local_dimensionality
 from .elr import ELR
 from .forward import Forward
 from .gls_sl import GLSSL
 from .joint import Joint
 from .loss_alone import LossAlone
 from .memory import MemoryMethod, SampleTable, TargetMemory
+from .mentornet_pd import MentorNetPD
 from .nal import NAL
 from .registry import METHODS, get, register
 from .s_adaptation import SAdaptation
 from .selc import SELC
+from .self_paced import SelfPaced
+from .sop import SOP
 from .transition import TransitionMethod
 from .truncated_gce import PrunedGCE
 
 __all__ = [
+    "D2L",
     "ELR",
     "GLSSL",
     "METHODS",
     "NAL",
     "SELC",
+    "SOP",
     "Backward",
     "BootstrapHard",
     "BootstrapSoft",
     "Confusions",
+    "Evaluation",
     "Forward",
     "Joint",
     "LossAlone",
     "MemoryMethod",
+    "MentorNetPD",
     "Method",
     "OneProcessError",
     "Outputs",
     "PrunedGCE",
     "SAdaptation",
     "SampleTable",
+    "SelfPaced",
     "Situation",
     "TargetMemory",
     "TransitionMethod",
     "confusion",
     "confusions",
     "get",
+    "local_dimensionality",
     "nal",
     "register",
 ]

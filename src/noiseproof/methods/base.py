@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from torch import Tensor, distributed, nn
 
@@ -43,6 +43,24 @@ class Situation(NamedTuple):
     """Width of the features; None unless the method ``needs_features``."""
     epochs: int
     seed: int
+    validation: int = 0
+    """Samples put aside to choose the best epoch."""
+
+
+class Evaluation(Protocol):
+    """The networks between two epochs, in evaluation mode, on the training data without random views."""
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the validation accuracy is the highest so far; False without validation data."""
+
+    def outputs(self, positions: Tensor | None = None, *, features: bool = False) -> tuple[Outputs, ...]:
+        """What each network says of the training samples, without a gradient, computed when asked for.
+
+        Args:
+            positions: of samples in the order of ``Situation``; all of them if left out.
+            features: whether features are wanted beside the logits.
+        """
 
 
 class Method(nn.Module):
@@ -51,8 +69,8 @@ class Method(nn.Module):
     Parameters of a method are trained with the network, its buffers are its memory: both are in its
     ``state_dict`` and hence in every checkpoint. Per-sample memory is keyed by the permanent index.
 
-    The loop calls ``prepare`` once, ``loss`` for every batch, ``epoch_end`` after each epoch. For a
-    loop of your own, methods with one network and no need of features also have ``step``.
+    The loop calls ``prepare`` once, ``loss`` for every batch, ``between_epochs`` and ``epoch_end`` after
+    each epoch. For a loop of your own, methods with one network and no need of features also have ``step``.
     """
 
     name: ClassVar[str]
@@ -77,7 +95,7 @@ class Method(nn.Module):
     def phase(self, epoch: int) -> Hashable | None:
         """What ``loss`` decides by the epoch: in epochs of one phase it does the same to every batch.
 
-        A step is then captured once per phase and replayed (see ``train.graph``). None promises nothing,
+        A step is then captured once per phase and replayed (see ``train.gpu.graph``). None promises nothing,
         also not that ``loss`` never waits for the device.
         """
         return "always" if self.same_every_epoch else None
@@ -85,6 +103,13 @@ class Method(nn.Module):
     def observed(self) -> dict[str, Tensor]:
         """``columns`` for the samples of the last batch, (B,) each."""
         return {}
+
+    def final_outputs(self) -> dict[str, Tensor]:
+        """Matrices that a finished run keeps beside its outputs, such as the target of every sample."""
+        return {}
+
+    def between_epochs(self, evaluation: Evaluation, epoch: int) -> None:
+        """After epoch ``epoch`` was measured: a look at the networks as they are now."""
 
     def epoch_end(self, record: Record) -> None:
         """After each epoch, with the record of that epoch alone."""

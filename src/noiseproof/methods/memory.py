@@ -113,6 +113,10 @@ class TargetMemory(MemoryMethod):
         """The most likely class of every target, (N,), in the order of the training data."""
         return self.memory.values.argmax(1)
 
+    def final_outputs(self) -> dict[str, Tensor]:
+        """``target`` (N, C), in the order of the training data."""
+        return {"target": self.memory.values.half()}
+
     def moved(self, index: Tensor, p: Tensor, momentum: float) -> Tensor:
         r""":math:`\alpha q + (1-\alpha) p` for these samples; nothing is written."""
         return torch.lerp(p.detach().to(self.memory.values.dtype), self.memory.read(index), momentum)

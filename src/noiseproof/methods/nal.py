@@ -155,6 +155,13 @@ class NAL(TargetMemory):
     def observed(self) -> dict[str, Tensor]:
         return {} if self.tau is None else {"tau": self.tau, **super().observed()}
 
+    def final_outputs(self) -> dict[str, Tensor]:
+        """Targets (N, C), and the head: ``attention_weight`` (1, D), ``attention_bias`` (1, 1)."""
+        if not isinstance(self.head, nn.Linear):
+            raise unprepared(self)
+        head = {"attention_weight": self.head.weight, "attention_bias": self.head.bias.reshape(1, 1)}
+        return super().final_outputs() | head
+
     def _learn_targets(self, index: Tensor, p: Tensor, believed: Tensor) -> None:
         before, after = self.memory.read(index), self.moved(index, p, self.alpha)
         self.memory.write(index, self._kept(torch.where(believed.unsqueeze(1), after, before)))

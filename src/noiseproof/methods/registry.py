@@ -10,14 +10,18 @@ from ..losses import get as get_loss
 from .backward import Backward
 from .base import Method
 from .bootstrap import BootstrapHard, BootstrapSoft
+from .d2l import D2L
 from .elr import ELR
 from .forward import Forward
 from .gls_sl import GLSSL
 from .joint import Joint
 from .loss_alone import LossAlone
+from .mentornet_pd import MentorNetPD
 from .nal import NAL
 from .s_adaptation import SAdaptation
 from .selc import SELC
+from .self_paced import SelfPaced
+from .sop import SOP
 from .spec import parse
 from .truncated_gce import PrunedGCE
 
@@ -33,6 +37,10 @@ METHODS: dict[str, Callable[..., Method]] = {
     "s_adaptation": SAdaptation,
     "gls_sl": GLSSL,
     "truncated_gce": PrunedGCE,
+    "self_paced": SelfPaced,
+    "mentornet_pd": MentorNetPD,
+    "d2l": D2L,
+    "sop": SOP,
 }
 _BUILT_IN = frozenset(METHODS)
 

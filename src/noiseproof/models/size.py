@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from ..data.memory import available_memory
+from ..memory import available_memory
 
 
 class NetworkTooLargeError(MemoryError):

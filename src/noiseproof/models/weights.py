@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..data.memory import available_memory
 from ..files import DamagedFileError, read_tensors
+from ..memory import available_memory
 from .weights_report import Report, WrongShape, few
 
 WRAPPERS = ("module.", "_orig_mod.", "model.")

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..data.class_numbers import as_class_numbers, check_class_range
+from ..data.class_labels import as_class_numbers, check_class_range
 from ..data.labelled import LabelledData
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.npy import map_npy
-from ..data.npz import opened, read_npz
+from ..data.numpy_files import map_npy, opened, read_npz
 from ..files import parse_json, read_bytes
 
 LARGEST = 1 << 30

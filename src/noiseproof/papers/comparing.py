@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from .cells import BEST, STATES, Cell, Computed, Runs, Table
-from .manifest import Manifest
-from .metrics import METRICS
+from .cells import BEST, METRICS, STATES, Cell, Computed, Runs, Table
 from .plan import BASELINE, FIRST, OWN, RELABELLED
-from .results import Result, in_folder
+from .results import OfCells, Result, read_folder
 from .tables import get
 
 
@@ -36,12 +34,12 @@ class Entry:
     baseline: tuple[Done, ...] = ()
     """Runs whose number is subtracted."""
     wanted: int = 0
-    """Runs of its own: as many as the paper has, or more if more were asked for."""
+    """Number of runs the cell needs: as many as the paper has, or more if more were requested."""
     problems: tuple[str, ...] = ()
 
     @property
     def finished(self) -> int:
-        """Runs of its own that are finished."""
+        """Number of finished runs of the cell, baselines not counted."""
         return len(self.runs)
 
     @property
@@ -60,7 +58,7 @@ class Entry:
 
     @property
     def state(self) -> str:
-        """What is there: "finished", "2 of 3", "1 failed", "not run", or why there is no run."""
+        """The state of the cell: "finished", "2 of 3", "1 failed", "not run", or why there is no run."""
         filling = self.cell.filling
         if not isinstance(filling, Runs):
             return STATES[self.cell.state]
@@ -100,12 +98,29 @@ class Comparison:
         return replace(self, entries=busy), replace(self, entries=idle)
 
 
-def compare(table: str | Table, *, out: str | Path) -> Comparison:
-    """The printed numbers of a table beside those of the runs in a folder."""
-    whole, manifest = get(table), Manifest(out)
-    changes = manifest.tables.get(whole.name)
-    return compare_with(
-        whole, lambda cell: in_folder(whole.name, cell, manifest), changes.words() if changes else ""
+def compare(table: str | Table, *, out: str | Path, problems: Mapping[str, str] | None = None) -> Comparison:
+    """The printed numbers of a table beside those of the runs in a folder.
+
+    Args:
+        problems: why runs failed, by their key.
+    """
+    results, epochs = read_folder(out)
+    results |= {key: Result(key, 0, problem=words) for key, words in (problems or {}).items()}
+    whole = with_more_seeds(get(table), {one.seed for one in results.values() if one.numbers})
+    source = OfCells(whole, results, epochs)
+    return compare_with(whole, source, ", ".join(f"epochs={n}" for n in sorted({*source.short.values()})))
+
+
+def with_more_seeds(table: Table, seeds: Collection[int]) -> Table:
+    """Cells whose runs may have as many seeds as there are."""
+    return replace(
+        table,
+        cells=tuple(
+            replace(cell, filling=cell.filling.with_seeds(max(len(seeds), len(cell.filling.seeds))))
+            if isinstance(cell.filling, Runs)
+            else cell
+            for cell in table.cells
+        ),
     )
 
 

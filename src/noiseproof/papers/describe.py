@@ -1,12 +1,11 @@
-"""What a table is: its printed numbers in words, the runs behind them, blocks to print, plain values."""
+"""What a table is: its printed numbers in words, blocks to print, why cells have no run, plain values."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .cells import JOINT, Cell, Computed, Filling, Quoted, Runs, Table
+from .cells import JOINT, Cell, Computed, Filling, Quoted, Table
 
 NOTHING, MARK = "-", " *"
 
@@ -107,38 +106,6 @@ def blocks(table: Table, width: int = 100) -> list[Block]:
 def _block(rows: list[str], columns: list[str], texts: Mapping[tuple[str, str], str]) -> Block:
     lines = [[row, *(texts.get((row, column), "") for column in columns)] for row in rows]
     return Block(columns, [line for line in lines if any(line[1:])])
-
-
-class Variant(NamedTuple):
-    """Runs that differ in their seeds alone."""
-
-    settings: dict[str, Any]
-    seeds: int
-    cells: int
-
-
-def runs_of(table: Table) -> tuple[dict[str, Any], list[Variant]]:
-    """The settings all runs of a table have in common, and what sets them apart."""
-    groups: dict[str, Variant] = {}
-    for settings, seeds in _all_runs(table.cells):
-        key = json.dumps(settings, sort_keys=True)
-        before = groups.get(key, Variant(settings, seeds, 0))
-        groups[key] = Variant(settings, max(seeds, before.seeds), before.cells + 1)
-    every = [variant.settings for variant in groups.values()]
-    names = {name for settings in every for name in settings}
-    varying = {name for name in names if any(one.get(name) != every[0].get(name) for one in every)}
-    common = {name: value for name, value in (every[0] if every else {}).items() if name not in varying}
-    apart = [
-        Variant({n: v for n, v in one.settings.items() if n in varying}, one.seeds, one.cells)
-        for one in groups.values()
-    ]
-    return common, apart
-
-
-def _all_runs(cells: Iterable[Cell]) -> Iterable[tuple[dict[str, Any], int]]:
-    for cell in cells:
-        if isinstance(cell.filling, Runs):
-            yield dict(cell.filling.settings), len(cell.filling.seeds)
 
 
 def reasons(table: Table) -> dict[str, list[str]]:

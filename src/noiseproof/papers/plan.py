@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,11 +16,12 @@ from typing import Any
 from ..data.spec import parse_source
 from ..grammar import call
 from ..train import Config
-from ..train.config import NEUTRAL
-from ..train.out import run_folder
+from ..train.config import NEUTRAL, run_folder
 from ..train.schedule import SCHEDULES
 from .cells import Runs, Settings, Table
 
+HOME = Path("runs/papers")
+"""Where runs go by default: all tables together, so that they share the runs they have in common."""
 RUNS = "runs"
 OWN, BASELINE, FIRST, RELABELLED = "run", "baseline", "first", "relabelled"
 """What a run is to a cell."""
@@ -56,6 +58,9 @@ class Planned:
     """Hash of the run whose predictions are the labels of this one."""
 
 
+_DEFAULTS = Config().to_dict()
+
+
 def config_hash(config: Config) -> str:
     """12 hexadecimal digits of the settings that decide what is learned and are not the default.
 
@@ -67,9 +72,19 @@ def config_hash(config: Config) -> str:
         >>> config_hash(Config(seed=1)) == config_hash(Config())
         False
     """
-    default = Config().to_dict()
-    told = {k: v for k, v in config.to_dict().items() if k not in NEUTRAL and v != default[k]}
+    told = {k: v for k, v in config.to_dict().items() if k not in NEUTRAL and v != _DEFAULTS[k]}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def key_of(folder: str) -> str | None:
+    """The key of a run, which ends the name of its folder.
+
+    Example:
+        >>> key_of("cifar10-ce-seed0-55957e205b6d"), key_of("mine")
+        ('55957e205b6d', None)
+    """
+    found = re.search(rf"-([0-9a-f]{{12}}(?:{AGAIN})?)$", folder)
+    return found and found[1]
 
 
 def plan(table: Table, changes: Changes = Changes()) -> dict[str, Planned]:
@@ -146,6 +161,7 @@ def recipe_epochs(settings: Settings) -> float:
     return float(settings["iterations"] / -(-SAMPLES[name] // settings["batch_size"]))
 
 
+@cache
 def scaled(schedule: str, factor: float) -> str:
     """A schedule whose times are multiplied, each at least 1.
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from ..dynamics.run_folder import RESULT, RunFolder
 from ..train import Config, Interrupted
-from ..train.compare_runs import ComparisonStopped, ComparisonWatcher
-from ..train.compare_workers import POLL, train_one
+from ..train.comparison.runs import ComparisonStopped, ComparisonWatcher
+from ..train.comparison.workers import POLL, train_one
 from ..train.device import pick_device
 from ..train.interrupt import Interruption
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sized
 from typing import Any
 
-from .cells import BEST, Cell, Runs, Table
+from .cells import BEST, METRICS, Cell, Runs, Table
 from .comparing import Comparison, Entry
 from .describe import (
     NOTHING,
@@ -19,7 +19,6 @@ from .describe import (
     printed,
     signed,
 )
-from .metrics import METRICS
 from .plan import Changes, Planned, plan
 
 HEADINGS = ("row", "column", "printed", "ours", "seeds", "diff", "in std", "state")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +12,7 @@ from ..atomic import write_text
 from ..dynamics.accuracy import hybrid_accuracy
 from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
 from .cells import Cell, Runs, Table
-from .manifest import Manifest
-from .plan import Changes, plan
+from .plan import RUNS, Changes, key_of, plan
 
 RUNS_CSV, EPOCHS_CSV = "runs.csv", "epochs.csv"
 ABOUT = ("data", "noise", "model", "loss", "method", "seed", "precision", "epochs", "iterations")
@@ -40,6 +39,21 @@ def _hybrid(run: RunFolder) -> float | None:
     return hybrid_accuracy(final, tested, intact, data["train"]["samples"])
 
 
+def _selected(run: RunFolder) -> float | None:
+    """Accuracy on validation data, which have wrong labels too, at the epoch they chose."""
+    return ((run.result or {}).get("selected") or {}).get("validation_accuracy")
+
+
+def _class_spread(run: RunFolder) -> float | None:
+    """Test accuracy of the best class less that of the worst, after the last epoch."""
+    last: Mapping[str, Any] = (run.metrics or [{}])[-1]
+    return spread(last.get("test_class_accuracy") or [])
+
+
+def spread(accuracies: Sequence[float]) -> float | None:
+    return max(accuracies) - min(accuracies) if accuracies else None
+
+
 NUMBERS: dict[str, Number] = {
     "final": _of_result("final_test_accuracy"),
     "best": _of_result("best_test_accuracy"),
@@ -48,6 +62,8 @@ NUMBERS: dict[str, Number] = {
     "clean_subset": _fitted("clean_subset"),
     "noisy_subset": _fitted("noisy_subset"),
     "hybrid": _hybrid,
+    "validation": _selected,
+    "class_spread": _class_spread,
     "alpha": _of_result("alpha"),
     "snr": _of_result("snr"),
 }
@@ -67,41 +83,51 @@ Results = Mapping[str, Result]
 """Finished runs by the hash of their config."""
 
 
-def in_folder(table: str, cell: Cell, manifest: Manifest) -> dict[str, list[Result]]:
-    """The runs of a cell in a folder of runs, by what they are to it."""
-    found: dict[str, list[Result]] = {}
-    for role, run in manifest.of_cell(table, cell.row, cell.column):
-        found.setdefault(role, []).append(result_of(manifest.folder / run["folder"], run))
-    return found
+def run_folders(folder: Path) -> Iterator[tuple[str, RunFolder]]:
+    """Every run below a folder that has a result, with the key that ends its name."""
+    for place in sorted((folder / RUNS).glob("*/")):
+        key = key_of(place.name)
+        if key is not None and (place / CONFIG).is_file() and (place / RESULT).is_file():
+            yield key, RunFolder(place)
 
 
-def result_of(folder: Path, run: Mapping[str, Any]) -> Result:
-    """A run of a manifest; numbers that cannot be read are a problem with its remedy."""
-    name, seed = folder.name, int(run["config"]["seed"])
-    if not ((folder / CONFIG).is_file() and (folder / RESULT).is_file()):
-        return Result(name, seed, problem=run.get("problem"))
-    opened = RunFolder(folder)
-    if opened.damage:
-        return Result(name, seed, problem=opened.damage)
+def read_folder(folder: str | Path) -> tuple[dict[str, Result], set[int]]:
+    """Finished runs of a folder of runs, and the numbers of their epochs.
+
+    Runs whose numbers cannot be read have a problem with its remedy.
+    """
+    found: dict[str, Result] = {}
+    epochs: set[int] = set()
+    for key, run in run_folders(Path(folder).expanduser()):
+        found[key] = result_of(run)
+        number = None if run.damage else run.settings.get("epochs")
+        epochs |= {int(number)} if isinstance(number, int) else set()
+    return found, epochs
+
+
+def result_of(run: RunFolder) -> Result:
+    name = run.folder.name
+    if run.damage:
+        return Result(name, 0, problem=run.damage)
     try:
         numbers = {
-            key: None if (value := read(opened)) is None else float(value) for key, read in NUMBERS.items()
+            key: None if (value := read(run)) is None else float(value) for key, read in NUMBERS.items()
         }
+        return Result(name, int(run.settings["seed"]), numbers)
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
-        words = f"cannot read the numbers of {folder}: {problem!r}; remove the folder to train it again"
-        return Result(name, seed, problem=words)
-    return Result(name, seed, numbers)
+        words = f"cannot read the numbers of {run.folder}: {problem!r}; remove the folder to train it again"
+        return Result(name, 0, problem=words)
 
 
-class Committed:
-    """Results of CSV files as those of the cells of a table.
+class OfCells:
+    """Results, by the key of their run, as those of the cells of a table.
 
     A run counts whatever its precision; one that was cut short counts where no whole one is there, and
-    ``short`` says so of its cells.
+    ``short`` has the number of epochs of such cells.
     """
 
     def __init__(self, table: Table, results: Results, epochs: Iterable[int] = ()) -> None:
-        self.short: dict[tuple[str, str], str] = {}
+        self.short: dict[tuple[str, str], int] = {}
         self.cells: dict[tuple[str, str], dict[str, list[Result]]] = {}
         runnable = [cell for cell in table.cells if isinstance(cell.filling, Runs)]
         short = [Changes(number, kind) for number in sorted(epochs, reverse=True) for kind in (None, "bf16")]
@@ -109,7 +135,7 @@ class Committed:
             left = tuple(cell for cell in runnable if (cell.row, cell.column) not in self.cells)
             found = self._found(Table(table.name, table.title, left), results, changes)
             self.cells |= found
-            self.short |= dict.fromkeys(found, f"{changes.epochs} epochs") if changes.epochs else {}
+            self.short |= dict.fromkeys(found, changes.epochs) if changes.epochs else {}
 
     def _found(
         self, table: Table, results: Results, changes: Changes
@@ -126,19 +152,16 @@ class Committed:
 
 def lines_of(folder: Path, commit: str) -> Iterator[dict[str, Any]]:
     """A line for every finished run of a folder of runs."""
-    for key, run in Manifest(folder).runs.items():
-        place = folder / run["folder"]
-        result = result_of(place, run)
+    for key, run in run_folders(folder):
+        result = result_of(run)
         if result.numbers is None:
             continue
-        opened = RunFolder(place)
-        made, last = opened.manifest.get("environment", {}), (opened.metrics or [{}])[-1]
-        told = {name: run["config"].get(name) for name in ABOUT}
+        made, last = run.manifest.get("environment", {}), (run.metrics or [{}])[-1]
         yield {
             "run": key,
-            **told,
+            **{name: run.settings.get(name) for name in ABOUT},
             **result.numbers,
-            "seconds": (opened.result or {}).get("seconds"),
+            "seconds": (run.result or {}).get("seconds"),
             "test_class_accuracy": " ".join(f"{100 * v:.1f}" for v in last.get("test_class_accuracy") or []),
             "device": made.get("device"),
             "torch": made.get("torch"),
@@ -148,10 +171,9 @@ def lines_of(folder: Path, commit: str) -> Iterator[dict[str, Any]]:
 
 def epoch_lines(folder: Path) -> Iterator[dict[str, Any]]:
     """A line for every epoch of every finished run."""
-    for key, run in Manifest(folder).runs.items():
-        if (folder / run["folder"] / RESULT).is_file():
-            for line in RunFolder(folder / run["folder"]).metrics:
-                yield {"run": key, **{name: line.get(name) for name in CURVES}}
+    for key, run in run_folders(folder):
+        for line in run.metrics:
+            yield {"run": key, **{name: line.get(name) for name in CURVES}}
 
 
 def pack(folder: Path, target: Path, commit: str) -> int:
@@ -181,6 +203,8 @@ def read_results(places: Iterable[str | Path]) -> tuple[dict[str, Result], set[i
         for line in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))):
             try:
                 numbers = {name: float(line[name]) if line.get(name) else None for name in NUMBERS}
+                of_classes = [float(word) / 100 for word in (line.get("test_class_accuracy") or "").split()]
+                numbers["class_spread"] = spread(of_classes)
                 found[line["run"]] = Result(line["run"], int(line["seed"]), numbers)
                 epochs |= {int(line["epochs"])} if line.get("epochs") else set()
             except (KeyError, ValueError) as problem:

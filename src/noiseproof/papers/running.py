@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from ..atomic import explained
 from ..dynamics.run_folder import RESULT
 from ..recipes.stage import save_array
 from ..train import Config, Run
-from ..train.compare_runs import ComparisonWatcher
-from ..train.compare_runs import compare as compare_runs
+from ..train.comparison.runs import ComparisonWatcher
+from ..train.comparison.runs import compare as compare_runs
 from ..train.device import pick_device
 from .cells import Table
 from .comparing import Comparison, compare
 from .describe import nothing_to_run
-from .manifest import HOME, updated
-from .plan import Changes, Planned, plan, with_folder
+from .plan import HOME, Changes, Planned, plan, with_folder
 from .ray_engine import NEEDS_RAY, compare_with_ray
 from .tables import get
 
@@ -35,7 +35,7 @@ def run(
     """Train every run of a table and set the results beside the printed numbers.
 
     Finished runs are kept, interrupted ones go on, failed ones are named in the result and do not stop the
-    others. ``manifest.json`` in ``out`` says which run is which.
+    others. The name of a run's folder ends with the key that ``papers plan`` shows.
 
     Args:
         table: a name such as "gr.table3", or a table; ``table.select`` gives a part of one.
@@ -57,16 +57,13 @@ def run(
     if not planned:
         raise ValueError(nothing_to_run(whole))
     check_options(engine, device, jobs)
-    with updated(place) as manifest:
-        manifest.add(whole.name, changes, planned)
+    with explained(place):
+        place.mkdir(parents=True, exist_ok=True)
     first = {key: _config(one, place, device) for key, one in planned.items() if one.relabel_of is None}
     problems = train(first, jobs=jobs, watcher=watcher, engine=engine)
     again, unreadable = second_runs(planned, {key: first[key] for key in first if key not in problems}, place)
     problems |= unreadable | train(again, jobs=jobs, watcher=watcher, engine=engine)
-    with updated(place) as manifest:
-        manifest.add(whole.name, changes, planned)
-        manifest.note_problems(planned, problems)
-    return compare(whole, out=place)
+    return compare(whole, out=place, problems=problems)
 
 
 def _config(planned: Planned, out: Path, device: str) -> Config:

@@ -9,8 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from .cells import JOINT, Cell, Computed, Filling, Missing, Quoted, Runs, Settings, Stated, Table
-from .metrics import METRICS
+from .cells import JOINT, METRICS, Cell, Computed, Filling, Missing, Quoted, Runs, Settings, Stated, Table
 
 PAPERS = ("gr", "imae", "sl", "nal", "curriculum")
 
@@ -40,6 +39,21 @@ class Record:
     note: str = ""
 
 
+class About(NamedTuple):
+    """What a table shows, what must be said of it, and whose numbers some of its rows are, by method."""
+
+    title: str
+    notes: tuple[str, ...]
+    quoted: Mapping[str, str]
+
+
+@cache
+def _read(paper: str) -> Mapping[str, Any]:
+    text = (files(__package__) / "printed" / f"{paper}.json").read_text(encoding="utf-8")
+    found: Mapping[str, Any] = json.loads(text)
+    return found
+
+
 @cache
 def printed(paper: str) -> Mapping[str, tuple[Record, ...]]:
     """All tables of a paper by name, in order.
@@ -48,8 +62,20 @@ def printed(paper: str) -> Mapping[str, tuple[Record, ...]]:
         >>> printed("sl")["table3"][-1]
         Record(metric='test_accuracy_%', value=71.02, std=None, dataset='Clothing1M', ...
     """
-    text = (files(__package__) / "printed" / f"{paper}.json").read_text(encoding="utf-8")
-    return {table: tuple(Record(**entry) for entry in entries) for table, entries in json.loads(text).items()}
+    records = _read(paper)["records"]
+    return {table: tuple(Record(**entry) for entry in entries) for table, entries in records.items()}
+
+
+def notes(paper: str, *names: str) -> tuple[str, ...]:
+    """Notes that several tables share, by name; what is not a name is a note itself."""
+    shared = _read(paper).get("notes", {})
+    return tuple(shared.get(name, name) for name in names)
+
+
+def about(paper: str, table: str) -> About:
+    told = _read(paper)["tables"][table]
+    quoted = {row: source for source, rows in told.get("quoted", {}).items() for row in rows}
+    return About(told["title"], notes(paper, *told.get("notes", ())), quoted)
 
 
 SILENT = {"g", "emphasis_focus", "constraints", "same as", "beta_lambda", "A"}
@@ -188,14 +214,6 @@ class Reading(NamedTuple):
     """From the settings of a run in the default reading to those in this one."""
 
 
-class Plan(NamedTuple):
-    """A table before its numbers: what it shows, how cells are filled, what must be said."""
-
-    title: str
-    fill: Rule
-    notes: tuple[str, ...] = ()
-
-
 STATED = {
     "tau": "a hyper-parameter, used by the runs of other tables",
     "hyperparameter_a": "a hyper-parameter, used by the runs of other tables",
@@ -215,18 +233,21 @@ UNAVAILABLE = {
 
 
 def make_tables(
-    paper: str, plans: Mapping[str, Plan], readings: Mapping[str, Reading] | None = None
+    paper: str,
+    fill: Rule,
+    special: Mapping[str, Rule] | None = None,
+    readings: Mapping[str, Reading] | None = None,
 ) -> dict[str, Table]:
-    """The tables of a paper by full name, such as ``gr.table3``, in the order of the plans.
+    """The tables of a paper by full name, such as ``gr.table3``, in the order of its file.
 
     Tables with runs follow once more in every other reading, as ``gr.table3:printed``.
+
+    Args:
+        fill: what fills the cell of a record.
+        special: rules of tables that have one of their own.
     """
-    records = printed(paper)
-    if missing := set(records) ^ set(plans):
-        raise ValueError(f"{paper}: records and plans differ in {', '.join(sorted(missing))}")
-    found = {
-        f"{paper}.{name}": _table(f"{paper}.{name}", plan, records[name]) for name, plan in plans.items()
-    }
+    rules = {name: (special or {}).get(name, fill) for name in printed(paper)}
+    found = {f"{paper}.{name}": _table(paper, name, rule) for name, rule in rules.items()}
     others = {
         f"{table.name}:{name}": in_reading(table, name, reading)
         for name, reading in (readings or {}).items()
@@ -250,15 +271,16 @@ def in_reading(table: Table, name: str, reading: Reading) -> Table:
     return replace(table, name=f"{table.name}:{name}", cells=tuple(map(changed, table.cells)), notes=notes)
 
 
-def _table(name: str, plan: Plan, records: tuple[Record, ...]) -> Table:
+def _table(paper: str, name: str, rule: Rule) -> Table:
+    records, told = printed(paper)[name], about(paper, name)
     cells = [
-        Cell(row, column, record.metric, record.value, _filling(record, plan.fill), record.std, record.note)
-        for record, (row, column) in zip(records, name_places(records), strict=True)
+        Cell(row, column, one.metric, one.value, _filling(one, rule, told.quoted), one.std, one.note)
+        for one, (row, column) in zip(records, name_places(records), strict=True)
     ]
-    return Table(name, plan.title, tuple(cells), plan.notes)
+    return Table(f"{paper}.{name}", told.title, tuple(cells), told.notes)
 
 
-def _filling(record: Record, fill: Rule) -> Filling:
+def _filling(record: Record, rule: Rule, quoted: Mapping[str, str]) -> Filling:
     """What holds for every paper comes first, then its own rule."""
     if record.kind != "number":
         return Stated(f"a {record.kind} statement" if record.kind == "qualitative" else "a formula")
@@ -267,9 +289,9 @@ def _filling(record: Record, fill: Rule) -> Filling:
     if record.metric == "weight_variance_uniform_p":
         specs = {"CCE": "ce", "MAE": "mae", "IMAE": f"imae(T={record.hyperparameters.get('T')})"}
         return Computed("spread", specs[record.method])
-    if record.quoted_from:
-        return Quoted(record.quoted_from)
-    return fill(record)
+    if source := record.quoted_from or quoted.get(record.method):
+        return Quoted(source)
+    return unavailable(record) or rule(record)
 
 
 def unavailable(record: Record) -> Missing | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..grammar import unknown
-from . import curriculum, figure_runs, gr, imae, nal, questions, sl
+from . import curriculum, gr, imae, nal, own_tables, sl
 from .cells import Table
 
 _OF_PAPERS = {**gr.TABLES, **imae.TABLES, **sl.TABLES, **nal.TABLES, **curriculum.TABLES}
@@ -13,7 +13,7 @@ PRINTED: dict[str, Table] = {name: table for name, table in _OF_PAPERS.items() i
 """Tables of the papers."""
 OTHER_READINGS: dict[str, Table] = {name: table for name, table in _OF_PAPERS.items() if ":" in name}
 """``gr.table3:printed`` is ``gr.table3`` in another reading of its recipe."""
-TABLES: dict[str, Table] = {**PRINTED, **figure_runs.TABLES, **questions.TABLES}
+TABLES: dict[str, Table] = {**PRINTED, **own_tables.TABLES}
 """Tables of the papers, the runs behind their figures, and our own questions."""
 
 

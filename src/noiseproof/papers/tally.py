@@ -13,19 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata  # type: ignore[import-untyped]
 
-from .cells import Runs, Table
+from .cells import METRICS, Runs, Table
 from .comparing import Comparison, Entry, compare_with
 from .describe import as_markdown
-from .metrics import METRICS
 from .queue import distance_from_ce
 from .render import HEADINGS, lines
-from .results import Committed, Results
+from .results import OfCells, Results
 from .tables import OTHER_READINGS, PRINTED
 
 POINTS, DEVIATIONS, SHARE = 2.0, 2.0, 0.1
 """Agreement: so many points, or so many printed deviations; for ratios such as snr a share of the print."""
 FAR = 5.0
-"""Points from cross entropy beyond which a print says something that cross entropy does not."""
+"""A print further than so many points from that of cross entropy counts as far from it."""
 
 
 class Tried(NamedTuple):
@@ -41,7 +40,7 @@ class Compared(NamedTuple):
     """A table beside results, and the cells whose runs were cut short, by row and column."""
 
     comparison: Comparison
-    short: Mapping[tuple[str, str], str]
+    short: Mapping[tuple[str, str], int]
 
     @property
     def table(self) -> Table:
@@ -90,7 +89,7 @@ def compared(results: Results, epochs: Iterable[int], *, readings: bool = False)
     found = []
     for table in tables:
         if table.counts["runs"]:
-            source = Committed(table, results, known)
+            source = OfCells(table, results, known)
             found.append(Compared(compare_with(table, source), source.short))
     return found
 
@@ -167,13 +166,13 @@ def _section(found: Compared, tried: Sequence[Tried]) -> str:
     return f"## {found.table.name}: {found.table.title}\n\n{table}"
 
 
-def _state(entry: Entry, state: str, short: Mapping[tuple[str, str], str]) -> str:
+def _state(entry: Entry, state: str, short: Mapping[tuple[str, str], int]) -> str:
     verdict = agrees(entry)
     cut = short.get((entry.cell.row, entry.cell.column))
     words = [
         "" if verdict is None else "agrees" if verdict else "misses",
         state,
-        f"cut to {cut}" if cut else "",
+        f"cut to {cut} epochs" if cut else "",
     ]
     return ", ".join(word for word in words if word)
 

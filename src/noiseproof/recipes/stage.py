@@ -14,9 +14,10 @@ from torch import Tensor
 from ..atomic import refuse_link, write_bytes
 from ..dynamics.run_folder import CONFIG, RESULT
 from ..train import Config, Run, RunExistsError, Watcher, fit
-from ..train.kept import check_kept, check_kept_loss
-from ..train.out import named_after, run_folder
+from ..train.config import run_folder
+from ..train.resume import check_finished
 from ..train.task import make_task
+from ..train.task import settled as settled_config
 
 
 def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given: Any) -> Run:
@@ -25,7 +26,7 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
     Args:
         given: ``data``, ``test`` or ``model``, as ``train.fit`` takes them.
     """
-    settled = named_after(config.replace(out=str(recipe_folder(config) / name)), given.get("data"))
+    settled = settled_config(config.replace(out=str(recipe_folder(config) / name)), given.get("data"))
     folder = run_folder(settled)
     refuse_link(folder)
     if (folder / RESULT).is_file() and (folder / CONFIG).is_file():
@@ -34,8 +35,7 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
             raise RunExistsError(
                 f"{folder} is a run of another config ({'; '.join(found)}): choose another --out"
             )
-        check_kept_loss(folder, settled)
-        check_kept(folder, make_task(settled, given.get("data"), given.get("test")))
+        check_finished(folder, settled, make_task(settled, given.get("data"), given.get("test")))
         return run
     return fit(settled, watcher=watcher, **given)
 

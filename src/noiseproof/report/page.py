@@ -9,8 +9,8 @@ from pathlib import Path
 from .. import __version__
 from ..atomic import write_text
 from ..data import LabelledData
-from ..data.host import on_the_cpu
 from ..dynamics import Record, RunFolder
+from ..memory import on_the_cpu
 from .corrections import corrections_of
 from .evidence import Evidence, Source
 from .facts import Facts, facts_of

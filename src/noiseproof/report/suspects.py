@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..data import LabelledData
 from ..labels.apply import wrong_probability
-from ..labels.weakness import weakness
+from ..labels.findings import weakness
 from .evidence import Evidence, NothingToShow
 from .inputs import Inputs, inputs_of, pixels
 from .thumbnails import spark_points, thumbnail

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.host import on_the_cpu
-from ..data.image_file import read_image
+from ..data.images import read_image
+from ..memory import on_the_cpu
 from ..report.embed import data_uri
 from ..report.inputs import Inputs, pixels
 from ..report.thumbnails import SMALL, spark_points, thumbnail

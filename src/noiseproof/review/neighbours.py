@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.host import on_the_cpu
+from ..memory import on_the_cpu
 from ..train.evaluate import predict_features
 from ..train.views import Views
 from .subject import Subject

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..methods import Method, Outputs, get
 from .method_trial import BATCH, EPOCHS, SAMPLES, Step, Trial, same, take
-from .method_waiting import nobody_looks
+from .method_waiting import no_value_is_read
 
 EXTREMES = (-1e4, -120.0, -20.0, 0.0, 20.0, 120.0, 1e4)
 
@@ -33,7 +33,7 @@ def check_resume(trial: Trial) -> None:
 def check_order_of_data(trial: Trial) -> None:
     """The order in which the training data are listed changes no bit."""
     listed = torch.arange(SAMPLES).flip(0).roll(3)
-    runs = zip(trial.run(trial.make(listed)), trial.run(trial.make()), strict=True)
+    runs = zip(trial.run(trial.make(listed), listed=listed), trial.run(trial.make()), strict=True)
     for number, (found, wanted) in enumerate(runs):
         assert same(found, wanted), f"data in another order, step {number + 1} differs"
 
@@ -98,7 +98,7 @@ def check_no_waiting(trial: Trial) -> None:
     for turn, epoch in enumerate(EPOCHS):
         batch = trial.batch(epoch, turn % 2)
         outputs = trial.outputs(method, batch, epoch)
-        with nobody_looks():
+        with no_value_is_read():
             take(method, outputs, batch, epoch)
 
 

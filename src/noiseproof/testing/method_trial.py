@@ -43,7 +43,11 @@ class Trial:
         """``rows``: the order in which the training data are shown."""
         rows = torch.arange(SAMPLES) if rows is None else rows
         method = self.fresh()
-        method.prepare(Situation(self.label[rows], self.index[rows], CLASSES, FEATURES, EPOCHS[-1], seed=1))
+        method.prepare(
+            Situation(
+                self.label[rows], self.index[rows], CLASSES, FEATURES, EPOCHS[-1], seed=1, validation=SAMPLES
+            )
+        )
         return method.train()
 
     def batch(self, epoch: int, part: int, order: Tensor | None = None) -> Batch:
@@ -53,21 +57,28 @@ class Trial:
         rows = rows if order is None else rows[order]
         return Batch(torch.zeros(BATCH, 1), self.label[rows], self.index[rows])
 
-    def outputs(self, method: Method, batch: Batch, epoch: int) -> tuple[Outputs, ...]:
+    def outputs(
+        self, method: Method, batch: Batch, epoch: int, features: bool | None = None
+    ) -> tuple[Outputs, ...]:
         """Logits and features of each sample are functions of its index, the epoch and the network."""
+        wanted = method.needs_features if features is None else features
         found = []
         for network in range(method.networks):
-            generator = torch.Generator().manual_seed(1000 * epoch + network)
+            generator = torch.Generator().manual_seed(1000 * (epoch % (1 << 20)) + network)
             table = 3 * torch.randn(5 + 3 * SAMPLES, CLASSES + FEATURES, generator=generator)
             rows = table[batch.index]
-            features = rows[:, CLASSES:].clone() if method.needs_features else None
-            found.append(Outputs(rows[:, :CLASSES].clone(), features))
+            seen = rows[:, CLASSES:].clone() if wanted else None
+            found.append(Outputs(rows[:, :CLASSES].clone(), seen))
         return tuple(found)
 
-    def run(self, method: Method, order: Tensor | None = None, done: int = 0) -> Iterator[Step]:
+    def run(
+        self, method: Method, order: Tensor | None = None, done: int = 0, listed: Tensor | None = None
+    ) -> Iterator[Step]:
         """All steps after the first ``done``; the method's own parameters learn by plain descent.
 
-        A method is told of the end of an epoch when the step after it is asked for, so a state taken in
+        ``listed`` is the order of the training data that ``make`` was given.
+
+        ``epoch_end`` is called when the first step of the next epoch is requested, so a state taken in
         between is one that a checkpoint may hold.
         """
         step = 0
@@ -78,6 +89,7 @@ class Trial:
                     batch = self.batch(epoch, part, order)
                     yield take(method, self.outputs(method, batch, epoch), batch, epoch, rate=RATE)
             if step >= done:
+                method.between_epochs(MadeUpEvaluation(self, method, epoch, listed), epoch)
                 method.epoch_end(self.record(method, epoch))
 
     def record(self, method: Method, epoch: int) -> Record:
@@ -86,6 +98,23 @@ class Trial:
         names = tuple(str(k) for k in range(CLASSES))
         seen = margin(logits, self.label).half().unsqueeze(0)
         return Record(self.index, self.label, None, names, seen, logits.argmax(1).int().unsqueeze(0))
+
+
+class MadeUpEvaluation:
+    """Outputs between two epochs; every second epoch is the best so far."""
+
+    def __init__(self, trial: Trial, method: Method, epoch: int, listed: Tensor | None) -> None:
+        self.trial, self.method, self.epoch = trial, method, epoch
+        self.listed = torch.arange(SAMPLES) if listed is None else listed
+
+    @property
+    def is_best(self) -> bool:
+        return self.epoch % 2 == 0
+
+    def outputs(self, positions: Tensor | None = None, *, features: bool = False) -> tuple[Outputs, ...]:
+        rows = self.listed if positions is None else self.listed[positions]
+        batch = Batch(torch.zeros(len(rows), 1), self.trial.label[rows], self.trial.index[rows])
+        return self.trial.outputs(self.method, batch, -self.epoch, features or self.method.needs_features)
 
 
 def take(method: Method, outputs: tuple[Outputs, ...], batch: Batch, epoch: int, rate: float = 0.0) -> Step:

@@ -1,4 +1,4 @@
-"""Does a computation look at values? On an accelerator that waits for the device and ends a CUDA graph."""
+"""Detect reads of tensor values, which wait for an accelerator and cannot be captured in a CUDA graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @contextmanager
-def nobody_looks() -> Iterator[None]:
-    """Inside, reading a value is an AssertionError; checks that run only on a CPU are off."""
+def no_value_is_read() -> Iterator[None]:
+    """Raise AssertionError where a value is read; checks that run on a CPU only are disabled."""
     with mock.patch.object(tracing, "is_plain_eager", return_value=False), _Watch():  # type: ignore[no-untyped-call]
         yield

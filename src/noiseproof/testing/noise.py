@@ -111,7 +111,9 @@ def check_result(trial: Trial) -> None:
     frozen.flags.writeable = False
     made = trial.run(labels=frozen)
     assert (made.labels.dtype, made.flipped.dtype) == (torch.int64, torch.bool)
-    assert 0 <= int(made.labels.min()) <= int(made.labels.max()) < trial.classes, "a label is no class"
+    assert 0 <= int(made.labels.min()) <= int(made.labels.max()) < trial.classes, (
+        "a label is not a class index"
+    )
     assert np.array_equal(made.flipped.numpy(), made.labels.numpy() != trial.clean), "flipped is wrong"
     assert made.transition.shape == (trial.classes, trial.classes)
     assert (made.transition.sum(1) - 1).abs().max() < 1e-12, "rows of the matrix do not sum to 1"

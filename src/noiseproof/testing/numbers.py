@@ -1,4 +1,4 @@
-"""Numbers: extreme margins, half precision, and logits that are no numbers."""
+"""Numbers: extreme margins, half precision, and logits that are NaN or infinite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small problems the checks share; everything is a function of its own seed, on torch's default device."""
+"""Small problems that the checks share: functions of a seed, on the default device of torch."""
 
 from __future__ import annotations
 

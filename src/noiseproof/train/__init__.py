@@ -1,18 +1,18 @@
 """The one loop: a config in, a run folder out."""
 
-from .begun import RunExistsError
-from .compare_grid import grid
-from .compare_runs import ComparisonStopped, ComparisonWatcher, compare
-from .compare_table import Comparison
+from ..lock import RunLockedError
+from .callbacks import Watcher
+from .comparison.grid import grid
+from .comparison.runs import ComparisonStopped, ComparisonWatcher, compare
+from .comparison.table import Comparison
 from .config import Config
-from .health import NonFiniteError
 from .interrupt import Interrupted
-from .lock import RunLockedError
 from .loop import fit
+from .nan_guard import NonFiniteError
 from .optimizer import OPTIMIZERS
+from .resume import RunExistsError
 from .run import Run
 from .schedule import SCHEDULES
-from .watcher import Watcher
 
 __all__ = [
     "OPTIMIZERS",

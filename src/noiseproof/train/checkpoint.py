@@ -1,139 +1,228 @@
-"""Checkpoints: two files per step, the second of which says that the first is whole.
+"""Checkpoints: one safetensors file per step with tensors, the rest of the state as JSON, and a checksum.
 
-``step-000000123.safetensors`` holds tensors; ``step-000000123.json``, the mark, holds the rest, the name of
-that file and the checksum of both. The mark is written last: a checkpoint without it does not exist. A step
-saved again with other tensors has them in ``step-000000123-again.safetensors``, so that the old mark stays
-true until the new one replaces it. Nothing is ever unpickled.
+``optimizer.state_dict()`` and similar states are nested dicts and lists of numbers and tensors, with string
+or integer keys. Tensors become tensors of the file; everything else is JSON in its metadata, where values
+that JSON lacks are objects with one marked key: ``{"$tensor": name}``, ``{"$tuple": [...]}``,
+``{"$float": "nan"}``, ``{"$dict": [[key, value], ...]}``. Nothing is ever unpickled.
+
+Version 0.1.0 wrote two files per step, tensors and a JSON file; they are still read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import os
 import re
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
+import torch
 from torch import Tensor
 
-from .. import atomic
-from ..data.memory import available_memory
-from .mark import DamagedError, check_json, mark_text, read_bytes, read_mark
-from .nested import JSON, flatten, unflatten
+from .. import __version__, atomic, files
+from ..files import DamagedFileError
+from ..memory import available_memory
 
-__all__ = ["Checkpoint", "flatten", "newest", "save", "unflatten"]
-
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+FORMAT = 2
 KEPT = 2
-NAME = re.compile(r"step-(\d{9,})(\.json|(-again)?\.safetensors)")
+NAME = re.compile(r"step-(\d{9,})(-again)?\.(safetensors|json)")
+ENTRIES = {"format", "noiseproof", "torch", "step", "state"}
+"""Entries of the metadata."""
+MARK = "$"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run was after ``step`` steps: tensors in main memory, and everything else."""
+    """What a run had computed after ``step`` steps: tensors in main memory, and everything else as JSON."""
 
     step: int
     tensors: dict[str, Tensor]
-    state: dict[str, JSON]
+    plain: Any
+
+    @property
+    def state(self) -> Any:
+        """The nested state that was saved."""
+        return unflatten(self.tensors, self.plain)
 
 
-def save(
-    folder: str | os.PathLike[str], *, step: int, tensors: Mapping[str, Tensor], state: Mapping[str, JSON]
-) -> None:
-    """Write the checkpoint of a step, then remove all but it and the newest one before it.
+def save(folder: str | os.PathLike[str], *, step: int, state: object) -> None:
+    """Write the checkpoint of a step, then remove all others but the newest one before it.
 
-    When ``save`` returns, ``newest`` finds this checkpoint, whatever happens to the process; until then, and
-    after any error, it finds the one before. Checkpoints of later steps are removed too: a run is at a lower
-    step than its folder only because it could not read them.
+    When ``save`` returns, ``newest`` finds this checkpoint even if the process is killed; before that, and
+    after any error, it finds the previous one. Checkpoints of later steps are removed too: they exist only if
+    they could not be read.
 
     Example:
         >>> import tempfile, torch
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     save(folder, step=7, tensors={"w": torch.ones(2)}, state={"lr": 0.1})
-        ...     print(sorted(os.listdir(folder)))
-        ...     newest(folder)
-        ['step-000000007.json', 'step-000000007.safetensors']
-        Checkpoint(step=7, tensors={'w': tensor([1., 1.])}, state={'lr': 0.1})
+        ...     save(folder, step=7, state={"w": torch.ones(2), "lr": 0.1})
+        ...     print(os.listdir(folder))
+        ...     newest(folder).state
+        ['step-000000007.safetensors']
+        {'w': tensor([1., 1.]), 'lr': 0.1}
     """
     if type(step) is not int or step < 0:
         raise ValueError(f"step={step!r} must be a whole number, 0 or more")
-    check_json(dict(state))
-    data, mark = atomic.tensor_bytes(tensors), _mark(Path(folder), step)
+    tensors, plain = flatten(state)
+    content = {
+        "format": str(FORMAT),
+        "noiseproof": __version__,
+        "torch": torch.__version__,
+        "step": str(step),
+        "state": json.dumps(plain, allow_nan=False),
+    }
     atomic.make_folder(folder)
-    tensor_file = _tensor_file(mark, data)
-    try:
-        if not _holds(tensor_file, data):
-            atomic.write_bytes(tensor_file, data)
-        atomic.write_text(mark, mark_text(step, tensor_file.name, data, state))
-    except BaseException:
-        with suppress(OSError):
-            if not (mark.exists() and tensor_file.name.encode() in mark.read_bytes()):
-                os.unlink(tensor_file)
-        raise
-    _remove_others(mark.parent, step)
+    path = Path(folder, f"step-{step:09d}.safetensors")
+    atomic.write_tensors(path, tensors, content, checked=True)
+    kept = {step, *[other for other in _steps(path.parent) if other < step][: KEPT - 1]}
+    replaced = path.with_suffix(".json").name  # of version 0.1.0
+    for name in os.listdir(folder):
+        if (found := NAME.fullmatch(name)) and (int(found[1]) not in kept or name == replaced):
+            os.unlink(path.with_name(name))
 
 
 def newest(folder: str | os.PathLike[str]) -> Checkpoint | None:
-    """The newest checkpoint that is whole, or None; damaged ones are named in a warning and passed over."""
-    for step in sorted(_steps(Path(folder)), reverse=True):
+    """The newest readable checkpoint, or None; a warning names each damaged one."""
+    for step in _steps(Path(folder)):
+        path = Path(folder, f"step-{step:09d}.safetensors")
         try:
-            return _read(_mark(Path(folder), step), step)
-        except DamagedError as problem:
+            old = path.with_suffix(".json")
+            return _read_0_1_0(old) if old.exists() else _read(path, step)
+        except DamagedFileError as problem:
             warnings.warn(f"{problem}; going back to the checkpoint before it", stacklevel=2)
     return None
 
 
-def _read(mark: Path, step: int) -> Checkpoint:
-    from safetensors.torch import load
-
-    content = read_mark(mark)
-    if content.get("step") != step:
-        raise DamagedError(f"{mark} is the checkpoint of step {content.get('step')!r} under a wrong name")
-    plain, again = _possible(mark)
-    tensor_file = again if content.get("tensors") == again.name else plain
-    data = read_bytes(tensor_file, available_memory())
-    if hashlib.sha256(data).hexdigest() != content.get("sha256"):
-        raise DamagedError(f"{tensor_file} is damaged: its checksum is not the one in {mark.name}")
-    return Checkpoint(step, load(data), content["state"])  # type: ignore[arg-type]
-
-
-def _mark(folder: Path, step: int) -> Path:
-    return folder / f"step-{step:09d}.json"
-
-
-def _possible(mark: Path) -> tuple[Path, Path]:
-    return mark.with_suffix(".safetensors"), mark.with_name(f"{mark.stem}-again.safetensors")
-
-
-def _tensor_file(mark: Path, data: bytes) -> Path:
-    """Where to write: not over the file of a checkpoint that is there, unless it holds the same."""
-    plain, again = _possible(mark)
-    try:
-        used = read_mark(mark).get("tensors")
-    except DamagedError:
-        return plain
-    taken, free = (again, plain) if used == again.name else (plain, again)
-    return taken if _holds(taken, data) else free
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+def exists(folder: Path) -> bool:
+    """Whether a folder has any checkpoint, readable or not."""
+    return bool(_steps(folder))
 
 
 def _steps(folder: Path) -> list[int]:
+    """Steps with a checkpoint, the newest first."""
     names = os.listdir(folder) if folder.is_dir() else []
-    return [int(found[1]) for name in names if (found := NAME.fullmatch(name)) and found[2] == ".json"]
+    return sorted({int(found[1]) for name in names if (found := NAME.fullmatch(name))}, reverse=True)
 
 
-def _remove_others(folder: Path, step: int) -> None:
-    """All files of checkpoints but the newest ``KEPT`` whose mark is whole, the marks first."""
-    wanted: list[str] = []
-    for earlier in sorted((other for other in _steps(folder) if other <= step), reverse=True):
-        with suppress(DamagedError):
-            names = [_mark(folder, earlier).name, str(read_mark(_mark(folder, earlier)).get("tensors"))]
-            wanted += names if len(wanted) < 2 * KEPT else []
-    found = [name for name in os.listdir(folder) if NAME.fullmatch(name) and name not in wanted]
-    for name in sorted(found, key=lambda name: not name.endswith(".json")):
-        os.unlink(folder / name)
+def _read(path: Path, step: int) -> Checkpoint:
+    tensors, content = files.read_tensors(path, available_memory())
+    if content.keys() != ENTRIES or not content["format"].isdecimal():
+        raise DamagedFileError(path, "it does not have the entries of a checkpoint")
+    if int(content["format"]) > FORMAT:
+        raise ValueError(
+            f"{path} has format {content['format']}, this version of noiseproof reads format {FORMAT}: use"
+            f" noiseproof {content['noiseproof']} or later, or another folder"
+        )
+    if content["step"] != str(step):
+        raise DamagedFileError(path, f"it is the checkpoint of step {content['step']} under a wrong name")
+    copies = {
+        name: tensor.clone() for name, tensor in tensors.items()
+    }  # the file may be removed while in use
+    return Checkpoint(step, copies, files.parse_json(content["state"]))
+
+
+def _read_0_1_0(path: Path) -> Checkpoint:
+    """A checkpoint of two files: the JSON file names the tensor file and has the checksums of both."""
+    from safetensors.torch import load
+
+    content = files.read_json(path)
+    expected = content.pop("checksum", None)
+    if hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest() != expected:
+        raise DamagedFileError(path, "its checksum is wrong")
+    data = files.read_bytes(path.with_name(content["tensors"]), available_memory())
+    if hashlib.sha256(data).hexdigest() != content["sha256"]:
+        raise DamagedFileError(path.with_name(content["tensors"]), "its checksum is wrong")
+    return Checkpoint(content["step"], load(data), content["state"]["session"])
+
+
+def flatten(nested: object) -> tuple[dict[str, Tensor], Any]:
+    """Split nested dicts, lists, tuples, numbers, strings and None into named tensors and plain JSON.
+
+    Example:
+        >>> import torch
+        >>> tensors, state = flatten({"lr": 0.1, "state": {0: {"momentum_buffer": torch.ones(2)}}})
+        >>> tensors
+        {'state.0.momentum_buffer': tensor([1., 1.])}
+        >>> state
+        {'lr': 0.1, 'state': {'$dict': [[0, {'momentum_buffer': {'$tensor': 'state.0.momentum_buffer'}}]]}}
+        >>> unflatten(tensors, state)
+        {'lr': 0.1, 'state': {0: {'momentum_buffer': tensor([1., 1.])}}}
+    """
+    tensors: dict[str, Tensor] = {}
+    return tensors, _encoded(nested, "", tensors)
+
+
+def unflatten(tensors: Mapping[str, Tensor], state: JSON) -> Any:
+    """The inverse of ``flatten``."""
+    if isinstance(state, list):
+        return [unflatten(tensors, value) for value in state]
+    if not isinstance(state, dict):
+        return state
+    mark, content = next(iter(state.items()), ("", None))
+    if not mark.startswith(MARK):
+        return {key: unflatten(tensors, value) for key, value in state.items()}
+    if mark == "$tensor" and content in tensors:
+        return tensors[str(content)]
+    if mark == "$float" and isinstance(content, str):
+        return float(content)
+    if mark == "$tuple" and isinstance(content, list):
+        return tuple(unflatten(tensors, value) for value in content)
+    if mark == "$dict" and isinstance(content, list):
+        return {key: unflatten(tensors, value) for key, value in content}  # type: ignore[misc,str-unpack,union-attr]
+    raise ValueError(
+        f"cannot read {mark} {content!r}: no such tensor, or a later version of noiseproof wrote it"
+    )
+
+
+def _encoded(value: object, path: str, tensors: dict[str, Tensor]) -> JSON:
+    if isinstance(value, Tensor):
+        name = path
+        while name in tensors:
+            name += "'"
+        tensors[name] = value
+        return {"$tensor": name}
+    if isinstance(value, Mapping):
+        return _encoded_dict(value, path, tensors)
+    if isinstance(value, (list, tuple)):
+        values = [_encoded(part, _below(path, place), tensors) for place, part in enumerate(value)]
+        return {"$tuple": values} if isinstance(value, tuple) else values
+    return _encoded_scalar(value, path)
+
+
+def _encoded_scalar(value: object, path: str) -> JSON:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
+    raise TypeError(
+        f"{path or 'the state'} = {value!r} of {type(value).__name__} cannot be stored:"
+        " give numbers, strings, None, tensors, or dicts, lists and tuples of them"
+    )
+
+
+def _encoded_dict(value: Mapping[object, object], path: str, tensors: dict[str, Tensor]) -> JSON:
+    pairs = []
+    for key, part in value.items():
+        if not (key is None or isinstance(key, (str, int))):
+            raise TypeError(
+                f"{path or 'the state'} has the key {key!r}: keys must be strings or whole numbers"
+            )
+        pairs.append((key, _encoded(part, _below(path, key), tensors)))
+
+    if all(isinstance(key, str) and not key.startswith(MARK) for key, part in pairs):
+        return {str(key): part for key, part in pairs}
+    return {"$dict": [[_encoded_scalar(key, path), part] for key, part in pairs]}
+
+
+def _below(path: str, key: object) -> str:
+    return f"{path}.{key}" if path else str(key)

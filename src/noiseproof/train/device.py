@@ -1,17 +1,26 @@
-"""Where a run computes, and randomness that stays inside it."""
+"""Device, number of threads and random state of a run."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import distributed, nn
 
-from .capture import alone
+from ..methods import OneProcessError
+from ..models.input_shape import Values
+from .gpu.capture import capture_lock
+
+SMALL = 1 << 26
+"""Multiplications of a forward pass up to which one thread is used."""
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_default_threads = torch.get_num_threads()
 
 
 def pick_device(name: str) -> torch.device:
-    """The device of that name; "auto" is the first GPU, or the CPU.
+    """The device with this name; "auto" is the first GPU if there is one, else the CPU.
 
     Example:
         >>> pick_device("cpu")
@@ -35,7 +44,7 @@ def pick_device(name: str) -> torch.device:
 
 @contextmanager
 def isolated_random(seed: int, device: torch.device) -> Iterator[None]:
-    """Torch's random state begins at ``seed`` inside and is outside as it was.
+    """Seed torch's random state inside and restore it afterwards.
 
     >>> before = torch.get_rng_state()
     >>> with isolated_random(3, torch.device("cpu")):
@@ -45,7 +54,7 @@ def isolated_random(seed: int, device: torch.device) -> Iterator[None]:
     """
     on_gpu = device.type == "cuda"
     isolation = torch.random.fork_rng(devices=[device] if on_gpu else [])
-    with alone:
+    with capture_lock:
         isolation.__enter__()
         torch.default_generator.manual_seed(seed)
         if on_gpu:
@@ -54,5 +63,59 @@ def isolated_random(seed: int, device: torch.device) -> Iterator[None]:
     try:
         yield
     finally:
-        with alone:
+        with capture_lock:
             isolation.__exit__(None, None, None)
+
+
+def share_threads(threads: int) -> None:
+    """Limit this process, one of several, to a number of threads; runs may still use fewer."""
+    global _default_threads
+    _default_threads = threads
+    torch.set_num_threads(threads)
+
+
+@contextmanager
+def suitable_threads(
+    model: nn.Module, sample_shape: tuple[int, ...], batch_size: int, device: torch.device
+) -> Iterator[None]:
+    """One thread inside for a small network on a CPU, unless the user has set a number of threads.
+
+    Threads of a small network spend more time synchronising than computing: on an idle machine they gain
+    little, and on a busy one every operation waits for the slowest thread.
+    """
+    before = torch.get_num_threads()
+    is_set = before != _default_threads or any(os.environ.get(name) for name in THREAD_VARIABLES)
+    if device.type != "cpu" or is_set or not is_small(model, sample_shape, batch_size):
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def is_small(model: nn.Module, sample_shape: tuple[int, ...], batch_size: int) -> bool:
+    """Whether the network has few weights and uses each once per sample.
+
+    Example:
+        >>> is_small(nn.Linear(36, 256), (36,), 128), is_small(nn.Linear(4096, 4096), (4096,), 128)
+        (True, False)
+    """
+    are_vectors = len(sample_shape) == 1 or isinstance(getattr(model, "reads", None), Values)
+    weights = list(model.parameters())
+    if not are_vectors or any(weight.dim() > 2 for weight in weights):
+        return False
+    return sum(weight.numel() for weight in weights) * batch_size <= SMALL
+
+
+def refuse_ranks() -> None:
+    """Raise OneProcessError under torchrun with several ranks: all would train the same run."""
+    rank, size = os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1")
+    if distributed.is_available() and distributed.is_initialized():
+        rank, size = str(distributed.get_rank()), str(distributed.get_world_size())
+    if size.isdecimal() and int(size) > 1:
+        raise OneProcessError(
+            f"training under torchrun is not supported yet, and this is rank {rank} of {size}: start the"
+            " command once, without torchrun; to train several runs side by side use noiseproof compare"
+        )

@@ -1,4 +1,4 @@
-"""What a network says about data, in evaluation mode."""
+"""Predictions of a network in evaluation mode, and the metrics of an epoch."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import torch
 from torch import Tensor, nn
 
 from ..data import LabelledData
-from ..dynamics import accuracy, class_accuracy
+from ..dynamics import accuracy, class_accuracy, hybrid_accuracy, subset_accuracies
+from ..methods import Outputs
 from ..models import forward_with_features
-from .capture import alone
+from .gpu.capture import capture_lock
+from .session import Session
+from .task import Task
 
 Prepare = Callable[[Tensor], Tensor]
 ROWS = 1024
-"""Samples looked at together."""
+"""Batch size of evaluation."""
 
 
 def predict_logits(
     model: nn.Module, data: LabelledData, prepare: Prepare, *, device: torch.device, autocast: bool = False
 ) -> Tensor:
-    """Logits (N, C) float32 on the CPU; the network's mode and the random state stay as they were."""
+    """Logits (N, C) float32 on the CPU; the mode of the network and the random state do not change."""
     return torch.cat([logits for logits, _ in _evaluated(model, data, prepare, device, autocast, False)])
 
 
@@ -31,6 +34,21 @@ def predict_features(
     """Features (N, D) float32 on the CPU."""
     found = [features for _, features in _evaluated(model, data, prepare, device, autocast, True)]
     return torch.cat([features for features in found if features is not None])
+
+
+def predict_outputs(
+    model: nn.Module,
+    data: LabelledData,
+    prepare: Prepare,
+    *,
+    device: torch.device,
+    autocast: bool = False,
+    features: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Logits, and features if they are asked for, on the CPU."""
+    found = list(_evaluated(model, data, prepare, device, autocast, features))
+    seen = [part for _, part in found if part is not None]
+    return torch.cat([logits for logits, _ in found]), torch.cat(seen) if seen else None
 
 
 def score(logits: Tensor, data: LabelledData, prefix: str) -> dict[str, Any]:
@@ -56,10 +74,75 @@ def _evaluated(
         with torch.inference_mode():
             for start in range(0, len(data), ROWS):
                 batch = data.batch(slice(start, start + ROWS), device=device)
-                with alone, torch.autocast(device.type, torch.bfloat16, enabled=autocast):
+                with capture_lock, torch.autocast(device.type, torch.bfloat16, enabled=autocast):
                     inputs = prepare(batch.input)
                     logits, seen = forward_with_features(model, inputs) if features else (model(inputs), None)
                 yield logits.float().cpu(), None if seen is None else seen.float().cpu()
     finally:
         for module, training in modes.items():
             module.training = training
+
+
+def measure(session: Session, task: Task) -> dict[str, Any]:
+    """The metrics of an epoch as one line of plain values; None for unknown ones.
+
+    Training accuracies are of the recorded predictions, made during training; the result of the run also has
+    those in evaluation mode.
+    """
+    config = session.config
+    last = session.step >= session.steps
+    line: dict[str, Any] = {
+        "epoch": session.epoch,
+        "step": session.step,
+        "lr": session.optimizer.param_groups[0]["lr"],
+        **session.meter.read(),
+    }
+    if last or session.epoch % config.evaluate_every == 0:
+        line |= _score(session, task.test, "test") | _score(session, task.validation, "validation")
+    prediction = session.recorder.prediction.long().cpu()
+    found = subset_accuracies(prediction, task.train.label, task.train.clean_label)
+    line |= {f"{name}_accuracy": value for name, value in found.items()}
+    return line | {"hybrid_accuracy": _hybrid(task, line)}
+
+
+def logits_of(session: Session, data: LabelledData) -> Tensor:
+    bf16 = session.config.precision == "bf16"
+    return predict_logits(session.model, data, session.views.evaluation, device=session.device, autocast=bf16)
+
+
+class InEvaluation:
+    """The networks of a session in evaluation mode, for methods between two epochs."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the epoch that just ended has the best validation accuracy so far."""
+        best = self._session.best
+        return best is not None and bool(best["epoch"] == self._session.epoch)
+
+    def outputs(self, positions: Tensor | None = None, *, features: bool = False) -> tuple[Outputs, ...]:
+        session = self._session
+        data = session.train if positions is None else session.train.subset(positions)
+        bf16 = session.config.precision == "bf16"
+        logits, seen = predict_outputs(
+            session.model,
+            data,
+            session.views.evaluation,
+            device=session.device,
+            autocast=bf16,
+            features=features,
+        )
+        return (Outputs(logits.to(session.device), None if seen is None else seen.to(session.device)),)
+
+
+def _score(session: Session, data: LabelledData | None, prefix: str) -> dict[str, Any]:
+    if data is None:
+        return {f"{prefix}_accuracy": None, f"{prefix}_class_accuracy": None}
+    return score(logits_of(session, data), data, prefix)
+
+
+def _hybrid(task: Task, line: dict[str, Any]) -> float | None:
+    count = 0 if task.test is None else len(task.test)
+    return hybrid_accuracy(line.get("test_accuracy"), count, line["intact_accuracy"], len(task.train))

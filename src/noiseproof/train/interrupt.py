@@ -1,4 +1,4 @@
-"""Stopping politely: the first SIGTERM or ctrl-C is a wish that the loop grants, the second an order."""
+"""Stopping a run by a signal: after the first one it saves a checkpoint, the second one ends it at once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 from typing_extensions import Self
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGALRM") if hasattr(signal, name))
-"""SIGALRM comes when the time that a queue of runs may take is up."""
+"""SIGALRM is sent when the time limit of a queue of runs has passed."""
 
 
 class Interruption:
     """Context manager in which the first SIGTERM or SIGINT only sets ``received``.
 
-    The loop looks at ``received`` after each step, saves, and ends with ``exit_code`` (143 or 130, as shells
-    count: 128 + number of the signal). A second signal of either kind ends the process at once. Signals that
-    the process was started to ignore (``nohup``, a shell's background jobs) stay ignored; outside the main
-    thread, where Python has no signals, nothing is done.
+    The loop checks ``received`` after each step, saves, and ends with ``exit_code``, which is 128 + number of
+    the signal, as in shells. A second signal of any kind ends the process at once. Signals that the process
+    was started to ignore (``nohup``, background jobs of a shell) stay ignored. Does nothing outside the main
+    thread, where Python has no signal handlers.
 
     Example:
         >>> with Interruption() as interruption:
@@ -38,7 +38,7 @@ class Interruption:
 
     @property
     def exit_code(self) -> int:
-        """0 while no signal came."""
+        """0 without a signal."""
         return 0 if self.received is None else 128 + self.received
 
     def __enter__(self) -> Self:
@@ -55,7 +55,7 @@ class Interruption:
             signal.signal(*self._before.popitem())
 
     def pass_on(self) -> None:
-        """Send a signal that came too late for the loop to whoever handles signals now, outside of it."""
+        """Raise a signal again that arrived too late for the loop, for the handlers outside."""
         if self.received is not None:
             signal.raise_signal(self.received)
 
@@ -69,8 +69,8 @@ class Interruption:
         os._exit(128 + number)
 
 
-class Interrupted(Exception):  # noqa: N818 - it is no error
-    """A run that was asked to stop, has saved where it was, and can go on.
+class Interrupted(Exception):  # noqa: N818 - not an error
+    """Raised when a signal stopped a run; a checkpoint is saved and the run can be resumed.
 
     Example:
         >>> stop = Interrupted(15, "runs/a", epoch=3, step=120)

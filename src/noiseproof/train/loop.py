@@ -5,23 +5,19 @@ from __future__ import annotations
 from torch import nn
 
 from ..data import LabelledData
-from ..data.host import on_the_cpu
-from .capture import alone
+from ..memory import on_the_cpu
+from .callbacks import Watcher
 from .config import Config
-from .device import isolated_random, pick_device
-from .finish import finish
-from .health import check_health
+from .device import isolated_random, pick_device, refuse_ranks, suitable_threads
+from .evaluate import InEvaluation, measure
+from .gpu.capture import capture_lock
+from .gpu.graph import Steps, make_steps
 from .interrupt import Interruption
-from .keeper import Keeper
-from .measure import measure
-from .out import named_after, with_folder
-from .ranks import refuse_ranks
+from .nan_guard import check_health
 from .run import Run
+from .run_writer import RunWriter
 from .session import Session
-from .steps import Steps, make_steps
-from .task import make_task
-from .threads import fitting_threads
-from .watcher import Watcher
+from .task import make_task, settled
 
 
 def fit(
@@ -32,12 +28,12 @@ def fit(
     model: nn.Module | None = None,
     watcher: Watcher | None = None,
 ) -> Run:
-    """Train as the config says, or go on where an interrupted run of the same config stopped.
+    """Train as the config says, or resume an interrupted run of the same config.
 
     In short::
 
-        data     = load, make labels wrong if asked, put validation data aside
-        session  = network, method (a loss, as a rule), optimiser, record
+        data     = load, add label noise, split off validation data
+        session  = network, method (usually a loss), optimiser, record
         restore the session from the newest checkpoint, if there is one
         for each epoch:
             for each batch in the order of (seed, epoch):
@@ -45,18 +41,19 @@ def fit(
                 loss    = method(logits, given labels)
                 backward, clip, optimiser step
                 record  <- margin, prediction and emphasis of each sample
-                checkpoint when it is time, stop when asked to
+                checkpoint when it is due, stop after a signal
             measure on validation and test data, write the metrics and the record of the epoch
         write weights, outputs and the result
 
     Args:
-        data, test: instead of what the config names, for data in memory. The run is called after
-            ``data.name``; without ``out`` every finished run has a folder of its own.
-        model: instead of the network the config names; its own weights are where it begins.
-        watcher: is told of the progress.
+        data, test: data in memory, instead of the sources of the config. The run is named after
+            ``data.name``; without ``out`` each run gets a new folder.
+        model: a network, instead of the one the config names; training starts from its weights.
+        watcher: receives progress.
 
-    Order, views and noise are functions of (seed, epoch, sample): a run that was killed and resumed ends
-    with the same bits as one that was not, on the same machine. Clean labels serve the metrics alone.
+    Order, augmentation and noise are functions of (seed, epoch, sample): on the same machine, a run that was
+    killed and resumed has bitwise the same results as an uninterrupted one. Clean labels are used for metrics
+    only.
 
     Example:
         >>> import tempfile
@@ -68,7 +65,7 @@ def fit(
     if not isinstance(config, Config):
         got = repr(config) if isinstance(config, str) else f"a {type(config).__name__}"
         raise TypeError(f"fit takes a Config, got {got}: write fit(Config(data='digits')) with your settings")
-    config = with_folder(named_after(config, data), data)
+    config = settled(config, data)
     with Interruption() as interruption:
         run = train(config, data, test, model, watcher or Watcher(), interruption)
     interruption.pass_on()
@@ -83,42 +80,43 @@ def train(
     watcher: Watcher,
     interruption: Interruption,
 ) -> Run:
-    """The same for who looks after signals for several runs."""
+    """Like ``fit``, but the caller handles signals."""
     refuse_ranks()
     device = pick_device(config.device)
-    with on_the_cpu(), Keeper(config) as keeper, isolated_random(config.seed, device):
+    with on_the_cpu(), RunWriter(config) as writer, isolated_random(config.seed, device):
         task = make_task(config, data, test)
-        with alone:  # initial weights come from the random state of the process
+        with capture_lock:  # initial weights come from the random state of the process
             session = Session(config, task, device, model)
-        with fitting_threads(session.model, session.views.shape, config.batch_size, device):
-            with alone:
-                keeper.begin(task, session)
+        with suitable_threads(session.model, session.views.shape, config.batch_size, device):
+            with capture_lock:
+                writer.begin(task, session)
             steps = make_steps(session)
             watcher.begin(session.step, session.steps)
-            while session.epoch <= session.epochs and not keeper.has_waited_enough(session):
-                train_epoch(session, steps, keeper, interruption, watcher)
+            while session.epoch <= session.epochs and not writer.is_out_of_patience(session):
+                train_epoch(session, steps, writer, interruption, watcher)
                 line = measure(session, task)
-                keeper.end_epoch(session, line)
+                writer.end_epoch(session, line)
+                session.method.between_epochs(InEvaluation(session), session.epoch)
                 session.end_epoch()
                 watcher.epoch(line)
-            keeper.save(session)
-            finish(session, task, keeper)
+            writer.save(session)
+            writer.finish(session, task)
     watcher.end()
-    return Run(keeper.folder)
+    return Run(writer.folder)
 
 
 def train_epoch(
-    session: Session, steps: Steps, keeper: Keeper, interruption: Interruption, watcher: Watcher
+    session: Session, steps: Steps, writer: RunWriter, interruption: Interruption, watcher: Watcher
 ) -> None:
-    """The rest of the current epoch."""
+    """Train the rest of the current epoch."""
     session.model.train()
     session.method.train()
     for _ in steps.epoch():
         watcher.step(session.step)
         if interruption.received is not None:
             check_health(session)
-            keeper.stop(session, interruption.received)
-        if keeper.is_time():
+            writer.stop(session, interruption.received)
+        if writer.is_time():
             check_health(session)
-            keeper.save(session)
+            writer.save(session)
     check_health(session)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
 from ..grammar import call
-
-if TYPE_CHECKING:
-    from .config import Config
 
 OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, type]]] = {
     "sgd": (torch.optim.SGD, {"nesterov": bool, "dampening": float}),
@@ -21,26 +18,28 @@ OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, type]]] = {
 """Name to class and the options its spec may have."""
 
 
-def make_optimizer(config: Config, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """The optimiser a config asks for; lr, momentum and weight decay are settings of their own."""
-    name, chosen = parse_optimizer(config.optimizer)
+def make_optimizer(
+    spec: str, parameters: Iterable[nn.Parameter], *, lr: float, momentum: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """The optimiser of a spec; ``momentum`` is used by sgd."""
+    name, chosen = parse_optimizer(spec)
     weights = list(parameters)
-    chosen |= {"lr": config.lr, "weight_decay": config.weight_decay}
+    chosen |= {"lr": lr, "weight_decay": weight_decay}
     if all(weight.is_cuda for weight in weights):
         chosen["fused"] = True
     if name == "sgd":
-        chosen["momentum"] = config.momentum
+        chosen["momentum"] = momentum
     else:
         chosen["betas"] = (chosen.pop("beta1", 0.9), chosen.pop("beta2", 0.999))
         chosen["capturable"] = chosen.get("fused", False)
     try:
         return OPTIMIZERS[name][0](weights, **chosen)
     except ValueError as problem:
-        raise ValueError(f"optimizer={config.optimizer!r}: {problem}") from None
+        raise ValueError(f"optimizer={spec!r}: {problem}") from None
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Load a state; what has the shape of a weight lies in memory as the weight does, as kernels want it."""
+    """Load a state; tensors of the shape of a weight get its memory format, which fused kernels require."""
     optimizer.load_state_dict(state)
     for weight, values in optimizer.state.items():
         for name, value in values.items():

@@ -1,4 +1,4 @@
-"""In which order samples are visited: a function of seed, epoch and sample numbers alone."""
+"""The order of samples: a function of seed, epoch and sample indices only."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from torch import Tensor
 from ..counter import draw
 
 ORDER, SPLIT = 1 << 20, (1 << 20) + 1
-"""Streams of random numbers, apart from those of augmentation."""
+"""Streams of random numbers, different from those of augmentation."""
 
 
 def epoch_order(index: Tensor, *, seed: int, epoch: int) -> Tensor:
-    """Positions in the order of this epoch (counted from 1): a random permutation without a generator.
+    """A random permutation of positions for an epoch (counted from 1), computed without a generator.
 
     Shape:
-        index (N,) permanent numbers; result (N,) int64 on the same device
+        index (N,) permanent indices; result (N,) int64 on the same device
     Example:
         >>> import torch
         >>> epoch_order(torch.arange(5), seed=0, epoch=1)
@@ -39,12 +39,12 @@ def batch_bounds(samples: int, batch_size: int) -> list[tuple[int, int]]:
 
 
 def split_positions(index: Tensor, share: float, *, seed: int) -> tuple[Tensor, Tensor]:
-    """Positions that are kept and positions put aside, both in ascending order.
+    """Positions for training and for validation, both in ascending order.
 
     Example:
         >>> import torch
-        >>> kept, aside = split_positions(torch.arange(10), 0.3, seed=0)
-        >>> len(kept), len(aside)
+        >>> train, validation = split_positions(torch.arange(10), 0.3, seed=0)
+        >>> len(train), len(validation)
         (7, 3)
     """
     order = draw(seed=seed, epoch=0, index=index, stream=SPLIT).argsort(stable=True)

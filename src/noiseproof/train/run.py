@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,20 @@ import torch
 from torch import Tensor, nn
 
 from .. import models
-from ..data import LabelledData
-from ..data.host import on_the_cpu
+from ..data import LabelledData, load
+from ..data.locations import split_path
+from ..data.registry import SOURCES
+from ..data.sources.arrays import arrays
+from ..data.sources.folder import folder
+from ..data.sources.table import table
+from ..data.spec import parse_source, source_text
 from ..dynamics import RunFolder
 from ..dynamics.checks import REMEDY, damaged, read_tensors
 from ..dynamics.run_folder import BEST, CONFIG, MANIFEST, MODEL
 from ..features import Features
 from ..features.store import load_features
 from ..files import DamagedFileError
+from ..memory import on_the_cpu
 from ..models.registry import BUILT_IN
 from ..models.size import blueprint
 from ..models.spec import parse as parse_model
@@ -27,7 +33,7 @@ from ..models.spec import spec_text
 from .config import Config
 from .device import pick_device
 from .evaluate import predict_logits
-from .new_samples import check_columns, new_samples
+from .task import check_columns
 from .views import Views
 
 FILES = {"final": MODEL, "best": BEST}
@@ -201,3 +207,22 @@ def without_download(spec: str) -> str:
         )
     kept = {word: value for word, value in options.items() if not word.startswith("pretrained")}
     return spec_text(name, kept)
+
+
+def new_samples(
+    spec: str, *, split: str, columns: Sequence[str] = (), features: Features | None = None
+) -> LabelledData:
+    """The data of a spec without its labels; of a table the columns that training used, in any order."""
+    name, options = parse_source(spec)
+    if SOURCES.get(name) is table and (columns or features is not None or "image" in options):
+        options = {word: value for word, value in options.items() if word != "clean_label"} | {"label": None}
+    if SOURCES.get(name) is folder and _is_flat(split_path(name, str(options.get("path")), split)):
+        options = {**options, "labelled": False}
+    if SOURCES.get(name) is arrays:
+        options = {word: value for word, value in options.items() if word != "labels"} | {"labelled": False}
+    return load(source_text(name, options), split=split, features=features)
+
+
+def _is_flat(place: Path) -> bool:
+    """A folder with images but no subfolders."""
+    return place.is_dir() and not any(entry.is_dir() for entry in place.iterdir())

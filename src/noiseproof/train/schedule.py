@@ -1,4 +1,4 @@
-"""Learning rates as pure functions of time: nothing to save, nothing to restore."""
+"""Learning rate schedules as pure functions of time, without state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Moment:
         self.step, self.steps, self.epoch, self.epochs = step, steps, epoch, epochs
 
     def time(self, by: str) -> tuple[int, int]:
-        """Now and the end, in epochs or in iterations."""
+        """The current time and the end, in epochs or in iterations."""
         return (self.step, self.steps) if by == "iteration" else (self.epoch, self.epochs)
 
 
@@ -35,27 +35,27 @@ def cosine(*, minimum: float = 0.0, warmup: int = 0, by: str = "epoch") -> Sched
 
 
 def step(*, milestones: str | int, gamma: float = 0.1, warmup: int = 0, by: str = "epoch") -> Schedule:
-    """Times ``gamma`` at each of the milestones, as in ``step(milestones="40,80")``."""
+    """Multiplied by ``gamma`` at each milestone, as in ``step(milestones="40,80")``."""
     times = _times(milestones)
     return _timed(lambda now, end, lr: lr * gamma ** sum(now >= t for t in times), warmup, by)
 
 
 def every(*, period: int, gamma: float = 0.1, warmup: int = 0, by: str = "epoch") -> Schedule:
-    """Times ``gamma`` every ``period``."""
+    """Multiplied by ``gamma`` after each ``period``."""
     if period < 1:
         raise ValueError(f"every: period={period!r} must be at least 1")
     return _timed(lambda now, end, lr: lr * gamma ** (now // period), warmup, by)
 
 
 def exponential(*, gamma: float, warmup: int = 0, by: str = "epoch") -> Schedule:
-    """Times ``gamma`` each time."""
+    """Multiplied by ``gamma`` after each epoch or iteration."""
     return _timed(lambda now, end, lr: lr * gamma**now, warmup, by)
 
 
 def warm_restarts(
     *, period: int = 10, growth: int = 1, minimum: float = 0.0, warmup: int = 0, by: str = "epoch"
 ) -> Schedule:
-    """A cosine from lr to ``minimum`` that begins anew after each period, the next ``growth`` times as long.
+    """A cosine from lr to ``minimum`` that restarts after each period; each is ``growth`` times the last one.
 
     Reference:
         Loshchilov & Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, ICLR 2017
@@ -85,8 +85,8 @@ SCHEDULES: dict[str, Callable[..., Schedule]] = {
 def get_schedule(spec: str) -> Schedule:
     """The schedule of a spec: a function of the moment and the initial learning rate.
 
-    All take ``by="epoch"`` or ``by="iteration"``, the unit of their times, and ``warmup``, the time of a
-    linear rise at the beginning.
+    All take ``by="epoch"`` or ``by="iteration"``, the unit of time, and ``warmup``, the duration of a linear
+    increase at the beginning.
 
     Example:
         >>> rate = get_schedule("step(milestones='2,4', gamma=0.5)")

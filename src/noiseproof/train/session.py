@@ -1,4 +1,4 @@
-"""Everything that changes while a run trains, and how to save and restore it."""
+"""The state of a training run, and how to save and restore it."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ from torch import Tensor, nn
 from .. import methods, models
 from ..data import Batch
 from ..data.inputs import streams
-from ..dynamics import EmphasisMeter, Record, Recorder
+from ..dynamics import EmphasisMeter, Record
+from ..dynamics.epoch_table import EpochTable
 from ..losses import margin
 from ..methods import Outputs, Situation
 from ..models import forward_with_features
 from .config import Config
-from .observations import Observations, Observed
 from .optimizer import make_optimizer, restore_optimizer
 from .order import batch_bounds
-from .scale import warn_of_scale, warn_of_steps
+from .record_buffer import RecordBuffer, Step
+from .scale_warnings import warn_of_scale, warn_of_steps
 from .schedule import Moment, get_schedule
 from .task import Task
 from .views import Views
 
 NEVER = 1 << 62
-"""Number of a batch that does not come."""
+"""Sentinel: no such batch."""
 Forward = Callable[[Tensor], Any]
-"""The network as a function: logits, or logits and features where the method needs those."""
+"""The network as a function that returns logits, or logits and features if the method needs features."""
 
 
 class Session:
-    """Network, method, optimiser, record and the place in time.
+    """Network, method, optimiser, record and progress of a run.
 
-    ``epoch`` counts from 1 and is the one under way, ``batch`` the batches of it that are done, ``step``
-    all steps done.
+    ``epoch`` is the current epoch, counted from 1, ``batch`` the number of its finished batches, ``step`` the
+    number of all finished steps.
     """
 
     def __init__(
         self, config: Config, task: Task, device: torch.device, model: nn.Module | None = None
     ) -> None:
-        self.config, self.device = config, device
+        self.device = device
         layout = torch.channels_last if device.type == "cuda" and config.precision == "bf16" else None
         self.views = Views(config, task.train.sample_shape, layout)
         self.train = task.train if streams(task.train.inputs) else task.train.to(device)
         self.bounds = batch_bounds(len(self.train), config.batch_size)
+        self.config = config = config.with_enough_steps(len(self.bounds))
         self.model = self._network(task, model).to(device)
         if layout is not None:
             self.model = self.model.to(memory_format=layout)  # type: ignore[call-overload]
@@ -57,11 +59,17 @@ class Session:
             forward_with_features if self.method.needs_features else call, self.model
         )
         self.parameters = [*self.model.parameters(), *self.method.parameters()]
-        self.optimizer = make_optimizer(config, self.parameters)
+        self.optimizer = make_optimizer(
+            config.optimizer,
+            self.parameters,
+            lr=config.lr,
+            momentum=config.momentum,
+            weight_decay=config.weight_decay,
+        )
         index, clean = self.train.index.to(device), task.train.clean_label
         emphasis = () if self.method.emphasis_follows_margin else ("emphasis",)
-        self._observations = Observations(
-            Recorder(index, (*emphasis, *self.method.columns)),
+        self._buffer = RecordBuffer(
+            EpochTable(index, (*emphasis, *self.method.columns)),
             EmphasisMeter(index, None if clean is None else task.train.label != clean),
         )
         self.first_bad = torch.full((), NEVER, dtype=torch.int64, device=device)
@@ -79,7 +87,7 @@ class Session:
         return -(-self.steps // len(self.bounds))
 
     def bounds_left(self) -> list[tuple[int, int]]:
-        """Where the batches begin and end that the current epoch still has."""
+        """Start and end of the remaining batches of the current epoch."""
         return self.bounds[self.batch : self.batch + self.steps - self.step]
 
     def _network(self, task: Task, model: nn.Module | None) -> nn.Module:
@@ -106,12 +114,13 @@ class Session:
                 num_features=width,
                 epochs=self.epochs,
                 seed=self.config.seed,
+                validation=0 if task.validation is None else len(task.validation),
             )
         )
         self.method.to(self.device)
 
     def learning_rate(self, ahead: int = 0) -> float:
-        """The rate of the step to come, or of one that comes so many steps later in the same epoch."""
+        """The learning rate of the next step, or of the one ``ahead`` steps later in the same epoch."""
         now = Moment(step=self.step + ahead, steps=self.steps, epoch=self.epoch - 1, epochs=self.epochs)
         return self.schedule(now, self.config.lr)
 
@@ -123,7 +132,7 @@ class Session:
         self.batch, self.step = self.batch + 1, self.step + 1
 
     def outputs(self, inputs: Tensor) -> Outputs:
-        """What the network says; logits always in fp32, so that the loss is."""
+        """Outputs of the network; logits and features are cast to fp32."""
         with self.autocast():
             try:
                 found = self.forward(inputs)
@@ -138,18 +147,17 @@ class Session:
         )
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Of the network, where the config asks for it."""
         if self.config.precision != "bf16":
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
 
     def observe(self, batch: Batch, logits: Tensor, loss: Tensor, lr: float | Tensor) -> None:
-        """Record the batch after its backward pass: on a GPU by tensor operations alone, on a CPU later."""
+        """Record a batch after its backward pass; on a CPU several batches together, see RecordBuffer."""
         gradient = logits.new_zeros(logits.shape) if logits.grad is None else logits.grad
         logits, loss, extra = logits.detach(), loss.detach(), self.method.observed()
         if self.device.type == "cpu" and not isinstance(lr, Tensor):
-            kept = {name: extra[name].detach().clone() for name in self.method.columns}
-            self._observations.add(Observed(batch, logits, gradient, loss, lr, kept))
+            columns = {name: extra[name].detach().clone() for name in self.method.columns}
+            self._buffer.add(Step(batch, logits, gradient, loss, lr, columns))
             return
         emphasis = torch.linalg.vector_norm(gradient, 1, dim=1, dtype=torch.float64) * (len(batch.label) / 2)
         self.meter.add(batch.index, emphasis=emphasis, loss=loss, lr=lr)
@@ -157,19 +165,19 @@ class Session:
         self.recorder.write(batch.index, margin(logits, batch.label), logits.argmax(1), found)
 
     @property
-    def recorder(self) -> Recorder:
-        """With every step so far."""
-        self._observations.settle()
-        return self._observations.recorder
+    def recorder(self) -> EpochTable:
+        """The recorder, after all steps so far."""
+        self._buffer.flush()
+        return self._buffer.recorder
 
     @property
     def meter(self) -> EmphasisMeter:
-        """With every step so far."""
-        self._observations.settle()
-        return self._observations.meter
+        """The meter, after all steps so far."""
+        self._buffer.flush()
+        return self._buffer.meter
 
     def end_epoch(self) -> None:
-        """Tell the method, and begin the next epoch."""
+        """Call the method's ``epoch_end`` and start the next epoch."""
         columns = {name: values.unsqueeze(0) for name, values in self.recorder.state().items()}
         self.method.epoch_end(
             Record(
@@ -187,7 +195,7 @@ class Session:
         self.epoch, self.batch = self.epoch + 1, 0
 
     def state(self) -> dict[str, Any]:
-        """All of it, as nested dicts of tensors and plain values."""
+        """The complete state as nested dicts of tensors and plain values."""
         random = {"cpu": torch.get_rng_state()}
         if self.device.type == "cuda":
             random["cuda"] = torch.cuda.get_rng_state(self.device)
@@ -216,5 +224,5 @@ class Session:
 
 
 def call(model: nn.Module, inputs: Tensor) -> Any:
-    """A function of its own, so that networks of one kind share what torch.compile makes of it."""
+    """A module-level function, so that networks of one kind share the code torch.compile generates."""
     return model(inputs)

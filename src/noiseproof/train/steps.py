@@ -1,90 +1,88 @@
-"""Which way the steps of a run go: one by one, or captured and replayed."""
+"""Training steps: ``train_step``, which is run directly or captured, and the loop that runs it directly."""
 
 from __future__ import annotations
 
-import gc
-import warnings
-from collections.abc import Iterator
-from typing import Protocol
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
-from torch import nn
-from torch.nn.modules.dropout import _DropoutNd
+import torch
+from torch import Tensor, nn
 
+from ..data import Batch, LabelledData
 from ..data.inputs import streams
-from ..methods import Method
-from ..models.classifier import Classifier
-from .capture import CaptureError, Captures
-from .graph import GraphSteps
-from .optimizer import parse_optimizer
-from .plain import PlainSteps
+from .gpu.capture import capture_lock
+from .nan_guard import check_now, note_health
+from .order import epoch_order
 from .session import Session
 
 
-class Steps(Protocol):
-    """What the loop needs."""
+def train_step(
+    session: Session, batch: Batch, views: Tensor, lr: float | Tensor, number: int | Tensor
+) -> None:
+    """Forward, backward, update, record.
 
-    def epoch(self) -> Iterator[None]:
-        """Do the rest of the current epoch, a step each time the next item is asked for."""
-
-
-def make_steps(session: Session) -> Steps:
-    """Captured where that is possible and ``loop`` allows it; an error where it asks for it in vain."""
-    wanted = session.config.loop
-    why_not = None if wanted == "plain" else obstacle(session)
-    if wanted == "graph" and why_not:
-        raise ValueError(f"loop='graph' cannot be used: {why_not}; write loop='auto'")
-    if wanted == "plain" or why_not:
-        return PlainSteps(session)
-    return GraphSteps(session, Captures(session.device)) if wanted == "graph" else GraphIfPossible(session)
-
-
-def obstacle(session: Session) -> str | None:
-    """Why the steps of this session cannot be captured, in words; None if nothing speaks against it."""
-    if session.device.type != "cuda":
-        return f"the device is {session.device}, graphs are of CUDA"
-    if streams(session.train.inputs):
-        return "the training data is read from disk as it is needed"
-    if not isinstance(session.model, Classifier):
-        return "the network is not one of this library, so it may do something else at every step"
-    if any(is_random(module) for module in session.model.modules()):
-        return "dropout draws from a generator that runs of one process share"
-    if not keeps_promise(session.method) or session.method.phase(session.epoch) is None:
-        return f"{session.method} does not say in which epochs it does the same"
-    if parse_optimizer(session.config.optimizer)[1].get("dampening"):
-        return "with dampening the first step is unlike the others"
-    return None
-
-
-def keeps_promise(method: Method) -> bool:
-    """Whether the class that has the loss, or one derived from it, is the one that tells phases.
-
-    A loss that was written anew is not what the class before it promised.
+    ``views`` are the inputs of the network, ``lr`` is the learning rate of the optimiser, ``number`` is the
+    number of the batch in its epoch. All state lives in tensors, so that a captured step can be replayed.
     """
-    for kind in type(method).__mro__:
-        if {"phase", "same_every_epoch"} & vars(kind).keys():
-            return True
-        if "loss" in vars(kind):
-            return False
-    return False
+    outputs = session.outputs(views)
+    outputs.logits.retain_grad()
+    check_now(session, outputs.logits, batch, number, "logits")
+    loss = session.method.loss((outputs,), batch, session.epoch)
+    check_now(session, loss, batch, number, "loss")
+    note_health(session, outputs.logits, loss, number)
+    for weight in session.parameters:  # as zero_grad, without its hooks
+        weight.grad = None
+    loss.backward()  # type: ignore[no-untyped-call]
+    if session.config.clip is not None:
+        nn.utils.clip_grad_norm_(session.parameters, session.config.clip)
+    session.optimizer.step()
+    session.observe(batch, outputs.logits, loss, lr)
 
 
-def is_random(module: nn.Module) -> bool:
-    return isinstance(module, _DropoutNd) and module.p > 0
-
-
-class GraphIfPossible:
-    """Captured steps; plain ones, and a warning, where a capture shows that a step waits for the host."""
+class PlainSteps:
+    """Runs every step as it is written, on any device."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.steps: Steps = GraphSteps(session, Captures(session.device))
 
     def epoch(self) -> Iterator[None]:
+        """Run the rest of the current epoch, one step per item."""
+        session = self.session
+        order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)
+        parts = [order[start:stop] for start, stop in session.bounds_left()]
+        for batch in batches(session.train, parts, session.device):
+            lr = session.learning_rate()
+            session.set_learning_rate(lr)
+            with capture_lock:
+                train_step(session, batch, session.views.train(batch, session.epoch), lr, session.batch)
+            session.count_step()
+            yield
+
+
+AHEAD = 3
+"""Number of batches read ahead, for data on disk."""
+
+
+def batches(data: LabelledData, parts: Iterable[Tensor], device: torch.device) -> Iterator[Batch]:
+    """One batch per tensor of positions, in order."""
+    if isinstance(data.inputs, Tensor) and data.inputs.device == data.label.device:
+        for part in parts:  # the positions are known to be valid, so checks are skipped
+            batch = Batch(*(rows.index_select(0, part) for rows in (data.inputs, data.label, data.index)))
+            yield batch if data.label.device == device else batch.to(device)
+        return
+    if not streams(data.inputs):
+        yield from (data.batch(part, device=device) for part in parts)
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="noiseproof-reader") as reader:
+        waiting: deque[Future[Batch]] = deque()
         try:
-            yield from self.steps.epoch()
-            return
-        except CaptureError as problem:
-            warnings.warn(f"{problem}: going on without a graph", stacklevel=2)
-        self.steps = PlainSteps(self.session)
-        gc.collect()  # what is left of the capture belongs to another stream
-        yield from self.steps.epoch()
+            for part in parts:
+                waiting.append(reader.submit(data.batch, part))
+                if len(waiting) > AHEAD:
+                    yield waiting.popleft().result().to(device)
+            while waiting:
+                yield waiting.popleft().result().to(device)
+        finally:
+            for future in waiting:
+                future.cancel()

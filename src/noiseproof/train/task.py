@@ -1,39 +1,54 @@
-"""From a config to the data of a run: load, make labels wrong if asked, put validation data aside."""
+"""From a config to the data of a run: load it, add label noise, split off validation data."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count, zip_longest
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from .. import noise
 from ..data import LabelledData, load
-from ..data.sources.split import NoSplitError
+from ..data.locations import NoSplitError
+from ..data.raw_inputs import raw_bytes
+from ..data.spec import IN_MEMORY, source_text
+from ..dynamics.run_folder import RESULT
 from ..features import Features
-from .config import Config
-from .fingerprint import fingerprint
-from .new_samples import check_columns
+from .config import Config, run_folder
 from .order import split_positions
+
+SAMPLED = 64
+"""Number of inputs, spread over the data, that are hashed for data of any size."""
+MOST_BYTES = 1 << 28
+"""Size up to which all inputs in memory are hashed."""
+ALL = "inputs_sha256"
+"""Name of the hash of all inputs, which runs of version 0.1.0 do not have."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is learned from, what chooses, what is only measured."""
+    """The data of a run: for training, for choosing the best epoch, and for the final measurement."""
 
     train: LabelledData
     validation: LabelledData | None
     test: LabelledData | None
     noise: dict[str, Any] | None = field(default=None)
-    """Manifest of the noise added, None where labels are as they came."""
+    """Manifest of the added noise; None without noise."""
 
     @property
     def features(self) -> Features | None:
-        """What makes numbers of the rows of a table or of texts, fitted on the training rows."""
+        """The encoder of table rows or texts, fitted on the training rows."""
         return self.train.features
 
     def facts(self) -> dict[str, Any]:
-        """What the manifest of the run says of the data."""
+        """Description of the data for the manifest of the run."""
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
         return {
             "name": self.train.name,
@@ -50,7 +65,7 @@ class Task:
 
 
 def make_task(config: Config, data: LabelledData | None = None, test: LabelledData | None = None) -> Task:
-    """The data of a run; what is given takes the place of what the config names."""
+    """The data of a run; ``data`` and ``test`` replace the sources of the config."""
     whole = load(config.data) if data is None else data
     tested = _test_data(config, data) if test is None else test
     if tested is not None:
@@ -67,7 +82,7 @@ def make_task(config: Config, data: LabelledData | None = None, test: LabelledDa
 
 
 def _encoded(task: Task) -> Task:
-    """Rows of tables and texts as numbers, by Features fitted on the training rows alone."""
+    """Encode table rows and texts by Features fitted on the training rows only."""
     features = task.train.fit_features() if task.train.is_raw else task.train.features
     if features is None:
         return task
@@ -96,8 +111,8 @@ def _with_noise(data: LabelledData, config: Config) -> tuple[LabelledData, dict[
     )
     if found.open_set is not None:
         raise ValueError(
-            f"noise={config.noise!r} replaces inputs, which needs foreign ones: use noise.replace_inputs and"
-            " give the result as data=..."
+            f"noise={config.noise!r} replaces inputs by those of another dataset: call noise.replace_inputs"
+            " and pass the result as data=..."
         )
     return data.with_labels(found.labels, clean_label=truth), dict(vars(found.manifest))
 
@@ -122,7 +137,7 @@ def _test_data(config: Config, data: LabelledData | None) -> LabelledData | None
 
 
 def _test_split(spec: str) -> LabelledData:
-    """Its test split, or all of a source that has only one."""
+    """The test split of a source, or all of it if it has no splits."""
     try:
         return load(spec, split="test")
     except NoSplitError:
@@ -130,18 +145,104 @@ def _test_split(spec: str) -> LabelledData:
 
 
 def _with_same_classes(test: LabelledData, names: tuple[str, ...]) -> LabelledData:
-    """Test data numbered as the training data is; it need not have every class."""
+    """Test data with the class numbers of the training data; it may lack some classes."""
     if test.class_names == names:
         return test
     truth = test.label if test.clean_label is None else torch.cat([test.label, test.clean_label])
     there = [test.class_names[number] for number in torch.bincount(truth).nonzero().flatten().tolist()]
-    if strangers := [name for name in there if name not in names]:
+    if unknown := [name for name in there if name not in names]:
         raise ValueError(
             f"the test data has classes {_few(test.class_names)}, the training data {_few(names)}:"
-            f" leave out the test samples of {_few(tuple(strangers))}, or train on that too"
+            f" leave out the test samples of {_few(tuple(unknown))}, or add that class to the training data"
         )
     return test.with_classes(names)
 
 
 def _few(names: tuple[str, ...]) -> str:
     return ", ".join(names[:5]) + (f", ... ({len(names)})" if len(names) > 5 else "")
+
+
+def fingerprint(data: LabelledData) -> dict[str, Any]:
+    """Number of samples and a hash of indices, labels and some inputs; small data in memory is hashed fully.
+
+    Example:
+        >>> import torch
+        >>> fingerprint(LabelledData(torch.zeros(2, 3), [0, 1]))["samples"]
+        2
+    """
+    digest = hashlib.sha256()
+    clean = data.label if data.clean_label is None else data.clean_label
+    for numbers in (data.index, data.label, clean):
+        digest.update(np.ascontiguousarray(numbers.cpu().numpy(), dtype="<i8").tobytes())
+    few = min(SAMPLED, len(data))
+    chosen = sorted({place * (len(data) - 1) // max(1, few - 1) for place in range(few)})
+    _add_inputs(digest, data, chosen)
+    found = {"samples": len(data), "sha256": digest.hexdigest()}
+    if _is_small(data):
+        everything = hashlib.sha256()
+        _add_inputs(everything, data, slice(None))
+        found[ALL] = everything.hexdigest()
+    return found
+
+
+def in_format_of(now: Any, before: Any) -> Any:
+    """The fingerprint ``now`` as the version that wrote ``before`` would have written it."""
+    if isinstance(now, dict) and isinstance(before, dict) and ALL not in before:
+        return {name: value for name, value in now.items() if name != ALL}
+    return now
+
+
+def _add_inputs(digest: Any, data: LabelledData, positions: list[int] | slice) -> None:
+    if data.is_raw:
+        digest.update(raw_bytes(data.inputs))
+        return
+    inputs = data.batch(positions).input.cpu().contiguous()
+    digest.update(str((inputs.dtype, tuple(inputs.shape))).encode())
+    digest.update(inputs.numpy().tobytes())
+
+
+def _is_small(data: LabelledData) -> bool:
+    if not (isinstance(data.inputs, Tensor) or type(data.inputs) is np.ndarray):
+        return False
+    first = data.batch([0]).input
+    return len(data) * first.numel() * first.element_size() <= MOST_BYTES
+
+
+def check_columns(trained: Sequence[str], found: Sequence[str], what: str) -> None:
+    """ValueError if both are known and differ, since columns are matched by position.
+
+    Example:
+        >>> check_columns(["age", "height"], ["height", "age"], "the test data")
+        Traceback (most recent call last):
+        ValueError: the test data has columns height, age where the training data has age, height: ...
+    """
+    if trained and found and tuple(trained) != tuple(found):
+        first = next(at for at, pair in enumerate(zip_longest(trained, found)) if len(set(pair)) > 1)
+        ours, theirs = ", ".join(trained[first : first + 5]), ", ".join(found[first : first + 5])
+        raise ValueError(
+            f"{what} has columns {theirs or 'missing'} where the training data has {ours or 'none'}: give"
+            " both tables the same columns in the same order, or choose them with features=..."
+        )
+
+
+def settled(config: Config, data: LabelledData | None) -> Config:
+    """The config of a run on ``data`` in memory, with its name as the source and a new folder.
+
+    Without ``out`` the folder is the first of NAME, NAME-2, ... without a finished run, so that a notebook
+    cell can be run again.
+
+    Example:
+        >>> pets = LabelledData([[0.0], [1.0]], ["cat", "dog"], name="pets")
+        >>> settled(Config(out="runs/a"), pets).data
+        "memory(name='pets')"
+    """
+    if data is None:
+        return config
+    if config.data == Config.data != data.name:
+        config = config.replace(data=source_text(IN_MEMORY, {"name": data.name} if data.name else {}))
+    if config.out is not None:
+        return config
+    digest = hashlib.sha256(json.dumps(fingerprint(data), sort_keys=True).encode()).hexdigest()[:8]
+    name = f"{run_folder(config).as_posix()}-{digest}"
+    folders = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    return config.replace(out=next(folder for folder in folders if not Path(folder, RESULT).is_file()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .watcher import Watcher
+from .callbacks import Watcher
 
 FOLDER = "tensorboard"
 

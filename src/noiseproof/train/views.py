@@ -1,4 +1,4 @@
-"""How the network sees samples: augmented in training, fixed in evaluation."""
+"""Inputs of the network: augmented samples in training, unaugmented ones in evaluation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .config import Config
 
 
 class Views:
-    """Inputs as the network gets them.
+    """Prepares batches for the network.
 
-    Images (N, C, H, W) go through the augmentation; grey images (N, H, W) get their channel; anything
-    else becomes floating point and is left alone. The view of a sample is a function of (seed, epoch,
-    index). ``layout``, a memory format, says how images lie in memory, for the sake of speed alone.
+    Images (N, C, H, W) are augmented; grey images (N, H, W) get a channel dimension; other inputs are only
+    cast to floating point. The view of a sample is a function of (seed, epoch, index). ``layout`` is the
+    memory format of images and affects speed only.
 
     Example:
         >>> views = Views(Config(), sample_shape=(8, 8))
@@ -56,7 +56,7 @@ class Views:
         return inputs if self.are_images and inputs.dtype == torch.uint8 else inputs.float()
 
     def model_shape(self, data: LabelledData) -> dict[str, Any]:
-        """What a network must be told: channels and size of the images, or the length of vectors."""
+        """Arguments of a network: channels and size of images, or the length of vectors."""
         seen = self.evaluation(data.batch([0]).input)
         size = {"image_size": tuple(seen.shape[2:])} if seen.dim() == 4 else {}
         return {"in_channels": int(seen.shape[1]), "num_classes": data.num_classes, **size}

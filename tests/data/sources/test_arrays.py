@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noiseproof.data import load
-from noiseproof.data.sources.split import NoSplitError
+from noiseproof.data.locations import NoSplitError
 
 X, Y = np.arange(24, dtype=np.float32).reshape(4, 2, 3), np.array([0, 1, 1, 0], np.uint8)
 

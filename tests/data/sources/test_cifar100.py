@@ -5,7 +5,7 @@ import pytest
 import tiny_cifar as tiny
 
 from noiseproof.data import load
-from noiseproof.data.sources.cifar100_classes import CLASSES, GROUPS, SUPERCLASSES
+from noiseproof.data.sources.cifar import CIFAR100_CLASSES, GROUPS, SUPERCLASSES
 
 FINE = list(range(100))
 OFFICIAL_GROUPS = (
@@ -32,7 +32,7 @@ def written(root, form, split="train", coarse=GROUPS):
 
 def test_superclasses_are_the_official_ones():
     assert " ".join(map(str, GROUPS)) == OFFICIAL_GROUPS
-    assert len(set(CLASSES)) == 100
+    assert len(set(CIFAR100_CLASSES)) == 100
     assert len(SUPERCLASSES) == 20
     assert np.bincount(GROUPS).tolist() == [5] * 20
 
@@ -67,4 +67,4 @@ def test_vehicles(tmp_path):
     assert data.groups.tolist() == [0] * 5 + [1] * 5
     assert data.index.tolist() == list(range(10))
     for image, label in zip(data.inputs.numpy(), data.label.tolist(), strict=True):
-        assert (image == expected[CLASSES.index(data.class_names[label])]).all()
+        assert (image == expected[CIFAR100_CLASSES.index(data.class_names[label])]).all()

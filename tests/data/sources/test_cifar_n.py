@@ -5,8 +5,7 @@ import pytest
 import tiny_cifar as tiny
 
 from noiseproof.data import DataMissingError, load
-from noiseproof.data.sources.cifar100_classes import GROUPS
-from noiseproof.data.sources.cifar_n import KINDS
+from noiseproof.data.sources.cifar import GROUPS, KINDS
 
 TEN, HUNDRED = np.arange(10), np.arange(100)
 

@@ -75,7 +75,7 @@ def test_paths_of_images(tmp_path):
         ("a,label\n1,x\n2,\n", {}, ValueError, "row 1 has no value for 'label'"),
         ("a,label\n1,0.5\n", {}, TypeError, r"labels in 'label' have fractions, such as 0\.5"),
         ("a,label,label\n1,0,0\n", {}, ValueError, "column 'label' occurs more than once in the header"),
-        ("label\n0\n", {}, ValueError, "no column beside the labels"),
+        ("label\n0\n", {}, ValueError, "no column besides the label"),
         ("a,label\n", {}, ValueError, "has no rows"),
         ("a,label\n1,-1\n", {}, ValueError, "row 0 has the label -1 in 'label', below 0"),
         ("a,label\n1,0\n", {"features": "c"}, ValueError, "unknown column 'c'"),

@@ -266,13 +266,13 @@ def test_size_decides_where_nothing_is_said(tmp_path, monkeypatch):
     path.write_text("a,label\n1,0\n2,1\n")
     spec, size = f"csv(path={path.as_posix()!r})", path.stat().st_size
     for free, mapped in ((4 * size, False), (4 * size - 1, True)):
-        monkeypatch.setattr("noiseproof.data.memory.available_memory", lambda free=free: free)
+        monkeypatch.setattr("noiseproof.memory.available_memory", lambda free=free: free)
         assert isinstance(load(spec, root=tmp_path).inputs, np.memmap) == mapped
-    monkeypatch.setattr("noiseproof.data.memory.available_memory", lambda: 0)
+    monkeypatch.setattr("noiseproof.memory.available_memory", lambda: 0)
     assert not isinstance(load(spec[:-1] + ", stream=False)", root=tmp_path).inputs, np.memmap)
     packed = tmp_path / "b.csv.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    monkeypatch.setattr("noiseproof.data.memory.available_memory", lambda: 16 * packed.stat().st_size - 1)
+    monkeypatch.setattr("noiseproof.memory.available_memory", lambda: 16 * packed.stat().st_size - 1)
     spec = f"csv(path={packed.as_posix()!r})"
     assert isinstance(load(spec, root=tmp_path).inputs, np.memmap)
 

@@ -1,16 +1,9 @@
 """Augmentation of whole batches on the device, a pure function of (seed, epoch, sample)."""
 
-from .base import Step
-from .constants import CONSTANTS
-from .crop import CenterCrop, Crop
-from .flip import Flip
-from .pipeline import Augmentation
-from .pixel_values import Normalize, SubtractMean
+from .geometry import CenterCrop, Crop, Flip, Resize, Rotate, Shift, rotated, window
+from .pixel_values import CONSTANTS, Normalize, SubtractMean
 from .registry import AUGMENTATIONS, augmentation
-from .resize import Resize
-from .rotate import Rotate, rotated
-from .shift import Shift
-from .window import window
+from .steps import Augmentation, Step
 
 __all__ = [
     "AUGMENTATIONS",

@@ -10,14 +10,9 @@ from typing import Any
 from torch import Tensor
 
 from ...grammar import chain, literal, options, read, shown, unknown
-from .base import Step
-from .crop import CenterCrop, Crop
-from .flip import Flip
-from .pipeline import Augmentation
+from .geometry import CenterCrop, Crop, Flip, Resize, Rotate, Shift
 from .pixel_values import Normalize, SubtractMean
-from .resize import Resize
-from .rotate import Rotate
-from .shift import Shift
+from .steps import Augmentation, Step
 
 AUGMENTATIONS: dict[str, Callable[..., Step]] = {
     "crop": Crop,

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..given_labels import numbers_and_names
+from ..class_labels import numbers_and_names
 from ..labelled import LabelledData
-from ..npy import map_npy
-from ..npz import opened, read_npz
-from ..npz_map import read_or_map
-from ..root import data_root
-from .split import NoSplitError, check_split, split_path
+from ..locations import NoSplitError, check_split, data_root, split_path
+from ..mapped_files import read_or_map
+from ..numpy_files import map_npy, opened, read_npz
 
 
 def arrays(

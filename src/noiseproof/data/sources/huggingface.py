@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...grammar import nearest
-from ..image_file import CHANNELS, on_white
+from ..images import CHANNELS, on_white
 from ..labelled import LabelledData
-from .split import check_split
+from ..locations import check_split
 
 INPUT_COLUMNS = ("image", "img", "input", "inputs", "features", "pixel_values")
 

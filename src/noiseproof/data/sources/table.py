@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...features import Features
+from ...memory import is_large
 from ..labelled import LabelledData
-from ..memory import is_large
+from ..locations import NoSplitError, data_root, split_path
 from ..raw_inputs import RawInputs
-from ..root import data_root
-from .image_data import image_data
-from .split import NoSplitError, split_path
+from .folder import image_data
 from .table_file import read_table, repeated_columns, separator_of, size_in_memory, table_columns
 from .table_labels import TableClasses, column_of, unknown_column
 from .table_stream import fitted_features, read_in_pieces, streamed_features
@@ -147,5 +146,5 @@ def _chosen(columns: Sequence[str], wanted: list[str] | None, labels: list[str],
         if name not in columns:
             raise unknown_column(place, name, columns)
     if not names:
-        raise ValueError(f"{place}: there is no column beside the labels")
+        raise ValueError(f"{place}: the table has no column besides the label")
     return names

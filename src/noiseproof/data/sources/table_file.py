@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..packed import FREE, allowance, open_packed
+from ..archive.compressed_file import FREE, allowance, open_packed
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]

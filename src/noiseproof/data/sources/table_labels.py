@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...grammar import nearest
-from ..class_names import MOST_CLASSES
+from ..class_labels import MOST_CLASSES
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
+
+SHOWN = 4
+FEWEST_ROWS = 20
+"""Fewer may well have as many classes."""
 
 
 def column_of(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
@@ -34,11 +38,6 @@ def unknown_column(place: Path, name: str, columns: Iterable[object], *, label: 
 
 def no_value(place: Path, name: str, row: int) -> ValueError:
     return ValueError(f"{place}: row {row} has no value for {name!r}: fill it in or leave the row out")
-
-
-SHOWN = 4
-FEWEST_ROWS = 20
-"""Fewer may well have as many classes."""
 
 
 class TableClasses:
@@ -113,7 +112,8 @@ def _labels(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
     if column.dtype.kind == "f":
         odd = column[column != column.round()].iloc[0]
         raise TypeError(
-            f"{place}: the labels in {name!r} have fractions, such as {odd}: use integers or text"
+            f"{place}: the labels in {name!r} have fractions, such as {odd}: use integers or text,"
+            " regression is not supported"
         )
     return column
 

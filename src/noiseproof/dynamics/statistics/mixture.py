@@ -1,4 +1,4 @@
-"""Two groups of margins, right and wrong labels, told apart by a mixture of two normal distributions."""
+"""A mixture of two normal distributions that separates margins of right and of wrong labels."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def fit_mixture(values: Tensor) -> Mixture | None:
 def clean_probability(record: Record) -> Tensor:
     """Probability of the high group under a two-component mixture of the mean margins, (N,) in [0, 1].
 
-    Where all margins are the same there is no second group, and everything is taken for clean.
+    If all margins are equal there is one group only and every label counts as clean.
 
     Reference:
         Arazo et al., Unsupervised Label Noise Modeling and Loss Correction, ICML 2019; Li, Socher & Hoi,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.npz import opened, read_npz
+from ...data.numpy_files import opened, read_npz
 from .edit import Edit
 from .place import replacing
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...data import ImageFiles, LabelledData, load
-from ...data.memory import is_large
-from ...data.npy import map_npy
-from ...data.sources.split import NoSplitError, split_path
+from ...data.locations import NoSplitError, split_path
+from ...data.numpy_files import map_npy
 from ...data.sources.table_file import COMPRESSED, separator_of
 from ...data.spec import parse_source
 from ...dynamics import RunFolder
+from ...memory import is_large
 from ..apply import Decisions, held_decisions
 from ..original_rows import TABLES
 from ..run_data import training_data

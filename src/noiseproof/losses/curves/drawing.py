@@ -77,17 +77,28 @@ def plot_curves(
     return axes
 
 
-def plot_initial_margins(num_classes: int, *, ax: Axes, x: str = "margin", number: int = 0) -> Axes:
-    """Behind the curves, where an untrained network starts: logits iid N(0, 1)."""
+def plot_initial_margins(
+    num_classes: int,
+    *,
+    ax: Axes,
+    x: str = "margin",
+    number: int = 0,
+    measured: tuple[Tensor, str] | None = None,
+) -> Axes:
+    """Behind the curves, where an untrained network starts.
+
+    Args:
+        measured: margins of a network and words for it; logits iid N(0, 1) are drawn if left out.
+    """
     choice("plot", "x", x, LABELS)
-    margin = simulate_initial_margins(num_classes)
+    margin, words = measured or (simulate_initial_margins(num_classes), "simulated N(0, 1) logits")
     values = margin if x == "margin" else torch.sigmoid(margin)
     lowest = min(MARGINS[0], float(margin.min()))
     span = (lowest, MARGINS[1]) if x == "margin" else (0.0, 1.0)
     counts, edges = torch.histogram(values, 80, range=span)
     height = counts / counts.max() * ax.get_ylim()[1] * 0.9
     grey = ("0.80", "0.88", "0.93")[number % 3]
-    label = f"start, {num_classes} classes,\nsimulated N(0, 1) logits"
+    label = f"start, {num_classes} classes,\n{words}"
     ax.fill_between(edges[:-1], height, step="post", color=grey, alpha=0.8, zorder=0, label=label)
     ax.legend(frameon=False, fontsize="small", handlelength=3)
     return ax

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...grammar import unknown
 from ...report.evidence import Source
 from ...report.wording import NONE
-from ..manifest import HOME
+from ..plan import HOME
 from .curve_figures import CURVE_FIGURES
 from .curve_figures import draw as draw_curves
 from .run_figure import WholeFigure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import accumulate
 
 import torch
@@ -13,23 +14,26 @@ from ...kernels import class_margins
 from ...models import get as get_model
 from ...report.evidence import Evidence, NothingToShow
 
-NETWORK = "cnn8"
+SMALL, LARGE = "cnn8", "resnet34"
+"""The networks of the paper for 10 classes, and for 100 and more."""
 DATA = {10: "cifar10", 100: "cifar100"}
 """Images that a task of so many classes has in the papers."""
 IMAGES = 128
 """One batch."""
 
 
+@cache
 def untrained_margins(classes: int) -> tuple[Tensor, str]:
     """Margins of one batch with every class as the label, and words for the network and its images.
 
     An untrained network does not know the label, so each class tells as much of it as the right one.
     """
     images, words = _images(classes)
-    network = get_model(NETWORK, num_classes=classes, seed=0)
+    name = SMALL if classes < 100 else LARGE
+    network = get_model(name, num_classes=classes, seed=0)
     with torch.no_grad():
         margins = class_margins(network(images))
-    return margins.flatten(), f"untrained {NETWORK} on {words}"
+    return margins.flatten(), f"untrained {name} on {words}"
 
 
 def _images(classes: int) -> tuple[Tensor, str]:

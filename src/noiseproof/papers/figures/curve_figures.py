@@ -21,8 +21,6 @@ from .analytic import untrained_margins
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 LONG_LEGEND = 6
@@ -71,7 +69,7 @@ def _draw_panel(wanted: CurveFigure, panel: str, ax: Axes) -> None:
         if wanted.kind == "weight" and len(curves) >= LONG_LEGEND:
             ax.set_ylim(top=1.25 * ax.get_ylim()[1])
         for number, count in enumerate(wanted.classes):
-            plot_initial_margins(count, ax=ax, x=wanted.x, number=number)
+            plot_initial_margins(count, ax=ax, x=wanted.x, number=number, measured=untrained_margins(count))
         if wanted.x == "margin":
             small = "x-small" if len(wanted.panels) > 1 else "small"
             ax.legend(frameon=False, fontsize=small, handlelength=2.4, loc="upper right", borderaxespad=0)
@@ -99,7 +97,7 @@ def _draw_start(classes: tuple[int, ...], ax: Axes) -> None:
             edges, steps, step="post", color=colour, alpha=0.25, linewidth=0, label=words + network
         )
     ax.set(xlabel="margin Δ", ylabel="density")
-    ax.set_ylim(0, 1.1 * ax.get_ylim()[1])
+    ax.set_ylim(0, 1.4 * ax.get_ylim()[1])
     ax.legend(frameon=False, fontsize="small", handlelength=3)
     ax.spines[["top", "right"]].set_visible(False)
 

@@ -8,22 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...dynamics.run_folder import RESULT
 from ...losses import get as get_loss
 from ...report import NothingToShow
 from ...report.evidence import Evidence, Source
 from ...report.groups import ASIDE, spec_of
 from ...report.wording import drawn, percent
 from ..cells import Runs
-from ..manifest import HOME, Manifest
-from ..plan import OWN
+from ..plan import HOME, OWN, RUNS
+from ..results import OfCells, read_folder
 from ..tables import get
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 HIDDEN = ASIDE - {"seed"}
@@ -88,15 +85,13 @@ class Selection(NamedTuple):
 
         Cells that no run can fill are left out.
         """
-        manifest = Manifest(out)
+        table = get(self.table).select(self.rows, self.columns)
+        results = OfCells(table, *read_folder(out))
         found: dict[Path | None, None] = {}
-        for cell in get(self.table).select(self.rows, self.columns).cells:
-            if not isinstance(cell.filling, Runs):
-                continue
-            mine = [run for role, run in manifest.of_cell(self.table, cell.row, cell.column) if role == OWN]
-            mine.sort(key=lambda run: int(run["config"]["seed"]))
-            done = [out / run["folder"] for run in mine if (out / run["folder"] / RESULT).is_file()]
-            found[done[0] if done else None] = None
+        for cell in table.cells:
+            if isinstance(cell.filling, Runs):
+                own = results(cell).get(OWN, [])
+                found[out / RUNS / own[0].name if own else None] = None
         return list(found)
 
 
@@ -121,7 +116,7 @@ class RunFigure:
     plots: tuple[Plot, ...]
     of: tuple[Selection, ...]
     each: bool = False
-    """Every run in a picture of its own; else all in one."""
+    """Draw every run in a separate panel; by default all share one."""
     by: str = ""
     """All in one, but apart where this differs: "noise", or "lam" of the loss."""
     final: bool = False
@@ -208,7 +203,7 @@ class WholeFigure:
         return [part.runs(out) for part in self.parts.values()]
 
     def draw(self, runs: Sequence[Sequence[Source]]) -> Figure:
-        """The runs of each part in a picture of its own."""
+        """Draw the runs of each part in a separate panel."""
         from matplotlib.figure import Figure
 
         groups = [part.groups(found) for part, found in zip(self.parts.values(), runs, strict=True)]

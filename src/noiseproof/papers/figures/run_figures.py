@@ -59,7 +59,8 @@ def _ridges(losses: tuple[str, ...], *columns: str) -> RunFigure:
 def _nal_labels(number: int, which: str) -> RunFigure:
     plot = partial(plot_confusion, labels=which)
     of = Selection("nal.figures", ("CIFAR-10 · NAL",), (NAL_NOISE[number],))
-    return _figure(f"Labels as {which}, {NAL_NOISE[number]}", (plot,), of, each=True)
+    words = "given" if which == "given" else "NAL estimates them"
+    return _figure(f"Labels as {words}, {NAL_NOISE[number]}", (plot,), of, each=True)
 
 
 def _nal_curves(data: str, plot: Plot) -> RunFigure:
@@ -137,7 +138,7 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
         "SL and others, 60%", (plot_test_accuracy,), Selection("sl.table1", ("CIFAR-10",), ("symmetric 0.6",))
     ),
     **{f"nal.figure{number}": _nal_labels(number, "given") for number in NAL_NOISE},
-    **{f"nal.figure{number + 1}": _nal_labels(number, "corrected") for number in NAL_NOISE},
+    **{f"nal.figure{number + 1}": _nal_labels(number, "targets") for number in NAL_NOISE},
     "nal.figure7": _nal_curves("CIFAR-100", plot_train_accuracy),
     "nal.figure8": _nal_curves("CIFAR-100", plot_test_accuracy),
     "nal.figure9": _nal_curves("CIFAR-10", plot_train_accuracy),

@@ -25,8 +25,9 @@ def plot_confusion(run: Source, *, ax: Axes | None = None, labels: str | None = 
     """True class against label, each row adding up to 100%: blue where they agree, orange where not.
 
     Args:
-        labels: "given", as they are in the training data; "corrected", as ``labels.find`` suggests. By
-            default the first where the truth is known, else the second.
+        labels: "given", as they are in the training data; "corrected", as ``labels.find`` suggests;
+            "targets", the likeliest class of the targets that the method of the run has learned. By default
+            the first where the truth is known, else the second.
 
     Where the truth is not known, rows are given labels and columns corrected ones, and what lies off the
     diagonal is suspected.
@@ -39,21 +40,24 @@ def plot_confusion(run: Source, *, ax: Axes | None = None, labels: str | None = 
     Reference:
         Noise Attention Learning, Fig. 1 to 6
     """
-    if labels not in (None, "given", "corrected"):
-        raise ValueError(f"labels={labels!r} is unknown: use 'given' or 'corrected'")
+    if labels not in (None, "given", "corrected", "targets"):
+        raise ValueError(f"labels={labels!r} is unknown: use 'given', 'corrected' or 'targets'")
     evidence = Evidence.of(run)
     record = evidence.record
     if labels == "given" and not evidence.is_known:
         raise NothingToShow("what the given labels should be is not known")
-    given = evidence.is_known and labels != "corrected"
+    given = evidence.is_known and labels not in ("corrected", "targets")
     rows = record.label if record.clean_label is None else record.clean_label
-    columns = record.label if given else corrected_labels(evidence)
+    others = learned_targets if labels == "targets" else corrected_labels
+    columns = record.label if given else others(evidence)
     size = min(7.0, 2.2 + 0.36 * min(record.num_classes, WRITTEN))
     axes = new_axes(ax, size + 0.6, size)
     shares = row_shares(rows, columns, record.num_classes)
     _draw_cells(axes, shares, WRONG if evidence.is_known else SUSPECTED)
     axes.set_ylabel("true class" if evidence.is_known else "given label,\nsuspected off diagonal")
-    axes.set_xlabel("given label" if given else "corrected label")
+    axes.set_xlabel(
+        "given label" if given else "learned target" if labels == "targets" else "corrected label"
+    )
     _name_classes(axes, [drawn(name, 12) for name in record.class_names])
     return axes
 
@@ -64,6 +68,16 @@ def corrected_labels(evidence: Evidence) -> Tensor:
     doubted = torch.tensor(suspects["is_label_issue"].to_numpy(dtype=bool))
     suggested = torch.tensor(suspects["predicted_label"].to_numpy(dtype="int64"))
     return torch.where(doubted & (suggested >= 0), suggested, evidence.record.label)
+
+
+def learned_targets(evidence: Evidence) -> Tensor:
+    """(N,) the likeliest class of the target of every sample."""
+    target = evidence.outputs.get("target")
+    if target is None:
+        raise NothingToShow(f"{evidence.name} has no learned targets: they are those of nal, elr or selc")
+    if target.shape != (len(evidence.record.label), evidence.record.num_classes):
+        raise NothingToShow(f"the targets of {evidence.name} do not fit its samples and classes")
+    return target.argmax(1)
 
 
 def row_shares(rows: Tensor, columns: Tensor, classes: int) -> Tensor:

@@ -1,1 +1,1 @@
-"""Training steps on a GPU."""
+"""Training steps on a GPU: captured as CUDA graphs, with fewer and faster kernels."""

@@ -1,16 +1,21 @@
-"""3 x 3 convolutions of few channels as a torch.library operator on Triton kernels.
+"""Faster convolutions for small networks in 16-bit precision and channels-last format.
 
-cuDNN is tuned for many channels. With 16 it leaves most of a tensor core idle: on an H200 its weight gradient
-of such a layer takes four times as long as the kernels here (benchmarks/convolutions_h200.md). They are meant
-for small networks in 16-bit precision and channels-last format.
+``fast_convolutions`` replaces the convolution layers of a network temporarily; results change by rounding
+only. Layers of few channels run Triton kernels behind a torch.library operator: cuDNN is tuned for many
+channels, and on an H200 its weight gradient for 16 channels takes four times as long
+(benchmarks/convolutions_h200.md). Channel counts that tensor cores handle badly, such as 196, are padded with
+zeros. A bias is added after the convolution, where torch.compile fuses it with the batch norm that follows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import conv2d, pad
 
 from ...kernels import apply
 
@@ -25,7 +30,11 @@ OLDEST_CAPABILITY = (8, 0)
 MOST_PIXELS_OF_64 = 1 << 14
 """From 64 to 64 channels cuDNN is faster beyond this number of pixels."""
 MOST_ENTRIES = 1 << 30
-"""Entries of a tensor: offsets are 32-bit integers."""
+"""Largest number of entries of a tensor: offsets are 32-bit integers."""
+MULTIPLE = 16
+"""Channel counts are padded to a multiple of this; with multiples of 8 cuDNN is slower on an H200."""
+PADDED_FROM = 64
+"""Channel count above which padding costs less than it saves."""
 
 
 def suits(image: Tensor, weight: Tensor, stride: tuple[int, ...], padding: object) -> bool:
@@ -34,7 +43,7 @@ def suits(image: Tensor, weight: Tensor, stride: tuple[int, ...], padding: objec
     Reads no values. The image may still be in fp32: it is cast, as autocast does.
     """
     return (
-        is_quick(image, weight)
+        is_supported(image, weight)
         and image.shape[1] == weight.shape[1]
         and weight.shape[0] in WIDTHS
         and weight.shape[1] in WIDTHS + FEWEST_INPUTS
@@ -51,7 +60,7 @@ def _is_of_size(image: Tensor, weight: Tensor) -> bool:
     return 0 < pixels <= most
 
 
-def is_quick(image: Tensor, weight: Tensor) -> bool:
+def is_supported(image: Tensor, weight: Tensor) -> bool:
     """Whether the kernels are enabled and the dtypes and memory format are supported."""
     return (
         apply.enabled
@@ -171,3 +180,53 @@ def _empty_inputs(upstream: Tensor, weight: Tensor) -> Tensor:
 
 def _empty(like: Tensor, shape: tuple[int, ...]) -> Tensor:
     return torch.empty(shape, dtype=like.dtype, device=like.device, memory_format=torch.channels_last)
+
+
+@contextmanager
+def fast_convolutions(model: nn.Module, device: torch.device) -> Iterator[None]:
+    """Make the plain ``nn.Conv2d`` layers of ``model`` fast inside; subclasses stay as they are."""
+    layers = [layer for layer in model.modules() if type(layer) is nn.Conv2d and is_plain(layer)]
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < OLDEST_CAPABILITY:
+        layers = []
+    for layer in layers:
+        layer.__class__ = FastConvolution
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.__class__ = nn.Conv2d
+
+
+def is_plain(layer: nn.Conv2d) -> bool:
+    """Whether the layer has no groups, no dilation and zero padding."""
+    return layer.groups == 1 and layer.dilation == (1, 1) and layer.padding_mode == "zeros"
+
+
+class FastConvolution(nn.Conv2d):
+    """The temporary class of a layer, with the parameters of nn.Conv2d."""
+
+    def forward(self, image: Tensor) -> Tensor:
+        if not is_supported(image, self.weight):
+            return super().forward(image)
+        found = self._without_bias(image)
+        return found if self.bias is None else found + self.bias.to(found.dtype).view(1, -1, 1, 1)
+
+    def _without_bias(self, image: Tensor) -> Tensor:
+        stride, padding = self.stride, self.padding
+        if suits(image, self.weight, stride, padding):
+            return narrow_convolution(image, self.weight, stride[0])
+        outputs, inputs = (missing_channels(size) for size in self.weight.shape[:2])
+        if not (outputs or inputs):
+            return conv2d(image, self.weight, None, stride, padding)
+        weight = pad(self.weight, (0, 0, 0, 0, 0, inputs, 0, outputs))
+        found = conv2d(pad(image, (0, 0, 0, 0, 0, inputs)), weight, None, stride, padding)
+        return pad(found, (0, 0, 0, 0, 0, -outputs))
+
+
+def missing_channels(channels: int) -> int:
+    """Channels to add for a multiple of 16, where there are more than 64.
+
+    >>> missing_channels(196), missing_channels(128), missing_channels(3)
+    (12, 0, 0)
+    """
+    return -channels % MULTIPLE if channels > PADDED_FROM else 0

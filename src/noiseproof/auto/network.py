@@ -1,0 +1,119 @@
+"""A network trained on noisy labels, with the epoch chosen by noisy validation."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from .. import models
+from ..data import LabelledData
+from ..labels.networks import enough_epochs
+from ..train import Config, Watcher, fit
+from ..train.run import without_download
+from .store import Parts
+
+ROWS = 1024
+"""Rows predicted together."""
+Factory = str | nn.Module | Callable[..., nn.Module]
+"""The spec of a network, a network to copy, or what makes one: called with those of num_classes, in_channels
+and image_size that it names."""
+
+
+class Network(NamedTuple):
+    """A trained network; ``spec`` is None for one of the user's own."""
+
+    spec: str | None
+    module: nn.Module
+    shape: dict[str, Any]
+
+    def predict_proba(self, inputs: torch.Tensor) -> np.ndarray:
+        with torch.no_grad():
+            parts = [self.module(part).softmax(1) for part in torch.split(inputs, ROWS)]
+        return torch.cat(parts).numpy()
+
+    def put(self, parts: Parts) -> None:
+        weights = {name: tensor.detach().cpu().numpy() for name, tensor in self.module.state_dict().items()}
+        parts.put_arrays("network.safetensors", weights)
+        parts.facts["network"] = {"spec": self.spec, "shape": self.shape}
+
+    @classmethod
+    def get(cls, parts: Parts, model: Factory | None) -> Network:
+        """``model`` makes the network where the user's own was trained."""
+        spec, shape = parts.facts["network"]["spec"], parts.facts["network"]["shape"]
+        model = model if spec is None else without_download(str(spec))
+        if model is None:
+            raise ValueError(
+                "it holds the weights of a network of your own: give it as load(path, model=...)"
+            )
+        module = make(model, shape)
+        arrays = parts.arrays("network.safetensors").items()
+        module.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays})
+        return cls(spec, module.eval(), shape)
+
+
+def make(model: Factory, shape: dict[str, Any]) -> nn.Module:
+    """A new network for data of this shape."""
+    if isinstance(model, nn.Module):
+        return copy.deepcopy(model)
+    if isinstance(model, str):
+        return models.get(model, **shape)
+    known = inspect.signature(model).parameters.values()
+    everything = any(one.kind == one.VAR_KEYWORD for one in known)
+    names = [one.name for one in known]
+    made = model(**{name: value for name, value in shape.items() if everything or name in names})
+    if not isinstance(made, nn.Module):
+        raise TypeError(f"model={model!r} made a {type(made).__name__}, not a torch.nn.Module")
+    return made
+
+
+def as_inputs(dense: np.ndarray, shape: tuple[int, ...]) -> torch.Tensor:
+    """Rows as they are, images as (N, C, H, W): their channels may come first or last, or be left out."""
+    rows = torch.from_numpy(np.ascontiguousarray(dense, np.float32))
+    if len(shape) not in (2, 3) or rows.shape[1] != int(np.prod(shape)):
+        return rows
+    images = rows.reshape(len(rows), *shape)
+    if len(shape) == 2:
+        return images.unsqueeze(1)
+    channels_first = shape[0] in (1, 3, 4) and shape[2] not in (1, 3, 4)
+    return images if channels_first else images.permute(0, 3, 1, 2).contiguous()
+
+
+def train_network(
+    inputs: torch.Tensor,
+    label: np.ndarray,
+    names: list[str],
+    *,
+    loss: str,
+    model: Factory,
+    epochs: int | None,
+    validation: float,
+    seed: int,
+    watcher: Watcher | None = None,
+) -> Network:
+    """Train on all rows but those of the validation share, which choose the epoch by their given labels."""
+    data = LabelledData(inputs, label, class_names=names, name="X", duplicates="ignore")
+    size = {"image_size": tuple(inputs.shape[2:])} if inputs.dim() == 4 else {}
+    shape = {"num_classes": len(names), "in_channels": int(inputs.shape[1]), **size}
+    spec = model if isinstance(model, str) else None
+    with torch.random.fork_rng(devices=[]), tempfile.TemporaryDirectory(prefix="noiseproof-") as folder:
+        torch.manual_seed(seed)
+        own = None if spec else make(model, shape)
+        config = Config(
+            loss=loss,
+            model=spec or "mlp",
+            epochs=epochs or enough_epochs(len(label)),
+            validation=validation,
+            seed=seed,
+            out=str(Path(folder, "run")),
+        )
+        run = fit(config, data=data, model=own, watcher=watcher)
+        which = "best" if validation else "final"
+        return Network(spec, run.load_model(which, model=own), shape)

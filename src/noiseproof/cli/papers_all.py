@@ -1,0 +1,181 @@
+"""``noiseproof papers queue``, ``tally``, ``claim`` and ``report``: over all tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .compare import Jobs
+from .data_check import check_data
+from .papers_printing import print_grid
+from .papers_run import HOME, AsJson, Out
+from .places import check_targets
+from .screen import tell
+
+if TYPE_CHECKING:
+    from ..papers.queue import Waiting
+    from ..papers.verdict import Verdict
+
+Done = Annotated[
+    list[Path] | None,
+    typer.Option(help="A runs.csv of finished runs, or a folder with some, to leave out; may be repeated."),
+]
+SHOWN = 12
+
+
+def queue(
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after so many minutes.")] = None,
+    done: Done = None,
+    out: Out = HOME,
+    pack: Annotated[
+        Path | None, typer.Option(help="Write runs.csv and epochs.csv here, every minute and at the end.")
+    ] = None,
+    commit: Annotated[str, typer.Option(help="Written into runs.csv.")] = "",
+    model: Annotated[
+        list[str] | None, typer.Option(help="Only runs of this network; may be repeated.")
+    ] = None,
+    table: Annotated[list[str] | None, typer.Option(help="Only runs of this table; may be repeated.")] = None,
+    most: Annotated[int | None, typer.Option(min=1, help="Only the first so many runs.")] = None,
+    precision: Annotated[str, typer.Option(help="fp32 or bf16.")] = "bf16",
+    epochs: Annotated[int | None, typer.Option(min=1, help="Shorten the recipes, to try it.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")] = "auto",
+    jobs: Jobs = None,
+    dry: Annotated[bool, typer.Option("--dry", help="Only say what would be run.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train the runs that cells of the papers still need, the most telling first.
+
+    With --minutes, as many as fit into that time. The same command goes on where it was stopped.
+    """
+    from ..papers import queue as room
+    from ..papers.plan import Changes, with_folder
+    from ..papers.results import read_results
+    from .progress_of_many import watch_many
+
+    changes = Changes(epochs, precision)
+    waiting = room.queue(changes, read_results(done or ())[0])
+    waiting = [one for one in waiting if not model or one.planned.config.model in model]
+    waiting = [one for one in waiting if not table or any(cell[0] in table for cell in one.planned.cells)]
+    chosen = room.choose(waiting[:most], minutes)
+    if as_json:
+        typer.echo(json.dumps([_plain(one) for one in chosen], indent=2, ensure_ascii=False))
+    else:
+        _print(chosen, len(waiting))
+    if dry or not chosen:
+        return
+    place = out.expanduser()
+    check_data(with_folder(one.planned, place) for one in chosen if one.planned.relabel_of is None)
+    watcher = room.Packer(watch_many(quiet), place, pack, commit)
+    problems = room.work(chosen, out=place, minutes=minutes, jobs=jobs, device=device, watcher=watcher)
+    typer.echo(f"{room.finished(chosen, place)} of {len(chosen)} runs are finished", err=True)
+    for key, problem in problems.items():
+        typer.echo(f"noiseproof: {key}: {' '.join(problem.split())}", err=True)
+    if problems:
+        raise typer.Exit(1)
+
+
+def tally(
+    results: Annotated[list[Path], typer.Argument(help="runs.csv, or folders with some.")],
+    tried: Annotated[
+        Path | None, typer.Option(help="CSV of what was tried: table, row, column, tried.")
+    ] = None,
+    md: Annotated[Path | None, typer.Option(help="Write the page of all cells as Markdown.")] = None,
+    readings: Annotated[bool, typer.Option("--readings", help="Other readings of the recipes too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count the cells that were run, and those that agree with the print."""
+    from ..atomic import write_text
+    from ..papers import tally as room
+    from ..papers.results import read_results
+
+    found = room.compared(*read_results(results), readings=readings)
+    if md is not None:
+        write_text(md, room.to_markdown(found, room.read_tried(tried)))
+    counts = room.to_dict(found)
+    if as_json:
+        typer.echo(json.dumps(counts, indent=2))
+        return
+    rows = [[name, *map(str, list(one.values())[:5])] for name, one in counts["tables"].items() if one["run"]]
+    rows.append(["all", *map(str, counts["all"].values())])
+    print_grid(("table", "cells", "run", "agree", "far from CE", "agree"), rows, range(1, 6))
+
+
+def claim(
+    number: Annotated[int | None, typer.Argument(help="1 to 17; all if left out.")] = None,
+    results: Annotated[
+        list[Path] | None, typer.Option(help="A runs.csv, or a folder with some; may be repeated.")
+    ] = None,
+    out: Out = HOME,
+    md: Annotated[Path | None, typer.Option(help="Write the page of all claims as Markdown.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a paper claims, as statements about numbers of our runs, and whether they hold.
+
+    Runs are those of --results, or else of --out; what trains the missing ones is said.
+    """
+    from ..atomic import write_text
+    from ..papers.claims import CLAIMS
+    from ..papers.results import read_folder, read_results
+    from ..papers.verdict import judge, to_dict, to_markdown
+
+    known = {one.number: one for one in CLAIMS}
+    if number is not None and number not in known:
+        raise ValueError(f"there is no claim {number}: choose 1 to {max(known)}")
+    found, epochs = read_results(results) if results else read_folder(out)
+    chosen = CLAIMS if number is None else (known[number],)
+    verdicts = [judge(one, found, epochs) for one in chosen]
+    if md is not None:
+        write_text(md, to_markdown(verdicts))
+    if as_json:
+        typer.echo(json.dumps([to_dict(one) for one in verdicts], indent=2, ensure_ascii=False))
+    elif number is None:
+        print_grid(
+            ("claim", "", "verdict"), [[str(v.claim.number), v.claim.words, v.words] for v in verdicts]
+        )
+    else:
+        _print_claim(verdicts[0])
+
+
+def report(
+    tables: Annotated[Path, typer.Argument(help="Folder of the pages, such as tables.")] = Path("tables"),
+    out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("papers.html"),
+) -> None:
+    """Write one HTML file: counts, claims, each paper's numbers beside ours, pictures, errata, all cells."""
+    from ..atomic import write_text
+    from ..papers.report_page import page
+
+    check_targets(out)
+    write_text(out, page(tables))
+    tell(f"wrote {out}")
+
+
+def _print_claim(verdict: Verdict) -> None:
+    marks = {True: "yes", False: "no", None: "not run"}
+    tell(f"{verdict.claim.words} ({verdict.claim.source}): {verdict.words}")
+    print_grid(("statement", ""), [[words, marks[value]] for words, value in verdict.found.items()])
+    if verdict.numbers:
+        print_grid(("number", "ours"), [[n, f"{v:.2f}"] for n, v in verdict.numbers.items()], range(1, 2))
+    for command in verdict.commands:
+        tell(f"missing: {command}")
+
+
+def _print(chosen: list[Waiting], all_waiting: int) -> None:
+    seconds = sum(one.seconds for one in chosen)
+    typer.echo(f"{len(chosen)} of {all_waiting} runs, about {seconds / 60:.0f} minutes of one H200", err=True)
+    for one in chosen[:SHOWN]:
+        config = one.planned.config
+        words = [config.model, config.data, config.noise, config.method or config.loss, f"seed {config.seed}"]
+        tables = ", ".join(dict.fromkeys(cell[0] for cell in one.planned.cells))
+        typer.echo(f"{one.key} {' '.join(word for word in words if word)} ({tables})", err=True)
+    if len(chosen) > SHOWN:
+        typer.echo(f"and {len(chosen) - SHOWN} more (--json names all)", err=True)
+
+
+def _plain(one: Waiting) -> dict[str, object]:
+    config = one.planned.config
+    told = {name: getattr(config, name) for name in ("model", "data", "noise", "loss", "method", "seed")}
+    return {"run": one.key, **told, "seconds": one.seconds, "cells": one.planned.cells}

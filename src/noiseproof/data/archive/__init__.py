@@ -1,0 +1,1 @@
+"""Unpacking archives and compressed files from untrusted sources, within limits."""

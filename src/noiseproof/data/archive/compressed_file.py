@@ -1,0 +1,104 @@
+"""Compressed files of one member, read no further than a fair share of their size.
+
+A few bytes of gzip can stand for gigabytes of zeros. What is unpacked may have a hundred times the size of
+its file, and 64 MiB in any case; what goes beyond is refused before it fills memory or disk.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, cast
+
+from ...files import open_regular
+
+RATIO = 100
+FREE = 1 << 26
+"""Bytes that any file may unpack to: the ratio of a small one says little."""
+XZ_MEMORY = 1 << 28
+"""Bytes an xz stream may ask for; its highest preset needs 65 MiB."""
+
+
+def allowance(packed: int, free: int = FREE) -> int:
+    """Bytes that may come out of a file of so many."""
+    return max(free, RATIO * packed)
+
+
+class Bounded(io.RawIOBase):
+    """A stream that fails when more bytes come out of it than it was allowed."""
+
+    def __init__(self, source: IO[bytes], most: int, below: IO[bytes]) -> None:
+        self.source, self.most, self.left, self.below = source, most, most, below
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self.source.read(len(buffer))
+        self.left -= len(found)
+        if self.left < 0:
+            raise ValueError(
+                f"it unpacks to more than {self.most:,} bytes, {RATIO} times its size: unpack it yourself"
+                " first, if that is right"
+            )
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.source.close()
+            self.below.close()  # which a stream made from an open file leaves to us
+        super().close()
+
+
+def open_packed(path: Path) -> IO[bytes]:
+    """The unpacked bytes of a .gz, .bz2, .xz, .zst or .zip file, and those of any other file as they are."""
+    opener = OPENERS.get(path.suffix.lower())
+    if opener is None:
+        return open_regular(path)
+    file = open_regular(path)
+    try:
+        most = allowance(os.fstat(file.fileno()).st_size)
+        return io.BufferedReader(Bounded(opener(file), most, file), 1 << 20)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _xz(file: IO[bytes]) -> IO[bytes]:
+    start = file.read(4096)
+    lzma.LZMADecompressor(memlimit=XZ_MEMORY).decompress(start, max_length=1)
+    file.seek(0)
+    return lzma.open(file, "rb")
+
+
+def _zst(file: IO[bytes]) -> IO[bytes]:
+    try:
+        import zstandard  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        raise ValueError(".zst needs the package zstandard: pip install it, or unpack the file") from None
+    return cast("IO[bytes]", zstandard.ZstdDecompressor(max_window_size=XZ_MEMORY).stream_reader(file))
+
+
+def _zip(file: IO[bytes]) -> IO[bytes]:
+    archive = zipfile.ZipFile(file)
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    if len(members) != 1:
+        raise ValueError(f"the zip archive has {len(members)} files, expected one table: unpack it first")
+    return archive.open(members[0])
+
+
+OPENERS: dict[str, Callable[[IO[bytes]], IO[bytes]]] = {
+    ".gz": lambda file: cast("IO[bytes]", gzip.GzipFile(fileobj=file)),
+    ".bz2": lambda file: bz2.BZ2File(file),
+    ".xz": _xz,
+    ".zst": _zst,
+    ".zip": _zip,
+}
+"""By the ending of the name."""

@@ -1,0 +1,179 @@
+"""What a step of augmentation is: fixed, or random in the sample alone."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from ...counter import draw
+
+REPEAT = 1 << 32
+"""Distance between the streams of a step and of its next occurrence, so that flip | flip flips twice."""
+OWN_REPEAT = 1 << 40
+"""Distance between the seeds of an own step and of its next occurrence: it has no other random numbers."""
+
+
+class Step(ABC):
+    """A map of whole batches of images.
+
+    Shape:
+        images (N, C, H, W), uint8 in 0 ... 255 or floating point; geometric steps keep the dtype, the
+        others give floating point, uint8 divided by 255.
+    """
+
+    name: str
+
+    @abstractmethod
+    def __call__(
+        self, images: Tensor, *, seed: int = 0, epoch: int | Tensor = 0, index: Tensor | None = None
+    ) -> Tensor: ...
+
+    @abstractmethod
+    def evaluation(self) -> Step | None:
+        """What takes the place of this step on test images."""
+
+    def __str__(self) -> str:
+        values = []
+        for parameter in inspect.signature(type(self)).parameters.values():
+            value = getattr(self, parameter.name)
+            if value is not None:
+                shown = f"<tensor of {tuple(value.shape)}>" if isinstance(value, Tensor) else repr(value)
+                is_word = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+                values.append(value if is_word else f"{parameter.name}={shown}")
+        return f"{self.name}({', '.join(values)})" if values else self.name
+
+    __repr__ = __str__
+
+
+class FixedStep(Step):
+    """A step without randomness: test images get the same."""
+
+    @abstractmethod
+    def apply(self, images: Tensor) -> Tensor:
+        """The changed images."""
+
+    def __call__(
+        self, images: Tensor, *, seed: int = 0, epoch: int | Tensor = 0, index: Tensor | None = None
+    ) -> Tensor:
+        check_images(images)
+        return self.apply(images)
+
+    def evaluation(self) -> Step | None:
+        return self
+
+
+class RandomStep(Step):
+    """A step that depends on nothing but the images and (seed, epoch, sample)."""
+
+    stream: int
+    """Number of its own random numbers."""
+    repeat: int = 0
+    """How many steps of the same kind come before it in an augmentation."""
+
+    @abstractmethod
+    def apply(self, images: Tensor, bits: Tensor) -> Tensor:
+        """The images changed as the 64 random bits of every sample say."""
+
+    def __call__(
+        self, images: Tensor, *, seed: int = 0, epoch: int | Tensor = 0, index: Tensor | None = None
+    ) -> Tensor:
+        check_images(images)
+        if index is None:
+            raise ValueError(f"{self} is random: say which samples these are with index=")
+        if not isinstance(index, Tensor):
+            raise TypeError(f"index must be a tensor of one whole number per image, got {index!r}")
+        if index.shape != images.shape[:1] or index.is_floating_point():
+            raise ValueError(
+                f"index must hold one whole number per image, ({len(images)},), got {tuple(index.shape)}"
+                f" of {index.dtype}"
+            )
+        stream = self.stream + self.repeat * REPEAT
+        return self.apply(images, draw(seed=seed, epoch=epoch, index=index.long(), stream=stream))
+
+    def evaluation(self) -> Step | None:
+        return None
+
+
+def check_images(images: object) -> None:
+    if not isinstance(images, Tensor):
+        raise TypeError(f"images must be a tensor of shape (N, C, H, W), got a {type(images).__name__}")
+    if images.dim() != 4:
+        raise ValueError(f"images must have shape (N, C, H, W), got {tuple(images.shape)}")
+    if not (images.is_floating_point() or images.dtype == torch.uint8):
+        raise TypeError(f"images must be uint8 or floating point, got {images.dtype}")
+
+
+def as_float(images: Tensor) -> Tensor:
+    """uint8 becomes float32 in 0 ... 1, floating point stays as it is."""
+    return images if images.is_floating_point() else images.float() / 255
+
+
+def whole(step: str, parameter: str, value: object, *, least: int, most: int = 1 << 16) -> int:
+    """``value`` if it is a whole number in the range."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{step}: {parameter} must be a whole number, got {value!r}")
+    if not least <= value <= most:
+        raise ValueError(f"{step}: {parameter}={value} is out of range, it must be in {least} ... {most}")
+    return value
+
+
+class Augmentation:
+    """Steps one after the other; the result is floating point, uint8 divided by 255.
+
+    The view of a sample is a pure function of (seed, epoch, sample): it does not depend on the other
+    samples of the batch, their order, the number of workers or processes, or the device. Global random
+    state is neither read nor changed. Own steps are callables of the same keywords; one that occurs again
+    gets another seed, where the steps of this library draw from another stream of the same seed.
+
+    Shape:
+        images (N, C, H, W) uint8 or floating point, index (N,) int64, epoch an int or 0-dimensional tensor
+    """
+
+    def __init__(self, steps: Sequence[Callable[..., Tensor]]) -> None:
+        for step in steps:
+            if not callable(step):
+                raise TypeError(f"a step must be callable, got {step!r}")
+        kinds = [type(step) if isinstance(step, Step) else step for step in steps]
+        repeats = [kinds[:place].count(kind) for place, kind in enumerate(kinds)]
+        self.steps = tuple(map(_repeated, steps, repeats))
+        self._own_repeats = tuple(
+            0 if isinstance(step, RandomStep) else repeat for step, repeat in zip(steps, repeats, strict=True)
+        )
+
+    def __call__(
+        self, images: Tensor, *, seed: int = 0, epoch: int | Tensor = 0, index: Tensor | None = None
+    ) -> Tensor:
+        check_images(images)
+        for step, repeat in zip(self.steps, self._own_repeats, strict=True):
+            images = step(
+                images, seed=seed + repeat * OWN_REPEAT if repeat else seed, epoch=epoch, index=index
+            )
+        return as_float(images)
+
+    @property
+    def is_random(self) -> bool:
+        return not all(isinstance(step, FixedStep) for step in self.steps)
+
+    def evaluation(self) -> Augmentation:
+        """The same for test images: only what is deterministic; own steps are taken to be random."""
+        found = [step.evaluation() for step in self.steps if isinstance(step, Step)]
+        return Augmentation([step for step in found if step is not None])
+
+    def __str__(self) -> str:
+        return " | ".join(str(step) for step in self.steps) or "none"
+
+    __repr__ = __str__
+
+
+def _repeated(step: Callable[..., Tensor], repeat: int) -> Callable[..., Tensor]:
+    """The step itself, or a copy that knows how many of its kind came before."""
+    if not isinstance(step, RandomStep) or step.repeat == repeat:
+        return step
+    again = copy.copy(step)
+    again.repeat = repeat
+    return again

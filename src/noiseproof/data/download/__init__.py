@@ -1,0 +1,1 @@
+"""Downloading datasets from their official addresses, and verifying them."""

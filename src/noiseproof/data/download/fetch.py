@@ -1,0 +1,150 @@
+"""Get datasets from their official hosts, only when asked, and verify what is on disk."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..archive.unpack import require_space, staging
+from .catalogue import DATASETS, UNKNOWN_SIZE_CAP, Dataset, Download
+from .install import FORMS
+from .verify import Report, dataset_named, report_on, verify
+
+if TYPE_CHECKING:
+    from requests import Session
+
+__all__ = ["DATASETS", "Dataset", "Download", "Report", "fetch", "verify"]
+PREFIXES = ("https://",)
+"""Addresses a connection is made to; anything else is refused before a byte is sent."""
+CHUNK = 1 << 17
+TIMEOUT = 30
+AS_IT_IS = {"Accept-Encoding": "identity"}
+
+
+def fetch(name: str, root: str | Path, *, progress: bool = True) -> Report:
+    """Download what is missing or wrong of a dataset into ``root/name``; complete data costs no connection.
+
+    Every download goes over https, is no longer than announced, has the expected SHA-256, and is renamed
+    into place at the end: a failure leaves no file behind.
+
+    Raises:
+        ValueError: an unknown name, or a body that is not the expected one.
+        OSError: no connection, an answer other than 200, or a full disk.
+    """
+    dataset, root = dataset_named(name), Path(root)
+    found = report_on(name, dataset, root / name)
+    if found.is_complete:
+        return found
+    bad = {*found.missing, *found.wrong}
+    wanted = [load for load in dataset.downloads if dataset.form != "files" or load.file in bad]
+    root.mkdir(parents=True, exist_ok=True)
+    with staging(root / name) as place:
+        require_space(place, sum(load.size or 0 for load in wanted))
+        with _progress_bar(name, wanted, progress) as advance:
+            downloaded = [_download(load, place, advance) for load in wanted]
+        FORMS[dataset.form](downloaded, place / "new")
+        _check_new(name, dataset, place / "new", bad)
+        _move_files(place / "new", root / name)
+    return report_on(name, dataset, root / name)
+
+
+def _download(load: Download, place: Path, advance: Callable[[int], None]) -> Path:
+    import pooch  # type: ignore[import-untyped]
+
+    known = None if load.sha256 is None else f"sha256:{load.sha256}"
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        getter = HttpsDownloader(load.size, advance)
+        return Path(pooch.retrieve(load.url, known, fname=load.file, path=place, downloader=getter))
+    except ValueError as problem:
+        raise ValueError(f"{load.file} was not kept: {problem}") from None
+    finally:
+        logger.setLevel(level)
+
+
+def _check_new(name: str, dataset: Dataset, new: Path, wanted: set[str]) -> None:
+    found = report_on(name, dataset, new)
+    unfit = sorted(wanted & {*found.missing, *found.wrong})
+    if unfit:
+        raise ValueError(f"{name} was not kept: {', '.join(unfit)} in the download is not the official one")
+
+
+def _move_files(new: Path, folder: Path) -> None:
+    for path in sorted(new.rglob("*")):
+        if path.is_file():
+            target = folder / path.relative_to(new)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
+
+
+@contextmanager
+def _progress_bar(name: str, loads: Sequence[Download], wanted: bool) -> Iterator[Callable[[int], None]]:
+    if not wanted:
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    total = None if any(load.size is None for load in loads) else sum(load.size or 0 for load in loads)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=total)
+        yield lambda count: bar.advance(task, count)
+
+
+class HttpsDownloader:
+    """A downloader as ``pooch`` calls it, with the exact size of the body, or None where it is not known."""
+
+    def __init__(self, size: int | None, on_bytes: Callable[[int], None] | None = None) -> None:
+        self.size = size
+        self.on_bytes = on_bytes or (lambda count: None)
+
+    def __call__(self, url: str, output_file: str | os.PathLike[str], pooch: Any = None) -> None:
+        import requests
+        from urllib3.exceptions import HTTPError
+
+        try:
+            with (
+                session() as opened,
+                opened.get(url, stream=True, timeout=TIMEOUT, headers=AS_IT_IS) as answer,
+                open(output_file, "wb") as file,
+            ):
+                answer.raise_for_status()
+                self.check(url, int(answer.headers.get("Content-Length") or 0), at_least=0)
+                received = 0
+                for chunk in answer.raw.stream(CHUNK, decode_content=False):
+                    received += len(chunk)
+                    self.check(url, received, at_least=0)
+                    file.write(chunk)
+                    self.on_bytes(len(chunk))
+                self.check(url, received, at_least=self.size or 0)
+        except requests.exceptions.InvalidSchema:
+            raise ValueError(f"refused to download {url}: it is not, or leads away from, https") from None
+        except (requests.RequestException, HTTPError) as problem:
+            raise OSError(f"cannot download {url}: {problem}") from problem
+
+    def check(self, url: str, received: int, *, at_least: int) -> None:
+        """ValueError unless the number of bytes is possible."""
+        most = UNKNOWN_SIZE_CAP if self.size is None else self.size
+        if received > most:
+            raise ValueError(f"{url} has {received:,} bytes or more, expected {most:,}: refused")
+        if received < at_least:
+            raise ValueError(f"{url} ended after {received:,} of {at_least:,} bytes: try again")
+
+
+def session() -> Session:
+    """A requests session that knows no other kind of address than ``PREFIXES``."""
+    import requests
+    from requests.adapters import HTTPAdapter
+
+    opened = requests.Session()
+    opened.adapters.clear()
+    for prefix in PREFIXES:
+        opened.mount(prefix, HTTPAdapter(max_retries=3))
+    return opened

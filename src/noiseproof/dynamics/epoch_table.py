@@ -1,0 +1,71 @@
+"""The writing side of the record: one row per sample, filled by scatter on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from .rows import Rows
+
+LARGEST = torch.finfo(torch.float16).max
+NOT_SEEN = -1
+"""Prediction of a sample that an epoch did not visit; its other columns are NaN."""
+
+
+class EpochTable:
+    """What the current epoch has seen of every sample.
+
+    ``write`` scatters one batch into tensors that stay on the device: no host synchronisation, no growth,
+    so it can be part of a CUDA graph. A sample visited twice in an epoch keeps the last visit.
+
+    Shape:
+        index (N,) permanent numbers of the training samples
+    Example:
+        >>> table = EpochTable(torch.tensor([4, 8]))
+        >>> table.write(torch.tensor([8]), torch.tensor([1.5]), torch.tensor([3]))
+        >>> epoch = table.epoch()
+        >>> epoch["margin"], epoch["prediction"]
+        (tensor([   nan, 1.5000], dtype=torch.float16), tensor([-1,  3], dtype=torch.int32))
+    """
+
+    def __init__(self, index: Tensor, extra: tuple[str, ...] = ()) -> None:
+        self.rows = Rows(index)
+        self.extra = extra
+        size, device = len(index), index.device
+        self.columns = {name: torch.full((size,), torch.nan, device=device) for name in ("margin", *extra)}
+        self.prediction = torch.full((size,), NOT_SEEN, dtype=torch.int32, device=device)
+
+    def write(
+        self, index: Tensor, margin: Tensor, prediction: Tensor, extra: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Keep margin and prediction (and the extra columns) of these samples.
+
+        Shape:
+            index, margin, prediction and each extra column (B,)
+        """
+        at = self.rows.of(index)
+        self.columns["margin"][at] = margin.detach().float()
+        self.prediction[at] = prediction.int()
+        for name in self.extra:
+            self.columns[name][at] = (extra or {})[name].detach().float()
+
+    def epoch(self) -> dict[str, Tensor]:
+        """The epoch as it goes to disk: float16 within its range, predictions in int32, on the CPU."""
+        found = {name: values.clamp(-LARGEST, LARGEST).half().cpu() for name, values in self.columns.items()}
+        return found | {"prediction": self.prediction.to("cpu", copy=True)}
+
+    def forget(self) -> None:
+        """Begin the next epoch."""
+        for values in self.columns.values():
+            values.fill_(torch.nan)
+        self.prediction.fill_(NOT_SEEN)
+
+    def state(self) -> dict[str, Tensor]:
+        """All tensors, for a checkpoint in the middle of an epoch."""
+        return {**self.columns, "prediction": self.prediction}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        for name, values in self.state().items():
+            values.copy_(state[name])

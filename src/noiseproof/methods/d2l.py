@@ -1,0 +1,145 @@
+"""D2L: when the features spread into more dimensions, labels are being memorised; believe them less."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..counter import draw
+from ..data import Batch
+from ..losses.checks import whole
+from .base import Evaluation, Method, Outputs, Situation, unprepared
+from .probabilities import log_probabilities, picked
+
+STREAM = 0x44324C
+"""Keeps the choice of samples apart from other draws of the same seed."""
+CHUNK = 128
+"""Samples among which neighbours are looked for."""
+SMALLEST = 1e-8
+
+
+def local_dimensionality(points: Tensor, k: int = 20) -> Tensor:
+    r"""Local intrinsic dimensionality of every point, by maximum likelihood.
+
+    :math:`-\left(\frac1k\sum_{i\le k}\log\frac{r_i}{r_k}\right)^{-1}` with :math:`r_i` the distance to its
+    i-th neighbour among the points; with fewer than k neighbours, all of them. It is nan where all of these
+    are the point itself, repeated.
+
+    Shape:
+        points (B, D), B >= 3; result (B,) float64
+    Example:
+        >>> line = torch.arange(4.0).unsqueeze(1)
+        >>> local_dimensionality(line, k=3)[0]
+        tensor(1.9946, dtype=torch.float64)
+
+    Reference:
+        Amsaleg et al., Estimating Local Intrinsic Dimensionality, KDD 2015
+    """
+    points = points.double()
+    distance = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
+    distance = distance.fill_diagonal_(-1).sort(1).values[:, 1 : k + 1]
+    return -1 / (distance / distance[:, -1:] + SMALLEST).log().mean(1)
+
+
+class D2L(Method):
+    r"""Dimensionality-driven learning.
+
+    Loss:
+        :math:`-\alpha\log p_y-(1-\alpha)\log\max_k p_k`, with :math:`\alpha=1` up to the turning point
+    Turning point:
+        After every epoch the mean local intrinsic dimensionality (LID) of the features of ``subset``
+        training samples is estimated, from ``k`` neighbours each in groups of 128. From epoch
+        ``start + window`` on, the first epoch whose LID exceeds the mean of the ``window`` epochs before by
+        two of their standard deviations is the turning point. From there on, after every epoch,
+        :math:`\alpha = \exp(-\frac{e}{E}\cdot\frac{LID_e}{\min_j LID_j})`, e of E epochs being done.
+    Deviations:
+        The paper puts the network back to where it was before the turning point. The public code loads the
+        weights it wrote at the end of the same epoch, which changes nothing; here nothing is loaded.
+        There the LID of the untrained network counts as well.
+    Settings:
+        public code: ``start=5`` on MNIST (50 epochs), 10 on CIFAR-10 (120), 20 on CIFAR-100 (200)
+    Needs:
+        no noise rate and no clean data; a network whose features can be read
+    Shape:
+        logits (B, C)
+    Example:
+        >>> method = D2L()
+        >>> method.prepare(Situation(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=10, seed=0))
+        >>> for lid in (9.0, 7.0, 6.0, 5.5, 5.1, 5.0, 5.2, 4.9, 5.1, 7.0):
+        ...     method.notice(lid)
+        >>> method.turned, method.alpha
+        (tensor(10), tensor(0.2397))
+
+    Reference:
+        Ma et al., Dimensionality-Driven Learning with Noisy Labels, ICML 2018; public code
+        xingjunm/dimensionality-driven-learning
+    """
+
+    name = "d2l"
+    same_every_epoch = True
+    alpha: Tensor
+    lids: Tensor
+    done: Tensor
+    turned: Tensor
+
+    def __init__(self, *, k: int = 20, subset: int = 1280, start: int = 5, window: int = 5) -> None:
+        super().__init__()
+        self.k = whole(self.name, "k", k, 2, CHUNK - 1)
+        self.subset = whole(self.name, "subset", subset, 3)
+        self.start = whole(self.name, "start", start, 0)
+        self.window = whole(self.name, "window", window, 2)
+        self.situation: Situation | None = None
+        self.register_buffer("alpha", torch.tensor(1.0))
+        self.register_buffer("done", torch.tensor(0))
+        self.register_buffer("turned", torch.tensor(0))
+
+    def prepare(self, situation: Situation) -> None:
+        self.situation = situation
+        self.register_buffer("lids", torch.zeros(situation.epochs, dtype=torch.float64))
+
+    def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
+        log_p = log_probabilities(outputs[0].logits)
+        decided = picked(log_p, log_p.argmax(1))
+        return -torch.lerp(decided, picked(log_p, batch.label), self.alpha.to(log_p.dtype)).mean()
+
+    def between_epochs(self, evaluation: Evaluation, epoch: int) -> None:
+        if self.situation is None:
+            raise unprepared(self)
+        bits = draw(seed=self.situation.seed, epoch=epoch, index=self.situation.index, stream=STREAM)
+        chosen = bits.argsort(stable=True)[: self.subset]
+        features = evaluation.outputs(chosen, features=True)[0].features
+        if features is None:
+            raise ValueError("d2l: the outputs have no features, but their dimensionality is what it watches")
+        groups = [part for part in torch.split(features, CHUNK) if len(part) > 2]
+        if not groups:
+            raise ValueError(f"d2l needs at least 3 training samples, got {len(features)}")
+        self.notice(float(torch.cat([local_dimensionality(part, self.k) for part in groups]).nanmean()))
+
+    def notice(self, lid: float) -> None:
+        """What the end of an epoch means: the LID that was found, the turning point, the new alpha.
+
+        For a loop of your own, in which nobody calls ``between_epochs``.
+        """
+        if self.situation is None:
+            raise unprepared(self)
+        done, epochs = int(self.done), self.situation.epochs
+        if done == epochs:
+            return
+        before = self.lids[:done].tolist()
+        if not (math.isfinite(lid) and lid > 0):  # all features alike: nothing was learned of the dimension
+            lid = before[-1] if before else 1.0
+        self.lids[done] = lid
+        self.done += 1
+        if not int(self.turned) and self._is_turning_point([*before, lid]):
+            self.turned.fill_(done + 1)
+        if int(self.turned):
+            smallest = float(self.lids[: done + 1].min())
+            self.alpha.fill_(math.exp(-(done + 1) / epochs * lid / smallest))
+
+    def _is_turning_point(self, lids: list[float]) -> bool:
+        if len(lids) < self.start + self.window or len(lids) <= self.window:
+            return False
+        window = torch.tensor(lids[-self.window - 1 : -1], dtype=torch.float64)
+        return lids[-1] - float(window.mean()) > 2 * float(window.std(correction=0))

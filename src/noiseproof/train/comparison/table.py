@@ -1,0 +1,170 @@
+"""The table of a comparison: mean and standard deviation over seeds, final and best together."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...atomic import write_text
+from ..config import NEUTRAL, Config
+from .grid import row_name
+
+NUMBERS = {"final": "final %", "best": "best %", "selected": "selected %", "memorised": "memorised"}
+"""Name to heading of what is averaged: test accuracies, and the share of wrong labels that is repeated."""
+GAIN = "gain"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run of a comparison: its result, or what went wrong."""
+
+    config: Config
+    folder: Path
+    result: dict[str, Any] | None = None
+    problem: str | None = None
+
+    def number(self, name: str) -> float | None:
+        """``final``, ``best`` and ``selected`` test accuracy, ``memorised`` share of the wrong labels."""
+        found = self.result or {}
+        if name == "selected":
+            return (found.get("selected") or {}).get("test_accuracy")
+        if name == "memorised":
+            return (found.get("train") or {}).get("noisy_subset")
+        return found.get(f"{name}_test_accuracy")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One loss or method: its finished runs and the number of those that failed."""
+
+    name: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def seeds(self) -> list[int]:
+        return [outcome.config.seed for outcome in self.outcomes if outcome.result is not None]
+
+    def numbers(self, name: str) -> list[float]:
+        found = [outcome.number(name) for outcome in self.outcomes]
+        return [number for number in found if number is not None]
+
+    def mean(self, name: str) -> float | None:
+        found = self.numbers(name)
+        return statistics.fmean(found) if found else None
+
+    def std(self, name: str) -> float | None:
+        """Of the sample (n - 1); None for fewer than two runs."""
+        found = self.numbers(name)
+        return statistics.stdev(found) if len(found) > 1 else None
+
+
+class Comparison:
+    """What ``compare`` returns: ``rows`` in order, the first is what others are held against.
+
+    Example:
+        >>> def run(loss, seed, final):
+        ...     result = {"final_test_accuracy": final, "best_test_accuracy": 0.9}
+        ...     return Outcome(Config(loss=loss, seed=seed), Path("x"), result)
+        >>> runs = [run("ce", 0, 0.7), run("ce", 1, 0.72), run("mae", 0, 0.9), run("mae", 1, 0.9)]
+        >>> print(Comparison(runs).to_markdown())
+        | run | seeds | final % | gain | best % |
+        |---|---|---|---|---|
+        | `ce` | 2 | 71.0 ± 1.4 |  | 90.0 ± 0.0 |
+        | `mae` | 2 | 90.0 ± 0.0 | +19.0 | 90.0 ± 0.0 |
+    """
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self.outcomes = list(outcomes)
+        configs = [outcome.config for outcome in outcomes]
+        groups: dict[str, list[Outcome]] = {}
+        for outcome in outcomes:
+            groups.setdefault(row_name(outcome.config, configs), []).append(outcome)
+        self.rows = [Row(name, tuple(found)) for name, found in groups.items()]
+
+    @property
+    def failed(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if outcome.problem is not None]
+
+    def difference(self, row: Row) -> float | None:
+        """Final test accuracy less that of the first row; None for the first itself."""
+        mine, first = row.mean("final"), self.rows[0].mean("final")
+        return None if row is self.rows[0] or mine is None or first is None else mine - first
+
+    @property
+    def headings(self) -> list[str]:
+        return list(self.cells()[0])
+
+    def cells(self) -> list[dict[str, str]]:
+        """Every row as text by heading; numbers that no run has are left out."""
+        shown = [name for name in NUMBERS if any(row.numbers(name) for row in self.rows)]
+        table = []
+        for row in self.rows:
+            cells = {"run": row.name, "seeds": str(len(row.seeds))}
+            for name in shown:
+                cells[NUMBERS[name]] = _plus_minus(row.mean(name), row.std(name))
+                if name == "final":
+                    gap = self.difference(row)
+                    cells[GAIN] = "" if gap is None else f"{100 * gap:+.1f}"
+            table.append(cells)
+        return table
+
+    def to_markdown(self) -> str:
+        lines = [self.headings, ["---"] * len(self.headings)]
+        for cells in self.cells():
+            lines.append([f"`{cells['run']}`", *list(cells.values())[1:]])
+        text = ["| " + " | ".join(part.replace("|", "\\|") for part in line) + " |" for line in lines]
+        return "\n".join([text[0], text[1].replace(" ", ""), *text[2:]])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: shares between 0 and 1, None where nothing can be said."""
+        first = self.outcomes[0].config.to_dict()
+        every = [outcome.config.to_dict() for outcome in self.outcomes]
+        same = {k: v for k, v in first.items() if k not in NEUTRAL and all(one[k] == v for one in every)}
+        return {"settings": same, "rows": [self._plain(row) for row in self.rows]}
+
+    def _plain(self, row: Row) -> dict[str, Any]:
+        missing = len(row.outcomes) - len(row.seeds)
+        found: dict[str, Any] = {"run": row.name, "seeds": row.seeds, "failed": missing}
+        for name in NUMBERS:
+            found |= {f"{name}_mean": row.mean(name), f"{name}_std": row.std(name)}
+        found["final_against_first"] = self.difference(row)
+        found["runs"] = [
+            {"seed": one.config.seed, "folder": str(one.folder), "problem": one.problem, "result": one.result}
+            for one in row.outcomes
+        ]
+        return found
+
+    def to_csv(self) -> str:
+        rows = self.to_dict()["rows"]
+        file = io.StringIO()
+        writer = csv.DictWriter(file, [name for name in rows[0] if name != "runs"], lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            plain = {name: value for name, value in row.items() if name != "runs"}
+            writer.writerow(plain | {"seeds": len(row["seeds"])})
+        return file.getvalue()
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """table.csv, table.md and table.json in this folder."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        texts = {
+            "table.csv": self.to_csv(),
+            "table.md": self.to_markdown() + "\n",
+            "table.json": json.dumps(self.to_dict(), indent=2) + "\n",
+        }
+        for name, text in texts.items():
+            write_text(place / name, text)
+        return [place / name for name in texts]
+
+
+def _plus_minus(mean: float | None, std: float | None) -> str:
+    if mean is None:
+        return "-"
+    return f"{100 * mean:.1f}" if std is None else f"{100 * mean:.1f} ± {100 * std:.1f}"

@@ -1,0 +1,256 @@
+"""Training steps captured once as CUDA graphs and replayed by one call each.
+
+A step of a small network is several hundred kernels of a few microseconds each, so a fast GPU waits for
+Python. A captured step launches them all with one call. Everything that changes between steps is read from
+tensors at fixed addresses: the inputs and labels of a block of batches, its learning rates, and a counter
+that the step increments. The inputs of a block are prepared by the same code as in the plain loop.
+"""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from ...data import Batch
+from ...data.inputs import streams
+from ...methods import Method
+from ...models.classifier import Classifier
+from ..checkpoint import flatten
+from ..optimizer import parse_optimizer
+from ..order import epoch_order
+from ..session import Session
+from ..steps import PlainSteps, train_step
+from .capture import CaptureError, Captures
+from .network import is_worth_compiling, joint_casts, with_compiled_network
+
+Replay = Callable[[], None]
+Capture = Callable[[Callable[[], None], Callable[[], object]], Replay]
+BLOCK_BYTES = 64 << 20
+"""Size of the inputs that are prepared together."""
+SNAPSHOT = ("model", "method", "optimizer", "recorder", "meter")
+"""Parts of the session's state that a rehearsed step changes."""
+
+
+class GraphSteps:
+    """The steps of a session as graphs, one per batch size and phase of the method.
+
+    ``capture`` turns a step into a replay; tests pass one that runs the step itself on a CPU.
+    """
+
+    def __init__(self, session: Session, capture: Capture) -> None:
+        self.session, self.capture = session, capture
+        self._replays: dict[Hashable, Replay] = {}
+        device, largest = session.device, max(stop - start for start, stop in session.bounds)
+        probe = session.views.train(session.train.batch(torch.zeros(1, dtype=torch.int64, device=device)), 1)
+        self._shape = probe.shape[1:]
+        self._last = session.views.layout is torch.channels_last and probe.dim() == 4
+        batch_bytes = largest * probe.numel() * probe.element_size()
+        self._batches = min(max(1, BLOCK_BYTES // batch_bytes), len(session.bounds))
+        self.views = torch.zeros(self._batches * largest * probe.numel(), dtype=probe.dtype, device=device)
+        self.numbers = torch.zeros(self._batches * _width(largest), dtype=torch.int64, device=device)
+        self.rates = torch.zeros(self._batches, device=device)
+        self.rate = torch.zeros((), device=device)
+        self.place = torch.zeros(1, dtype=torch.int64, device=device)
+
+    def epoch(self) -> Iterator[None]:
+        """Run the rest of the current epoch, one step per item; the device may lag behind the host."""
+        session = self.session
+        order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)
+        while block := self._next_block():
+            self._fill(order, block)
+            replay = self._replay(block[0][1] - block[0][0])
+            for _ in block:
+                session.set_learning_rate(session.learning_rate())
+                replay()
+                session.count_step()
+                yield
+
+    def _next_block(self) -> list[tuple[int, int]]:
+        """The next batches of equal size, as many as fit into a block."""
+        block: list[tuple[int, int]] = []
+        for start, stop in self.session.bounds_left()[: self._batches]:
+            if block and stop - start != block[0][1] - block[0][0]:
+                break
+            block.append((start, stop))
+        return block
+
+    def _fill(self, order: Tensor, block: list[tuple[int, int]]) -> None:
+        session, (first, last) = self.session, (block[0][0], block[-1][1])
+        batch = session.train.batch(order[first:last])
+        views = session.views.train(batch, session.epoch)
+        views = views.permute(0, 2, 3, 1) if self._last else views
+        self.views[: views.numel()].view(views.shape).copy_(views)
+        size = block[0][1] - first
+        numbers = self.numbers[: len(block) * _width(size)].view(len(block), -1)
+        numbers[:, :size] = batch.label.view(-1, size)
+        numbers[:, size:-1] = batch.index.view(-1, size)
+        numbers[:, -1] = session.batch + torch.arange(len(block), device=session.device)
+        rates = torch.tensor([session.learning_rate(ahead) for ahead in range(len(block))])
+        if self.rates.is_cuda:
+            rates = rates.pin_memory()  # a copy from pageable memory would wait for the device
+        self.rates[: len(block)].copy_(rates, non_blocking=True)
+        self.place.zero_()
+
+    def _replay(self, size: int) -> Replay:
+        key = size, self.session.method.phase(self.session.epoch)
+        if key[1] is None:
+            raise CaptureError(f"{self.session.method} has no phase in epoch {self.session.epoch}")
+        if key not in self._replays:
+            work = partial(self._captured, size)
+            compiles = is_worth_compiling(self.session, size)
+            self._replays[key] = with_compiled_network(self.session, work) if compiles else work()
+        return self._replays[key]
+
+    def _captured(self, size: int) -> Replay:
+        with self._rehearsal():
+            replay = self.capture(partial(self._step, size), self.place.zero_)
+            self.place.zero_()
+            replay()
+            if int(self.place) != 1:
+                raise CaptureError("replaying the captured step has no effect")
+            return replay
+
+    @contextmanager
+    def _rehearsal(self) -> Iterator[None]:
+        """Undo all training inside; the optimiser reads its learning rate from a tensor."""
+        before = Snapshot(self.session)
+        self.session.set_learning_rate(self.rate)
+        try:
+            yield
+        finally:
+            self.session.set_learning_rate(self.session.learning_rate())
+            before.restore(self.session)
+            self.place.zero_()
+
+    def _step(self, size: int) -> None:
+        torch.index_select(self.rates, 0, self.place, out=self.rate.view(1))
+        views = self._current(self.views, size * self._shape.numel())
+        if self._last:
+            channels, *space = self._shape
+            views = views.view(size, *space, channels).permute(0, 3, 1, 2)
+        views = views.view(size, *self._shape)
+        numbers = self._current(self.numbers, _width(size))
+        batch = Batch(views, label=numbers[:size], index=numbers[size:-1])
+        with joint_casts(self.session):
+            train_step(self.session, batch, views, self.rate, numbers[-1])
+        self.place.add_(1)
+
+    def _current(self, block: Tensor, width: int) -> Tensor:
+        """The part of a block that belongs to the current batch."""
+        count = len(block) // width
+        return block[: count * width].view(count, width).index_select(0, self.place)[0]
+
+
+def _width(size: int) -> int:
+    """Number of integers stored per batch: labels, sample indices, and the number of the batch."""
+    return 2 * size + 1
+
+
+class Snapshot:
+    """A copy of everything that training changes; ``restore`` writes into the existing tensors.
+
+    A captured step reads and writes fixed addresses, so tensors must not be replaced. Optimiser state that
+    was created after the copy becomes zero, as before a first step.
+
+    Example:
+        >>> from noiseproof.train import Config
+        >>> from noiseproof.train.task import make_task
+        >>> session = Session(config := Config(), make_task(config), torch.device("cpu"))
+        >>> before = Snapshot(session)
+        >>> _ = session.model.head.weight.data.zero_()
+        >>> before.restore(session)
+        >>> bool(session.model.head.weight.any())
+        True
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._before = {name: values.clone() for name, values in _tensors(session).items()}
+
+    def restore(self, session: Session) -> None:
+        with torch.no_grad():
+            for name, values in _tensors(session).items():
+                values.copy_(self._before[name]) if name in self._before else values.zero_()
+
+
+def _tensors(session: Session) -> dict[str, Tensor]:
+    state = session.state()
+    found, _ = flatten({part: state[part] for part in SNAPSHOT})
+    return found | {"first_bad": session.first_bad}
+
+
+class Steps(Protocol):
+    """What the loop needs."""
+
+    def epoch(self) -> Iterator[None]:
+        """Do the rest of the current epoch, a step each time the next item is asked for."""
+
+
+def make_steps(session: Session) -> Steps:
+    """Captured where that is possible and ``loop`` allows it; an error where it asks for it in vain."""
+    wanted = session.config.loop
+    why_not = None if wanted == "plain" else obstacle(session)
+    if wanted == "graph" and why_not:
+        raise ValueError(f"loop='graph' cannot be used: {why_not}; write loop='auto'")
+    if wanted == "plain" or why_not:
+        return PlainSteps(session)
+    return GraphSteps(session, Captures(session.device)) if wanted == "graph" else GraphIfPossible(session)
+
+
+def obstacle(session: Session) -> str | None:
+    """Why the steps of this session cannot be captured, in words; None if nothing speaks against it."""
+    if session.device.type != "cuda":
+        return f"the device is {session.device}, graphs are of CUDA"
+    if streams(session.train.inputs):
+        return "the training data is read from disk as it is needed"
+    if not isinstance(session.model, Classifier):
+        return "the network is not one of this library, so it may do something else at every step"
+    if any(is_random(module) for module in session.model.modules()):
+        return "dropout draws from a generator that runs of one process share"
+    if not keeps_promise(session.method) or session.method.phase(session.epoch) is None:
+        return f"{session.method} does not say in which epochs it does the same"
+    if parse_optimizer(session.config.optimizer)[1].get("dampening"):
+        return "with dampening the first step is unlike the others"
+    return None
+
+
+def keeps_promise(method: Method) -> bool:
+    """Whether the class that has the loss, or one derived from it, is the one that tells phases.
+
+    A loss that was written anew is not what the class before it promised.
+    """
+    for kind in type(method).__mro__:
+        if {"phase", "same_every_epoch"} & vars(kind).keys():
+            return True
+        if "loss" in vars(kind):
+            return False
+    return False
+
+
+def is_random(module: nn.Module) -> bool:
+    return isinstance(module, _DropoutNd) and module.p > 0
+
+
+class GraphIfPossible:
+    """Captured steps; plain ones, and a warning, where a capture shows that a step waits for the host."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.steps: Steps = GraphSteps(session, Captures(session.device))
+
+    def epoch(self) -> Iterator[None]:
+        try:
+            yield from self.steps.epoch()
+            return
+        except CaptureError as problem:
+            warnings.warn(f"{problem}: going on without a graph", stacklevel=2)
+        self.steps = PlainSteps(self.session)
+        gc.collect()  # what is left of the capture belongs to another stream
+        yield from self.steps.epoch()

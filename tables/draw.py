@@ -1,0 +1,118 @@
+"""Draw the pictures of gr.md and curriculum.md from results/: python tables/draw.py"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("agg")
+
+from matplotlib.figure import Figure
+
+from noiseproof.losses.curves.drawing import COLOURS
+from noiseproof.papers import get
+
+HERE = Path(__file__).parent
+Line = dict[str, str]
+
+
+def read(name: str) -> list[Line]:
+    return [
+        line
+        for path in sorted((HERE / "results").rglob(name))
+        for line in csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    ]
+
+
+RUNS, EPOCHS = read("runs.csv"), read("epochs.csv")
+
+
+def runs(**wanted: str) -> list[Line]:
+    return [run for run in RUNS if all(run[name] == value for name, value in wanted.items())]
+
+
+# GR Table 3 ---------------------------------------------------------------------------------------
+
+GR = {
+    "CCE": "ce",
+    "GR · β=0": 'gr(beta=0.0, lam=0.0, normalize="batch")',
+    "GR · λ=0, β=1": 'gr(beta=1.0, lam=0.0, normalize="batch")',
+    "GR · λ=0.5, β=12": 'gr(beta=12.0, lam=0.5, normalize="batch")',
+    "GR · λ=1, β=16": 'gr(beta=16.0, lam=1.0, normalize="batch")',
+    "GR · λ=2, β=20": 'gr(beta=20.0, lam=2.0, normalize="batch")',
+}
+PANELS = {
+    "test_accuracy": ("test accuracy, %", "symmetric 0.4 · final %"),
+    "corrupted_accuracy": ("training labels fitted, %", "symmetric 0.4 · corrupted %"),
+}
+
+
+def gr_table3() -> Figure:
+    """Accuracy over iterations; printed numbers of the last one as marks at the right edge."""
+    figure, table = Figure(figsize=(12.0, 4.6), layout="constrained"), get("gr.table3")
+    for ax, (number, (words, column)) in zip(figure.subplots(1, 2), PANELS.items(), strict=True):
+        for (row, loss), colour in zip(GR.items(), COLOURS, strict=False):
+            (run,) = runs(loss=loss, model="resnet56", noise="symmetric(0.4)", iterations="100000")
+            mine = [line for line in EPOCHS if line["run"] == run["run"] and line[number]]
+            steps = [391 * float(line["epoch"]) / 1000 for line in mine]
+            ax.plot(steps, [100 * float(line[number]) for line in mine], color=colour, lw=1.2, label=row)
+            ax.plot(103, table.cell(row, column).printed, "<", color=colour, markersize=8)
+        ax.set(xlabel="thousand iterations", ylabel=words, xlim=(0, 105))
+        ax.grid(axis="y", color="0.92")
+        ax.spines[["top", "right"]].set_visible(False)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=6, frameon=False, fontsize="small")
+    figure.suptitle("GR Table 3, CIFAR-10, ResNet-56, 40% symmetric; triangles: printed, last iteration")
+    return figure
+
+
+# Curriculum Table 5 -------------------------------------------------------------------------------
+
+CURRICULUM = {
+    "CE": ("unit_max(ce)", ""),
+    "SCE": ("unit_max(sce(q=0.95))", "sce(q=0.95)"),
+    "GCE": ("unit_max(gce(q=0.4))", "gce(q=0.4)"),
+    "AUL": ("unit_max(aul(a=2.0, q=2.0))", "aul(a=2.0, q=2.0)"),
+    "MAE": ("unit_max(mae)", "0.5*mae"),
+    "AGCE": ("unit_max(agce(a=3.0, q=4.0))", "agce(a=3.0, q=4.0)"),
+}
+LABELS = {
+    "clean": {"data": "cifar10", "noise": ""},
+    "symmetric 0.4": {"data": "cifar10", "noise": "symmetric(0.4)"},
+    "human 0.4": {"data": 'cifar_n(kind="worse")', "noise": ""},
+}
+UNIT, RAW = COLOURS[0], COLOURS[1]
+
+
+def printed_accuracy(row: str, column: str) -> float:
+    table = get("curriculum.table5")
+    clean = float(table.cell(row, "clean · test %").printed)
+    return clean if column == "clean" else clean + float(table.cell(row, f"{column} · diff").printed)
+
+
+def curriculum_table5() -> Figure:
+    """Every run of both readings beside the printed best of five."""
+    figure = Figure(figsize=(12.0, 4.4), layout="constrained")
+    for ax, (column, labels) in zip(figure.subplots(1, 3, sharey=True), LABELS.items(), strict=True):
+        for place, (row, losses) in enumerate(CURRICULUM.items()):
+            ax.hlines(printed_accuracy(row, column), place - 0.35, place + 0.35, color="black", lw=1.5)
+            for side, loss, colour in zip((-0.12, 0.12), losses, (UNIT, RAW), strict=True):
+                final = [100 * float(run["final"]) for run in runs(loss=loss, model="cnn8", **labels)]
+                ax.plot([place + side] * len(final), final, "o", color=colour, markersize=5)
+        ax.set_xticks(range(len(CURRICULUM)), CURRICULUM)
+        ax.set_title(column, fontsize="medium")
+        ax.grid(axis="y", color="0.92")
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel("final test accuracy, %")
+    figure.axes[0].plot([], [], color="black", lw=1.5, label="printed, best of five")
+    figure.axes[0].plot([], [], "o", color=UNIT, label="with unit maximum, each of five seeds")
+    figure.axes[0].plot([], [], "o", color=RAW, label="without (default), seeds so far")
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    return figure
+
+
+if __name__ == "__main__":
+    gr_table3().savefig(HERE / "images" / "gr_table3.png", dpi=100)
+    curriculum_table5().savefig(HERE / "images" / "printed_and_ours.png", dpi=100)

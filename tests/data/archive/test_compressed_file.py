@@ -1,0 +1,194 @@
+"""Compressed data is read as far as its size allows, and bombs are refused before they fill memory."""
+
+import bz2
+import gzip
+import io
+import lzma
+import resource
+import time
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from noiseproof.data import Limits, load, unpack
+from noiseproof.data.archive.compressed_file import FREE, Bounded, open_packed
+from noiseproof.data.archive.unpack import ArchiveError
+from noiseproof.data.archive.zip import check_directory
+from noiseproof.data.numpy_files import read_npz
+
+ROWS = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (n % 7, n * n, n % 3) for n in range(200))
+
+
+def zipped(content, name="rows.csv"):
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return memory.getvalue()
+
+
+PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zip": zipped}
+
+
+def peak():
+    """Largest memory this process has had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_what_is_packed_is_read_as_if_it_were_not(tmp_path, kind):
+    (tmp_path / "rows.csv").write_bytes(ROWS)
+    (tmp_path / f"rows.csv.{kind}").write_bytes(PACKERS[kind](ROWS))
+    for stream in (False, True):
+        plain = load(f"csv(path='{tmp_path}/rows.csv', stream={stream})", root=tmp_path)
+        packed = load(f"csv(path='{tmp_path}/rows.csv.{kind}', stream={stream})", root=tmp_path)
+        if not stream:
+            plain, packed = plain.encoded(plain.fit_features()), packed.encoded(packed.fit_features())
+        assert packed.batch(slice(None)).input.equal(plain.batch(slice(None)).input)
+        assert packed.label.equal(plain.label)
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", "zip", pytest.param("bz2", marks=pytest.mark.slow)])
+def test_a_stream_without_end_is_cut_off(tmp_path, kind):
+    bomb = tmp_path / f"rows.csv.{kind}"
+    bomb.write_bytes(PACKERS[kind](b"0" * (FREE + 1)))
+    with open_packed(bomb) as file, pytest.raises(ValueError, match="more than 67,108,864 bytes"):
+        sum(map(len, iter(lambda: file.read(1 << 20), b"")))
+
+
+SLOW = [kind if kind == "gz" else pytest.param(kind, marks=pytest.mark.slow) for kind in PACKERS]
+
+
+@pytest.mark.parametrize("kind", SLOW)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_bomb_is_refused(tmp_path, kind, stream):
+    """72 MB of zeros from a file of some kilobytes, with little memory and no rest in the cache."""
+    bomb = tmp_path / f"rows.csv.{kind}"
+    bomb.write_bytes(PACKERS[kind](b"a,label\n" + b"0,0\n" * 18_000_000))
+    before = peak()
+    words = rf"rows\.csv\.{kind}: it unpacks to more than 67,108,864 bytes, 100 times its size"
+    with pytest.raises(ValueError, match=words):
+        load(f"csv(path='{bomb}', stream={stream})", root=tmp_path / "cache")
+    assert peak() - before < 1000
+    assert list(tmp_path.glob("cache/streams/*")) == []
+
+
+def test_damaged_packages_are_named(tmp_path):
+    for kind, packer in PACKERS.items():
+        path = tmp_path / f"rows.csv.{kind}"
+        path.write_bytes(packer(ROWS)[:60])
+        with pytest.raises(ValueError, match=rf"cannot read the table .*rows\.csv\.{kind}: "):
+            load(f"csv(path='{path}')")
+    with zipfile.ZipFile(tmp_path / "two.csv.zip", "w") as archive:
+        archive.writestr("a.csv", ROWS)
+        archive.writestr("b.csv", ROWS)
+    with pytest.raises(ValueError, match="the zip archive has 2 files, expected one table"):
+        load(f"csv(path='{tmp_path}/two.csv.zip')")
+    (tmp_path / "rows.csv.tar.gz").write_bytes(gzip.compress(ROWS))
+    with pytest.raises(ValueError, match="is an archive: unpack it, and name the table in it"):
+        load(f"csv(path='{tmp_path}/rows.csv.tar.gz')")
+
+
+def test_a_parquet_file_that_declares_too_much_is_refused(tmp_path):
+    path = tmp_path / "rows.parquet"
+    rows = pd.DataFrame({"a": np.zeros(40_000_000, np.int8)})
+    rows.assign(label=pd.Categorical.from_codes(rows["a"], ["x"])).to_parquet(path)
+    assert path.stat().st_size < 2_000_000
+    before = peak()
+    for stream in (False, True):
+        with pytest.raises(ValueError, match=r"rows\.parquet: it claims to hold \d+,\d+,\d+ bytes, more"):
+            load(f"parquet(path='{path}', stream={stream})", root=tmp_path)
+    assert peak() - before < 300
+
+
+def test_an_array_that_unpacks_to_too_much_is_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, x_train=np.zeros((4 * FREE + 1,), np.int8), y_train=[0])
+    before = peak()
+    with pytest.raises(ValueError, match=r"member 'x_train\.npy': it unpacks to 268,435,585 bytes, more"):
+        read_npz(path, ["x_train"])
+    assert peak() - before < 100
+    with pytest.raises(ValueError, match="it unpacks to"):
+        load(f"arrays(path='{path}', stream=True)", root=tmp_path)
+
+
+def test_the_bound_is_exact():
+    for size, allowed in ((100, True), (101, False)):
+        stream = io.BufferedReader(Bounded(io.BytesIO(b"x" * size), 100, io.BytesIO()))
+        if allowed:
+            assert len(stream.read()) == 100
+        else:
+            with pytest.raises(ValueError, match="more than 100 bytes"):
+                stream.read()
+
+
+def test_other_files_are_opened_as_they_are(tmp_path):
+    (tmp_path / "a.csv").write_bytes(ROWS)
+    with open_packed(tmp_path / "a.csv") as file:
+        assert file.read() == ROWS
+
+
+def many(path, members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(members):
+            archive.writestr(f"{number:x}", b"")
+
+
+def test_an_archive_of_too_many_members_is_refused_at_once(tmp_path):
+    many(tmp_path / "many.zip", 100_500)  # so many that the count needs the records of large archives
+    begin = time.perf_counter()
+    with pytest.raises(ArchiveError, match=r"many\.zip: it has 100,500 members, more than 100,000"):
+        unpack(tmp_path / "many.zip", tmp_path / "out")
+    assert time.perf_counter() - begin < 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["many.zip"]
+    with pytest.raises(ValueError, match="it has 100,500 members"):
+        read_npz(tmp_path / "many.zip", ["x"])
+
+
+def test_a_count_that_is_a_lie_does_not_help(tmp_path):
+    many(tmp_path / "a.zip", 50)
+    content = bytearray((tmp_path / "a.zip").read_bytes())
+    content[-22 + 8 : -22 + 12] = b"\1\0\1\0"  # one member, says the end
+    (tmp_path / "b.zip").write_bytes(content)
+    with pytest.raises(ArchiveError, match=r"more than 10 members|'a'"):
+        unpack(tmp_path / "b.zip", tmp_path / "out", limits=Limits(members=10))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"PK\x05\x06" * 9, b"\0" * 100_000])
+def test_what_is_not_an_archive_is_left_to_the_reader(content):
+    check_directory(io.BytesIO(content), 10)
+
+
+@pytest.mark.parametrize(
+    "names", ["a,label,label", "label,a,label", "label,label,a", '\n\n"label",a,"label"']
+)
+def test_a_label_that_comes_twice_is_refused(tmp_path, names):
+    """The second would be a feature, and tell the label."""
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{names}\n1,2,3\n4,5,6\n")
+    with pytest.raises(ValueError, match=r"rows\.csv: the column 'label' occurs more than once in the"):
+        load(f"csv(path='{path}')")
+    for kind, packer in PACKERS.items():
+        (tmp_path / f"rows.csv.{kind}").write_bytes(packer(path.read_bytes()))
+        with pytest.raises(ValueError, match="occurs more than once"):
+            load(f"csv(path='{path}.{kind}')")
+
+
+def test_other_columns_may_come_twice_and_names_may_have_numbers(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,a,label,label.1\n1,2,u,3\n4,5,v,6\n")
+    assert load(f"csv(path='{path}')").columns == ("a", "a.1", "label.1")
+    path.write_text("file,file,label\n1,2,u\n")
+    with pytest.raises(ValueError, match="'file' occurs more than once"):
+        load(f"csv(path='{path}', image='file')")
+
+
+def test_parquet_with_a_name_twice_is_refused(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.table([[1, 2], [3, 4], ["u", "v"]], names=["a", "a", "label"])
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="'a' occurs more than once"):
+        load(f"parquet(path='{tmp_path}/rows.parquet')")

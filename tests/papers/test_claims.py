@@ -1,0 +1,81 @@
+"""Claims of the papers: statements about numbers of runs, and a verdict on each."""
+
+from pathlib import Path
+
+import pytest
+
+from noiseproof.papers.claims import CLAIMS
+from noiseproof.papers.plan import plan
+from noiseproof.papers.results import NUMBERS, Result, read_results
+from noiseproof.papers.tables import get
+from noiseproof.papers.verdict import judge, to_dict, to_markdown
+
+TABLES = Path(__file__).parents[2] / "tables"
+FOURTH = next(claim for claim in CLAIMS if claim.number == 4)
+
+
+def test_there_are_seventeen_and_every_number_is_one_of_a_run():
+    assert [claim.number for claim in CLAIMS] == list(range(1, 18))
+    for claim in CLAIMS:
+        assert claim.statements
+        for point in claim.points.values():
+            assert point.cell.state == "runs", point
+            assert point.number in NUMBERS
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: str(claim.number))
+def test_statements_can_be_judged_and_can_fail(claim):
+    """With numbers that grow, or fall, no statement lacks a number; one of both refutes something."""
+    growing = {name: 3.0 * place for place, name in enumerate(claim.points)}
+    falling = {name: -value for name, value in growing.items()}
+    found = [bool(check(numbers)) for numbers in (growing, falling) for check in claim.statements.values()]
+    assert not all(found)
+
+
+def results(ce, gr):
+    """Finished runs of claim 4 with these final and best accuracies."""
+    found = {}
+    for name, point in FOURTH.points.items():
+        final, best = ce if name.startswith("CE") else gr
+        for key in plan(get(point.table).select([point.row], [point.cell.column])):
+            numbers = {**dict.fromkeys(NUMBERS), "final": final, "best": best}
+            found[key] = Result(key, 0, numbers)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ce", "gr", "words"),
+    [
+        ((0.60, 0.85), (0.80, 0.83), "holds"),
+        ((0.84, 0.85), (0.80, 0.83), "holds in part"),
+        ((0.84, 0.85), (0.60, 0.83), "does not hold"),
+    ],
+)
+def test_a_verdict_follows_from_the_numbers(ce, gr, words):
+    verdict = judge(FOURTH, results(ce, gr))
+    assert verdict.words == words
+    assert verdict.numbers["CE best"] == pytest.approx(100 * ce[1])
+    assert not verdict.commands
+
+
+def test_what_lacks_is_said():
+    verdict = judge(FOURTH, {})
+    assert (verdict.words, verdict.numbers) == ("not run", {})
+    assert verdict.commands[0].startswith(
+        "noiseproof papers run gr.table3 --rows 'CCE' --columns 'symmetric 0.4"
+    )
+    some = results((0.60, 0.85), (0.80, 0.83))
+    first = {key: some[key] for key in list(some)[:1]}
+    assert judge(FOURTH, first).words == "holds so far"
+
+
+def test_the_page_and_plain_values_have_the_verdict():
+    verdict = judge(FOURTH, results((0.60, 0.85), (0.80, 0.83)))
+    assert f"| 4 | {FOURTH.words} | holds |" in to_markdown([verdict])
+    assert to_dict(verdict)["statements"] == dict.fromkeys(FOURTH.statements, True)
+
+
+@pytest.mark.slow
+def test_the_committed_page_is_that_of_the_results():
+    verdicts = [judge(claim, *read_results([TABLES / "results"])) for claim in CLAIMS]
+    assert (TABLES / "claims.md").read_text(encoding="utf-8") == to_markdown(verdicts)

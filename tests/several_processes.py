@@ -1,0 +1,25 @@
+"""Run a function of a test in several processes of torch.distributed, on this machine and a CPU."""
+
+import os
+import socket
+
+import torch
+from torch import distributed, multiprocessing
+
+
+def run(function, *args, processes=2):
+    """Call ``function(*args)`` in each process; what a process raises is raised here."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    multiprocessing.spawn(_begin, (processes, port, function, args), nprocs=processes)
+
+
+def _begin(rank, processes, port, function, args):
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", rank=rank, world_size=processes)
+    try:
+        function(*args)
+    finally:
+        distributed.destroy_process_group()

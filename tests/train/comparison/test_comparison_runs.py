@@ -1,0 +1,211 @@
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+
+from noiseproof.lock import RunLock
+from noiseproof.train import (
+    Comparison,
+    ComparisonStopped,
+    ComparisonWatcher,
+    Config,
+    Run,
+    RunExistsError,
+    compare,
+    fit,
+    grid,
+)
+from noiseproof.train.comparison.runs import cores, usual_jobs
+
+
+@pytest.fixture
+def base(tmp_path):
+    random = np.random.default_rng(0)
+    label = np.arange(60) % 3
+    inputs = (3 * np.eye(3, 4)[label] + 0.3 * random.normal(size=(60, 4))).astype(np.float32)
+    np.savez(tmp_path / "p.npz", x_train=inputs, y_train=label, x_test=inputs[:9], y_test=label[:9])
+    settings = {"model": "mlp(hidden=8)", "epochs": 2, "batch_size": 16, "device": "cpu"}
+    return Config(data=f'arrays(path="{tmp_path / "p.npz"}")', **settings)
+
+
+class Notes(ComparisonWatcher):
+    def __init__(self, stop_at=None):
+        self.told, self.kept, self.stop_at = [], None, stop_at
+
+    def begin(self, configs, kept):
+        self.kept = kept
+
+    def news(self, config, what, details):
+        self.told.append((config.loss, config.seed, what, details))
+        if self.stop_at == (config.seed, what):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def weights(folder):
+    return {name: value.numpy().tobytes() for name, value in Run(folder).load_model().state_dict().items()}
+
+
+@pytest.mark.slow
+def test_two_workers_train_what_one_process_does(base, tmp_path):
+    """The same bits, in other processes, with news of every run."""
+    here = grid(base, losses=["ce", "mae"], seeds=2, out=tmp_path / "here")
+    there = grid(base, losses=["ce", "mae"], seeds=2, out=tmp_path / "there")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(1, cores() // 2))
+    try:
+        one = compare(here, jobs=1)
+    finally:
+        torch.set_num_threads(threads)
+    notes = Notes()
+    two = compare(there, jobs=2, watcher=notes)
+    assert isinstance(two, Comparison)
+    assert not two.failed
+    assert [row.name for row in two.rows] == ["ce", "mae"]
+    for first, second in zip(one.outcomes, two.outcomes, strict=True):
+        assert weights(first.folder) == weights(second.folder)
+        assert first.number("final") == second.number("final") is not None
+        mine = [
+            (what, d)
+            for loss, seed, what, d in notes.told
+            if (loss, seed) == (second.config.loss, second.config.seed)
+        ]
+        words = [what for what, _ in mine if what != "share"]
+        assert words == ["begin", "epoch", "epoch", "finished"]
+        assert mine[0] == ("begin", (0, 8))
+
+
+def test_finished_runs_are_kept(base, tmp_path):
+    runs = grid(base, losses=["ce"], seeds=2, out=tmp_path / "all")
+    fit(runs[0])
+    notes = Notes()
+    found = compare(runs, jobs=1, watcher=notes)
+    assert notes.kept == 1
+    assert {seed for _, seed, _, _ in notes.told} == {1}
+    assert found.rows[0].seeds == [0, 1]
+
+
+def test_finished_runs_of_labels_that_have_changed_since_are_refused(base, tmp_path):
+    runs = grid(base, losses=["ce", "mae"], seeds=1, out=tmp_path / "all")
+    compare(runs[:1], jobs=1)
+    with np.load(tmp_path / "p.npz") as file:
+        arrays = dict(file)
+    np.savez(tmp_path / "p.npz", **{**arrays, "y_train": np.roll(arrays["y_train"], 1)})
+    for again in (runs, runs[:1]):
+        with pytest.raises(
+            RunExistsError, match="other data: the same settings now give other samples or labels"
+        ):
+            compare(again, jobs=1)
+    assert not (tmp_path / "all" / runs[1].out).exists()
+    (tmp_path / "p.npz").unlink()
+    assert compare(runs[:1], jobs=1).rows[0].seeds == [0], (
+        "the results are there, whether the data are or not"
+    )
+
+
+def test_a_folder_of_another_run_is_refused_before_anything_runs(base, tmp_path):
+    runs = [base.replace(out=str(tmp_path / "a")), base.replace(out=str(tmp_path / "b"), seed=1)]
+    fit(runs[1].replace(lr=0.5))
+    with pytest.raises(RunExistsError, match=r"lr: 0\.5 -> 0\.01"):
+        compare(runs, jobs=1)
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(("name", "content"), [("config.json", "{bad"), ("result.json", "")])
+def test_a_damaged_folder_fails_alone(base, tmp_path, name, content):
+    runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
+    damaged = fit(runs[0]).folder / name
+    fit(runs[1])
+    damaged.write_text(content)
+    notes = Notes()
+    found = compare(runs, jobs=1, watcher=notes)
+    assert notes.kept == 1
+    assert found.rows[0].seeds == [1, 2]
+    [failed] = found.failed
+    assert failed.config.seed == 0
+    assert str(damaged) in failed.problem
+    assert "remove the folder to train it again" in failed.problem
+    assert (0, "failed", failed.problem) in [told[1:] for told in notes.told]
+
+
+def test_senseless_calls_are_refused(base, tmp_path):
+    with pytest.raises(ValueError, match="nothing to compare"):
+        compare([])
+    with pytest.raises(TypeError, match="got 'digits': write compare"):
+        compare(["digits"])
+    with pytest.raises(TypeError, match="takes a list of Configs, as grid makes it, got a Config"):
+        compare(base)
+    same = base.replace(out=str(tmp_path / "a"))
+    with pytest.raises(ValueError, match="the same folder"):
+        compare([same, same.replace(seed=1)])
+    with pytest.raises(ValueError, match="jobs=0 must be at least 1"):
+        compare([same], jobs=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_failures_are_told_and_the_rest_goes_on(base, tmp_path, jobs):
+    runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
+    runs[1] = runs[1].replace(weights=str(tmp_path / "nowhere.safetensors"))
+    notes = Notes()
+    found = compare(runs, jobs=jobs, watcher=notes)
+    assert [one.config.seed for one in found.failed] == [1]
+    assert "nowhere.safetensors" in found.failed[0].problem
+    assert sorted(seed for _, seed, what, _ in notes.told if what == "finished") == [0, 2]
+    assert sum(len(row.seeds) for row in found.rows) == 2
+
+
+@pytest.mark.slow
+def test_the_traceback_of_a_failure_stays_until_the_run_is_finished(base, tmp_path):
+    run = base.replace(lr=1e38, out=str(tmp_path / "run"))
+    assert "NonFiniteError" in compare([run]).failed[0].problem
+    failure = tmp_path / "run" / "failure.txt"
+    assert "in check_now" in failure.read_text()
+    (tmp_path / "sound").mkdir()
+    moved = failure.rename(tmp_path / "sound" / "failure.txt")
+    assert not compare([base.replace(out=str(tmp_path / "sound"))]).failed
+    assert not moved.exists()
+
+
+def test_a_signal_stops_between_runs_and_the_same_call_goes_on(base, tmp_path):
+    runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
+    with pytest.raises(ComparisonStopped, match="SIGTERM with 1 of 3 runs finished") as stopped:
+        compare(runs, jobs=1, watcher=Notes(stop_at=(1, "begin")))
+    assert stopped.value.exit_code == 143
+    notes = Notes()
+    assert compare(runs, jobs=1, watcher=notes).rows[0].seeds == [0, 1, 2]
+    begun = {seed: details for _, seed, what, details in notes.told if what == "begin"}
+    assert list(begun) == [1, 2]
+    assert begun[1][0] == 1
+    whole = fit(runs[1].replace(out=str(tmp_path / "whole")))
+    assert weights(runs[1].out) == weights(whole.folder)
+
+
+def test_as_many_jobs_as_cores_and_on_a_gpu_as_have_room_and_can_share(monkeypatch):
+    assert usual_jobs([Config(device="cpu")]) == cores() >= 1
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (20 << 30, 24 << 30))
+    assert usual_jobs([Config(), Config(loss="mae")]) == 3
+    assert usual_jobs([Config(), Config(loop="plain")]) == 1
+    assert usual_jobs([Config(dropout=0.5)]) == 1
+    assert usual_jobs([Config(model="timm:resnet18")]) == 1
+
+
+def test_a_run_that_another_process_held_and_finished_has_not_failed(base, tmp_path):
+    """The other process is played by the watcher: it holds the first run, and finishes it later."""
+    runs = grid(base, losses=["ce", "mae"], seeds=1, out=tmp_path / "all")
+
+    class Other(Notes):
+        def news(self, config, what, details):
+            super().news(config, what, details)
+            if config.loss == "mae" and what == "begin":
+                lock.__exit__()
+                fit(runs[0])
+
+    lock, other = RunLock(runs[0].out), Other()
+    with lock:
+        found = compare(runs, jobs=1, watcher=other)
+    assert [what for loss, _, what, _ in other.told if loss == "ce"] == ["failed"]
+    assert found.failed == []
+    assert [row.seeds for row in found.rows] == [[0], [0]]
