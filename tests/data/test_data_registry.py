@@ -9,7 +9,8 @@ import torch
 from noiseproof.data import SOURCES, DataMissingError, LabelledData, load
 
 PUBLISHED = ["digits", "mnist", "cifar10", "cifar100", "cifar_n", "vehicles10"]
-EXPECTED = [*PUBLISHED, "folder", "csv", "parquet", "arrays", "npz", "huggingface"]
+REAL_WORLD = ["clothing1m", "webvision", "animal10n", "food101n", "mars"]
+EXPECTED = [*PUBLISHED, "folder", "csv", "parquet", "arrays", "npz", "huggingface", *REAL_WORLD]
 
 
 def test_every_source_is_there():

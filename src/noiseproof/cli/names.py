@@ -6,7 +6,10 @@ A test compares these with the registries they are copied from.
 from __future__ import annotations
 
 NAMES = {
-    "data": "digits mnist cifar10 cifar100 cifar_n vehicles10 folder csv parquet arrays npz huggingface",
+    "data": (
+        "digits mnist cifar10 cifar100 cifar_n vehicles10 folder csv parquet arrays npz huggingface"
+        " clothing1m webvision animal10n food101n mars"
+    ),
     "noise": "symmetric asymmetric sibling pair cycle matrix instance human open_set",
     "model": (
         "mlp cnn4 cnn8 resnet20 resnet32 resnet44 resnet56 resnet18 resnet34 resnet50 vgg19_bn googlenet"

@@ -8,6 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 SPLITS = ("train", "test")
+VALIDATION = "validation"
+"""A third split, of the few sources whose authors set data aside to choose by."""
+BY_HAND = {
+    "clothing1m": "ask its authors for it (github.com/Cysu/noisy_label)",
+    "webvision": "get google_resized_256, val_images_256 and info (data.vision.ee.ethz.ch/cvl/webvision)",
+    "animal10n": "ask its authors for raw_image_ver.zip (dm.kaist.ac.kr/datasets/animal-10n)",
+    "food101n": "get Food-101N_release (kuanghuei.github.io/Food-101N) and, for the test data, food-101",
+    "mars": "get bbox_train and bbox_test (MARS by Zheng et al., 2016)",
+}
+"""How to get what no command here can download."""
 
 
 def data_root() -> Path:
@@ -43,7 +53,7 @@ def find_files(
     for choice in choices:
         for place in places:
             found = [place / file for file in choice]
-            if all(path.is_file() for path in found):
+            if all(path.exists() for path in found):
                 return found
     problem = DataMissingError(_missing(name, root, choices, places))
     problem.brief = _brief(name, root, choices, places)
@@ -58,7 +68,7 @@ def _missing(name: str, root: Path, choices: Sequence[Sequence[str]], places: Se
         present, absent = _parted(choice, places)
         note = f"  (present: {', '.join(present)}; missing: {', '.join(absent)})" if present else ""
         lines.append(f"  - {', '.join(choice)}{note}")
-    lines.append(f"Get them with: noiseproof data get {name}")
+    lines.append(f"To get them: {_how(name)}")
     lines.append("or point root=... or the environment variable NOISEPROOF_DATA to a folder that has them.")
     return "\n".join(lines)
 
@@ -66,12 +76,19 @@ def _missing(name: str, root: Path, choices: Sequence[Sequence[str]], places: Se
 def _brief(name: str, root: Path, choices: Sequence[Sequence[str]], places: Sequence[Path]) -> str:
     begun = [absent for present, absent in (_parted(choice, places) for choice in choices) if present]
     missing = f" (missing: {', '.join(begun[0])})" if begun else ""
-    return f"{name} is not complete under {root}{missing}: noiseproof data get {name}"
+    needed = "" if begun or name not in BY_HAND else f" ({', '.join(choices[0])})"
+    return f"{name} is not complete under {root}{missing}{needed}: {_how(name)}"
+
+
+def _how(name: str) -> str:
+    if name not in BY_HAND:
+        return f"noiseproof data get {name}"
+    return f"{BY_HAND[name]} and put it into DIR/{name}, with --root DIR where a command has it"
 
 
 def _parted(choice: Sequence[str], places: Sequence[Path]) -> tuple[list[str], list[str]]:
     """Files that are in one of the places, and the others."""
-    present = [file for file in choice if any((place / file).is_file() for place in places)]
+    present = [file for file in choice if any((place / file).exists() for place in places)]
     return present, [file for file in choice if file not in present]
 
 
@@ -79,8 +96,11 @@ class NoSplitError(ValueError):
     """The source has training data only."""
 
 
-def check_split(source: str, split: str) -> None:
-    if split not in SPLITS:
+def check_split(source: str, split: str, *, validation: bool = False) -> None:
+    """``validation`` says whether the source has that split."""
+    if split == VALIDATION and not validation:
+        raise NoSplitError(f"{source}: split={split!r} is unknown, there is no validation data")
+    if split not in (*SPLITS, VALIDATION):
         raise ValueError(f"{source}: split={split!r} is unknown, choose 'train' or 'test'")
 
 
@@ -94,7 +114,7 @@ def split_path(source: str, path: str, split: str) -> Path:
         Traceback (most recent call last):
         noiseproof.data.locations.NoSplitError: folder: path='photos' has no test split: ...
     """
-    check_split(source, split)
+    check_split(source, split, validation=True)
     if "{split}" not in path and split != "train":
         raise NoSplitError(
             f"{source}: path={path!r} has no {split} split: write {{split}} where the names differ, as in"

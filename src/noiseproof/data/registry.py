@@ -13,12 +13,13 @@ from ..grammar import nearest
 from ..memory import on_the_cpu
 from .duplicates import check_policy, left_to_caller, report_duplicates
 from .labelled import LabelledData
-from .locations import data_root
+from .locations import BY_HAND, data_root
 from .sources.arrays import arrays
 from .sources.cifar import cifar10, cifar100, cifar_n, vehicles10
 from .sources.digits import digits, mnist
 from .sources.folder import folder
 from .sources.huggingface import huggingface
+from .sources.real_world import animal10n, clothing1m, food101n, mars, webvision
 from .sources.table import table
 from .spec import IN_MEMORY, parse_source, source_of_path
 
@@ -35,10 +36,15 @@ SOURCES: dict[str, Callable[..., LabelledData]] = {
     "arrays": arrays,
     "npz": arrays,
     "huggingface": huggingface,
+    "clothing1m": clothing1m,
+    "webvision": webvision,
+    "animal10n": animal10n,
+    "food101n": food101n,
+    "mars": mars,
 }
 """Name to loader; a loader takes ``root``, ``split`` and the options of its spec by keyword."""
-POLICY = "duplicates"
-"""An option that every source has, because it is about what was loaded."""
+POLICY, SAMPLES, ROOT = "duplicates", "samples", "root"
+"""Two options that every source has, because they are about what was loaded, and one of those in BY_HAND."""
 
 
 def load(
@@ -53,8 +59,9 @@ def load(
 
     ``root`` is where datasets live, by default ``data_root()``; ``split`` is "train" or "test";
     ``duplicates`` is "ignore", "warn" or "error" as in ``LabelledData``; a spec may say it too, as in
-    ``csv(path="rows.csv", duplicates="ignore")``. ``features`` are those of a run, whose columns are wanted
-    of a table.
+    ``csv(path="rows.csv", duplicates="ignore")``, and the ``root`` of clothing1m and its like. With
+    ``samples=300`` any spec takes so many from all over the data, to try something. ``features`` are those
+    of a run, whose columns are wanted of a table.
 
     Example:
         >>> load("digits")
@@ -68,6 +75,8 @@ def load(
     if not isinstance(data, LabelledData):
         name, options = _checked_spec(spec)
         written: Any = options.pop(POLICY, None)
+        few: Any = options.pop(SAMPLES, None)
+        root = options.pop(ROOT, root)  # type: ignore[assignment]
         check_policy(written)
         duplicates = written if duplicates is None else duplicates
         if features is not None and SOURCES[name] is table:
@@ -75,6 +84,7 @@ def load(
         place = data_root() if root is None else Path(root).expanduser()
         with on_the_cpu(), nullcontext() if duplicates is None else left_to_caller():
             data = SOURCES[name](root=place, split=split, **options)
+            data = data if few is None else _some(data, few)
     if duplicates is not None:
         report_duplicates(data.inputs, data.label, data.index, data.class_names, duplicates, stacklevel=3)
     return data
@@ -95,12 +105,22 @@ def _checked_spec(spec: object) -> tuple[str, dict[str, Any]]:
     return name, options
 
 
+def _some(data: LabelledData, count: object) -> LabelledData:
+    """So many samples at equal distances, or all of smaller data."""
+    if not isinstance(count, int) or isinstance(count, bool) or count < 2:
+        raise ValueError(f"samples={count!r} must be a whole number of at least 2")
+    if count >= len(data):
+        return data
+    return data.subset([place * (len(data) - 1) // (count - 1) for place in range(count)])
+
+
 def _check_options(name: str, options: dict[str, Any]) -> None:
     parameters = inspect.signature(SOURCES[name]).parameters
-    known = [word for word in parameters if word not in ("root", "split", "dataset", "fitted")]
+    known = [word for word in parameters if word not in (ROOT, "split", "dataset", "fitted")]
+    everywhere = [POLICY, SAMPLES, *([ROOT] if name in BY_HAND else [])]
     for option in options:
-        if option not in (*known, POLICY):
-            raise ValueError(f"{name} has no option {option!r}{nearest(option, [*known, POLICY])}")
+        if option not in (*known, *everywhere):
+            raise ValueError(f"{name} has no option {option!r}{nearest(option, [*known, *everywhere])}")
     for word in known:
         if parameters[word].default is inspect.Parameter.empty and word not in options:
             raise ValueError(f'{name} needs {word}=..., as in {name}({word}="...")')

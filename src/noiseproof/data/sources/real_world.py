@@ -1,0 +1,227 @@
+"""Datasets whose wrong labels came with the images, in the layouts their authors give them out in.
+
+Lists and file names are read when the data are loaded, an image when a batch asks for it; every image is
+resized to a square, the aspect ratio is not kept. No list can name a file outside the folder it belongs to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from ...files import read_bytes
+from ..images import SUFFIXES
+from ..labelled import LabelledData
+from ..locations import NoSplitError, check_split, find_files
+from .folder import image_data, image_paths
+
+MOST_BYTES = 1 << 28
+"""Of a list; a million lines of 50 characters are 50 MB."""
+FASHION = (
+    *("T-Shirt", "Shirt", "Knitwear", "Chiffon", "Sweater", "Hoodie", "Windbreaker", "Jacket", "Down Coat"),
+    *("Suit", "Shawl", "Dress", "Vest", "Underwear"),
+)
+ANIMALS = (
+    *("cat", "lynx", "wolf", "coyote", "cheetah", "jaguar", "chimpanzee", "orangutan", "hamster"),
+    "guinea_pig",
+)
+SUBSETS = (50, 200, 400, 1000)
+FRAME = re.compile(r"(00-1|\d{4})C(\d)T(\d{4})F(\d{3,})\.\w+")
+Found = Sequence[tuple[str, int]]
+"""Paths and labels."""
+
+
+def clothing1m(
+    *, root: Path, split: str = "train", size: int = 256, on_error: str = "raise", clean: bool = False
+) -> LabelledData:
+    """A million photos of 14 kinds of clothes under the labels of shops; ``clean``: the 50,000 checked ones.
+
+    Validation and test data are checked by people. Lists may lie in ``annotations/``.
+
+    Reference:
+        Xiao et al., Learning from Massive Noisy Labeled Data for Image Classification, CVPR 2015
+    """
+    check_split("clothing1m", split, validation=True)
+    train = "clean_train" if clean else "noisy_train"
+    kind = {"train": train, "validation": "clean_val", "test": "clean_test"}[split]
+    names = [f"{kind}_key_list.txt", f"{kind.partition('_')[0]}_label_kv.txt"]
+    keys, labels = find_files("clothing1m", root, [names], ["annotations"])
+    here = keys.parent if (keys.parent / "images").is_dir() else keys.parent.parent
+    known = {key: word for _, key, word in _pairs(labels)}
+    found = []
+    for line, key in _lines(keys):
+        if key not in known:
+            raise ValueError(f"{keys}, line {line}: {key!r} has no label in {labels.name}")
+        found.append((_inside(here, key, keys, line), _number(known[key], len(FASHION), labels, key)))
+    return _data("clothing1m", found, FASHION, size, on_error)
+
+
+def webvision(
+    *,
+    root: Path,
+    split: str = "train",
+    size: int = 256,
+    on_error: str = "raise",
+    classes: int = 50,
+    imagenet: bool = False,
+) -> LabelledData:
+    """WebVision 1.0: what Google finds for the first 50, 200, 400 or all 1,000 classes of ImageNet.
+
+    Test data are its validation images, or with ``imagenet`` those of ImageNet, in ``imagenet/val/SYNSET/``;
+    they take the order of the classes from ``info/synsets.txt``.
+
+    Reference:
+        Li et al., WebVision Database: Visual Learning and Understanding from Web Data, arXiv 1708.02862
+    """
+    check_split("webvision", split)
+    if classes not in SUBSETS:
+        raise ValueError(f"webvision: classes={classes!r} is unknown, choose one of {SUBSETS}")
+    names = [str(number) for number in range(classes)]
+    if split == "test" and imagenet:
+        (listed,) = find_files("webvision", root, [["info/synsets.txt"]])
+        synsets = [line.split()[0] for _, line in _lines(listed)][:classes]
+        places = [_inside(listed.parents[1] / "imagenet" / "val", one, listed, 0, "") for one in synsets]
+        found = [(path, label) for label, place in enumerate(places) for path in image_paths(Path(place))]
+        return _data("webvision", found, names, size, on_error)
+    name, folder = ("val_filelist", "val_images_256") if split == "test" else ("train_filelist_google", "")
+    (listed,) = find_files("webvision", root, [[f"info/{name}.txt"]])
+    here = listed.parents[1] / folder
+    if split == "test" and not here.is_dir():
+        here = listed.parents[1] / "val_images"
+    rows = ((line, key, _number(word, 1000, listed, key)) for line, key, word in _pairs(listed))
+    found = [(_inside(here, key, listed, line), label) for line, key, label in rows if label < classes]
+    return _data("webvision", found, names, size, on_error)
+
+
+def animal10n(*, root: Path, split: str = "train", size: int = 64, on_error: str = "raise") -> LabelledData:
+    """50,000 photos of five pairs of animals that people confuse; the name of a file begins with its label.
+
+    Classes are numbered as their authors list them; some code says that 4 and 5 are the other way round.
+
+    Reference:
+        Song et al., SELFIE: Refurbishing Unclean Samples for Robust Deep Learning, ICML 2019
+    """
+    check_split("animal10n", split)
+    folders = ["raw_image_ver", "raw_image"]
+    (here,) = find_files("animal10n", root, [["testing" if split == "test" else "training"]], folders)
+    paths = image_paths(here)
+    words = (Path(path).name.partition("_")[0] for path in paths)
+    found = [(path, _number(word, 10, here, path)) for path, word in zip(paths, words, strict=True)]
+    return _data("animal10n", found, ANIMALS, size, on_error)
+
+
+def food101n(
+    *, root: Path, split: str = "train", size: int = 256, on_error: str = "raise", verified: bool = False
+) -> LabelledData:
+    """310,009 photos of 101 dishes from the web; test data are those of Food-101, in ``food-101/``.
+
+    ``verified`` trains on the labels that people found right; they also make the validation data.
+
+    Reference:
+        Lee et al., CleanNet: Transfer Learning for Scalable Image Classifier Training with Label Noise,
+        CVPR 2018
+    """
+    check_split("food101n", split, validation=True)
+    (meta,) = find_files("food101n", root, [["meta/classes.txt"]], ["Food-101N_release"])
+    names = sorted(name.strip() for _, name in _lines(meta) if name.strip() != "class_name")
+    checked = verified or split == "validation"
+    kind = {"validation": "verified_val", "train": "verified_train" if verified else "imagelist"}
+    if split == "test":
+        (listed,) = find_files("food101n", root, [["food-101/meta/test.txt"]])
+        rows = [(line, f"{key}.jpg") for line, key in _lines(listed)]
+    else:
+        (listed,) = find_files("food101n", root, [[f"meta/{kind[split]}.tsv"]], ["Food-101N_release"])
+        words = ((line, text.split("\t")) for line, text in _lines(listed) if "class_name" not in text)
+        rows = [(line, key) for line, (key, *truth) in words if not checked or truth == ["1"]]
+    place = {name: number for number, name in enumerate(names)}
+    found = []
+    for line, key in rows:
+        name = key.partition("/")[0]
+        if name not in place:
+            raise ValueError(f"{listed}, line {line}: {name!r} is not a class of {meta}")
+        found.append((_inside(listed.parents[1] / "images", key, listed, line), place[name]))
+    return _data("food101n", found, names, size, on_error)
+
+
+def mars(
+    *, root: Path, split: str = "train", size: int = 256, on_error: str = "raise", people: str = "train"
+) -> LabelledData:
+    """Frames of videos of 625 people; those of ``people="test"`` are others, to be found again.
+
+    Reference:
+        Zheng et al., MARS: A Video Benchmark for Large-Scale Person Re-Identification, ECCV 2016
+    """
+    check_split("mars", split)
+    if people not in ("train", "test"):
+        raise ValueError(f"mars: people={people!r} is unknown, choose 'train' or 'test'")
+    if split == "test":
+        raise NoSplitError("mars: the people of the test videos are not those of training")
+    (here,) = find_files("mars", root, [[f"bbox_{people}"]])
+    frames = [(path, frame_of(path).person) for path in image_paths(here)]
+    frames = [(path, person) for path, person in frames if person >= 0]
+    persons = sorted({person for _, person in frames})
+    place = {person: number for number, person in enumerate(persons)}
+    found = [(path, place[person]) for path, person in frames]
+    return _data("mars", found, [f"{person:04d}" for person in persons], size, on_error)
+
+
+class Frame(NamedTuple):
+    """What the name of an image of MARS says; person -1 is no person, person 0 is nobody of the others."""
+
+    person: int
+    camera: int
+    tracklet: int
+    number: int
+
+
+def frame_of(path: str) -> Frame:
+    """
+    >>> frame_of("bbox_test/0002/0002C1T0003F017.jpg")
+    Frame(person=2, camera=1, tracklet=3, number=17)
+    """
+    name = PurePosixPath(path).name
+    if (found := FRAME.fullmatch(name)) is None:
+        raise ValueError(f"{name!r} is not a name of MARS: expected one such as 0002C1T0003F017.jpg")
+    return Frame(-1 if found[1] == "00-1" else int(found[1]), *map(int, found.groups()[1:]))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines of a list by number, without the empty ones."""
+    text = read_bytes(path, MOST_BYTES).decode("utf-8", "replace")
+    yield from ((number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip())
+
+
+def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Lines of two words, the last without spaces, as in ``images/7/64/3863634,12.jpg 5``."""
+    for number, line in _lines(path):
+        key, *rest = line.rsplit(maxsplit=1)
+        if len(rest) != 1:
+            raise ValueError(f"{path}, line {number}: expected an image and its label, got {line[:80]!r}")
+        yield number, key.strip(), rest[0]
+
+
+def _inside(folder: Path, key: str, listed: Path, line: int, ending: str | None = None) -> str:
+    """The path of an image of a list, which must lie below the folder."""
+    parts = PurePosixPath(key).parts
+    if not parts or parts[0] == "/" or ".." in parts or "\\" in key or ":" in parts[0] or "\0" in key:
+        raise ValueError(f"{listed}, line {line}: {key[:80]!r} is not a path inside {folder}")
+    if ending is None and PurePosixPath(key).suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{listed}, line {line}: {key[:80]!r} is not a JPEG, PNG, WebP or BMP file")
+    return (folder / key).as_posix()
+
+
+def _number(word: str, classes: int, listed: Path, key: str) -> int:
+    if not (len(word) < 5 and word.isascii() and word.isdigit() and int(word) < classes):
+        raise ValueError(
+            f"{listed}: {key[:80]!r} has the label {word[:20]!r}, not one of 0 ... {classes - 1}"
+        )
+    return int(word)
+
+
+def _data(name: str, found: Found, names: Sequence[str], size: int, on_error: str) -> LabelledData:
+    if not found:
+        raise ValueError(f"{name}: the lists name no image")
+    paths, labels = zip(*found, strict=True)
+    return image_data(paths, labels, names, name=name, mode="RGB", size=size, on_error=on_error)
