@@ -20,6 +20,8 @@ SPECS = [
     "mentornet_pd(burn_in=0.0, linear=0.2)",
     "d2l(k=3, start=0, window=2)",
     "sop(lr_u=100.0, lr_v=1000.0, scale=0.1)",
+    "decoupling(warmup=30, least=1.0)",
+    "co_teaching(noise_rate=0.3, gradual=5, exponent=0.5)",
     "truncated_gce(start=1, period=1)",
     "forward(transition='symmetric(0.4)', rce=1.0)",
     "s_adaptation(transition='symmetric(0.4)')",
@@ -42,12 +44,14 @@ def test_gradient_is_that_of_the_value(spec):
         pass
     method.eval()
     batch = trial.batch(EPOCHS[-1], 0)
-    outputs = tuple(one._replace(logits=one.logits.double()) for one in trial.outputs(method, batch, 1))
+    outputs = trial.outputs(method, batch, 1)
 
-    def value(logits):
-        return method.loss((outputs[0]._replace(logits=logits),), batch, epoch)
+    def value(*logits):
+        pairs = zip(outputs, logits, strict=True)
+        return method.loss(tuple(one._replace(logits=its) for one, its in pairs), batch, epoch)
 
-    assert torch.autograd.gradcheck(value, (outputs[0].logits.requires_grad_(),), eps=1e-6, atol=1e-6)
+    logits = tuple(one.logits.double().requires_grad_() for one in outputs)
+    assert torch.autograd.gradcheck(value, logits, eps=1e-6, atol=1e-6)
 
 
 TRAINED = [
@@ -56,6 +60,7 @@ TRAINED = [
     "selc(start=0)",
     "joint(start=1)",
     "truncated_gce(start=1, period=1)",
+    "co_teaching(noise_rate=0.4, gradual=1)",
 ]
 
 

@@ -16,6 +16,9 @@ SETTINGS = {
         "method": "truncated_gce(start=10, period=5, by='validation')",
         "validation": 0.15,
     },
+    "co-teaching": {"method": "co_teaching(noise_rate=0.4)"},
+    "co-teaching without a rate": {"method": "co_teaching", "validation": 0.15},
+    "decoupling": {"method": "decoupling"},
     "forgetting": {"dropout": 0.8},
 }
 

@@ -22,6 +22,8 @@ SETTINGS = [
     {"method": "truncated_gce(start=2, period=1, by='validation')", "validation": 0.25},
     {"method": "d2l(k=3, start=0, window=2)", "epochs": 4, "batch_size": 30},
     {"method": "sop(lr_v=1000.0)", "epochs": 2},
+    {"method": "co_teaching(gradual=2)", "validation": 0.25, "dropout": 0.5},
+    {"method": "decoupling", "optimizer": "adam", "epochs": 2},
 ]
 
 

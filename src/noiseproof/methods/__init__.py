@@ -4,8 +4,10 @@ from . import nal
 from .backward import Backward
 from .base import Evaluation, Method, OneProcessError, Outputs, Situation
 from .bootstrap import BootstrapHard, BootstrapSoft
+from .co_teaching import CoTeaching
 from .corrections import Confusions, confusion, confusions
 from .d2l import D2L, local_dimensionality
+from .decoupling import Decoupling
 from .elr import ELR
 from .forward import Forward
 from .gls_sl import GLSSL
@@ -33,7 +35,9 @@ __all__ = [
     "Backward",
     "BootstrapHard",
     "BootstrapSoft",
+    "CoTeaching",
     "Confusions",
+    "Decoupling",
     "Evaluation",
     "Forward",
     "Joint",

@@ -54,6 +54,10 @@ class Evaluation(Protocol):
     def is_best(self) -> bool:
         """Whether the validation accuracy is the highest so far; False without validation data."""
 
+    @property
+    def validation_accuracy(self) -> float | None:
+        """Accuracy on validation data with given labels after this epoch; None if it was not measured."""
+
     def outputs(self, positions: Tensor | None = None, *, features: bool = False) -> tuple[Outputs, ...]:
         """What each network says of the training samples, without a gradient, computed when asked for.
 
@@ -75,6 +79,7 @@ class Method(nn.Module):
 
     name: ClassVar[str]
     networks: ClassVar[int] = 1
+    """How many networks are trained; ``loss`` returns the sum of the mean losses of each."""
     needs_features: ClassVar[bool] = False
     same_every_epoch: ClassVar[bool] = False
     """Whether ``loss`` does not look at the epoch and never waits for the device."""
@@ -89,7 +94,7 @@ class Method(nn.Module):
         """Make room for memory and heads; called once, also before a checkpoint is restored."""
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
-        """The mean loss of a batch; ``epoch`` counts from 1."""
+        """The mean loss of a batch, of two networks the sum of both; ``epoch`` counts from 1."""
         raise NotImplementedError
 
     def phase(self, epoch: int) -> Hashable | None:

@@ -10,7 +10,9 @@ from ..losses import get as get_loss
 from .backward import Backward
 from .base import Method
 from .bootstrap import BootstrapHard, BootstrapSoft
+from .co_teaching import CoTeaching
 from .d2l import D2L
+from .decoupling import Decoupling
 from .elr import ELR
 from .forward import Forward
 from .gls_sl import GLSSL
@@ -41,6 +43,8 @@ METHODS: dict[str, Callable[..., Method]] = {
     "mentornet_pd": MentorNetPD,
     "d2l": D2L,
     "sop": SOP,
+    "decoupling": Decoupling,
+    "co_teaching": CoTeaching,
 }
 _BUILT_IN = frozenset(METHODS)
 

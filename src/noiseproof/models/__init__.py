@@ -1,6 +1,7 @@
 """What learns: the networks of the papers, by name."""
 
 from .classifier import Classifier
+from .ensemble import Ensemble
 from .features import forward_with_features
 from .registry import MODELS, get, register
 from .weights import load_weights
@@ -9,6 +10,7 @@ from .weights_report import Report
 __all__ = [
     "MODELS",
     "Classifier",
+    "Ensemble",
     "Report",
     "forward_with_features",
     "get",

@@ -2,19 +2,22 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from .classifier import Classifier
+from .ensemble import Ensemble, mean_logits
 
 
 def forward_with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
     """``model(x)`` and what its last linear layer saw.
 
-    Networks of this library give both directly, also under torch.compile. In any other module a hook
-    listens to the linear layers and keeps the input of the one that ran last, so auxiliary heads earlier
-    in the network do no harm. Of an output with several parts the logits are ``.logits`` or the first.
-    Compiled code skips hooks, so a compiled model runs uncompiled here; to keep its speed compile the
-    function instead, as in ``torch.compile(partial(forward_with_features, model))``.
+    Networks of this library give both directly, also under torch.compile; features of an Ensemble stand
+    side by side. In any other module a hook listens to the linear layers and keeps the input of the one
+    that ran last, so auxiliary heads earlier in the network do no harm. Of an output with several parts the
+    logits are ``.logits`` or the first. Compiled code skips hooks, so a compiled model runs uncompiled here;
+    to keep its speed compile the function instead, as in
+    ``torch.compile(partial(forward_with_features, model))``.
 
     Shape:
         x as the model takes it; logits (N, num_classes), features (N, D)
@@ -29,6 +32,9 @@ def forward_with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
     if isinstance(model, Classifier) and type(model).forward is Classifier.forward:
         features = model.features(x)
         return model.head(features), features
+    if type(model) is Ensemble:
+        parts = [forward_with_features(one, x) for one in model.networks]
+        return mean_logits([logits for logits, _ in parts]), torch.cat([seen for _, seen in parts], 1)
     seen: list[Tensor] = []
 
     def remember(_: nn.Module, inputs: tuple[Any, ...]) -> None:

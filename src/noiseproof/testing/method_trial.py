@@ -111,6 +111,10 @@ class MadeUpEvaluation:
     def is_best(self) -> bool:
         return self.epoch % 2 == 0
 
+    @property
+    def validation_accuracy(self) -> float:
+        return 0.5 + 0.3 * self.epoch / EPOCHS[-1]
+
     def outputs(self, positions: Tensor | None = None, *, features: bool = False) -> tuple[Outputs, ...]:
         rows = self.listed if positions is None else self.listed[positions]
         batch = Batch(torch.zeros(len(rows), 1), self.trial.label[rows], self.trial.index[rows])

@@ -111,10 +111,13 @@ def logits_of(session: Session, data: LabelledData) -> Tensor:
 
 
 class InEvaluation:
-    """The networks of a session in evaluation mode, for methods between two epochs."""
+    """The networks of a session in evaluation mode, for methods between two epochs.
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    ``line`` holds the metrics of the epoch that just ended.
+    """
+
+    def __init__(self, session: Session, line: dict[str, Any]) -> None:
+        self._session, self._line = session, line
 
     @property
     def is_best(self) -> bool:
@@ -122,19 +125,33 @@ class InEvaluation:
         best = self._session.best
         return best is not None and bool(best["epoch"] == self._session.epoch)
 
+    @property
+    def validation_accuracy(self) -> float | None:
+        """Accuracy on validation data after this epoch; None without, and for clean validation labels."""
+        if self._session.config.validation_labels != "given":
+            return None
+        found: float | None = self._line.get("validation_accuracy")
+        return found
+
     def outputs(self, positions: Tensor | None = None, *, features: bool = False) -> tuple[Outputs, ...]:
         session = self._session
         data = session.train if positions is None else session.train.subset(positions)
         bf16 = session.config.precision == "bf16"
-        logits, seen = predict_outputs(
-            session.model,
-            data,
-            session.views.evaluation,
-            device=session.device,
-            autocast=bf16,
-            features=features,
+        found = [
+            predict_outputs(
+                network,
+                data,
+                session.views.evaluation,
+                device=session.device,
+                autocast=bf16,
+                features=features,
+            )
+            for network in session.networks
+        ]
+        return tuple(
+            Outputs(logits.to(session.device), None if seen is None else seen.to(session.device))
+            for logits, seen in found
         )
-        return (Outputs(logits.to(session.device), None if seen is None else seen.to(session.device)),)
 
 
 def _score(session: Session, data: LabelledData | None, prefix: str) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
-from ..counter import draw
+from ..counter import draw, shifted_right
 
-ORDER, SPLIT = 1 << 20, (1 << 20) + 1
+ORDER, SPLIT, NETWORK = 1 << 20, (1 << 20) + 1, (1 << 20) + 2
 """Streams of random numbers, different from those of augmentation."""
 
 
@@ -16,7 +17,6 @@ def epoch_order(index: Tensor, *, seed: int, epoch: int) -> Tensor:
     Shape:
         index (N,) permanent indices; result (N,) int64 on the same device
     Example:
-        >>> import torch
         >>> epoch_order(torch.arange(5), seed=0, epoch=1)
         tensor([...])
     """
@@ -42,7 +42,6 @@ def split_positions(index: Tensor, share: float, *, seed: int) -> tuple[Tensor, 
     """Positions for training and for validation, both in ascending order.
 
     Example:
-        >>> import torch
         >>> train, validation = split_positions(torch.arange(10), 0.3, seed=0)
         >>> len(train), len(validation)
         (7, 3)
@@ -52,3 +51,16 @@ def split_positions(index: Tensor, share: float, *, seed: int) -> tuple[Tensor, 
     if not 0 < count < len(index):
         raise ValueError(f"validation={share} of {len(index)} samples leaves one side empty")
     return order[count:].sort().values, order[:count].sort().values
+
+
+def network_seed(seed: int, number: int) -> int:
+    """The seed of the initial weights of each network; the first has the seed of the run.
+
+    Example:
+        >>> network_seed(7, 0), network_seed(7, 1) == network_seed(7, 0)
+        (7, False)
+    """
+    if number == 0:
+        return seed
+    bits = draw(seed=seed, epoch=0, index=torch.tensor([number]), stream=NETWORK)
+    return int(shifted_right(bits, 2))

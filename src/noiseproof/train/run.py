@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import models
+from .. import methods, models
 from ..data import LabelledData, load
 from ..data.locations import split_path
 from ..data.registry import SOURCES
@@ -80,7 +80,8 @@ class Run(RunFolder):
 
         Args:
             which: "final", or "best" for the one validation data chose.
-            model: the network to load into, for runs with a network of your own.
+            model: the network to load into, for runs with a network of your own; of a method with two
+                networks their ``models.Ensemble``, which is also what comes back.
         """
         if which not in FILES:
             raise ValueError(f"which={which!r} is unknown, choose 'final' or 'best'")
@@ -140,7 +141,10 @@ class Run(RunFolder):
         spec = without_download(self.config.model)
 
         def make() -> nn.Module:
-            return models.get(spec, dropout=self.config.dropout, seed=0, **self._shape())
+            count = methods.get(self.config.method, loss=self.config.loss).networks
+            options = {"dropout": self.config.dropout, "seed": 0, **self._shape()}
+            networks = [models.get(spec, **options) for _ in range(count)]
+            return networks[0] if count == 1 else models.Ensemble(*networks)
 
         try:
             if parse_model(spec)[0] in BUILT_IN:

@@ -17,10 +17,11 @@ from ..dynamics import EmphasisMeter, Record
 from ..dynamics.epoch_table import EpochTable
 from ..losses import margin
 from ..methods import Outputs, Situation
-from ..models import forward_with_features
+from ..models import Ensemble, forward_with_features
+from ..models.ensemble import mean_logits
 from .config import Config
 from .optimizer import make_optimizer, restore_optimizer
-from .order import batch_bounds
+from .order import batch_bounds, network_seed
 from .record_buffer import RecordBuffer, Step
 from .scale_warnings import warn_of_scale, warn_of_steps
 from .schedule import Moment, get_schedule
@@ -30,11 +31,16 @@ from .views import Views
 NEVER = 1 << 62
 """Sentinel: no such batch."""
 Forward = Callable[[Tensor], Any]
-"""The network as a function that returns logits, or logits and features if the method needs features."""
+"""The network as a function that returns logits, or logits and features if the method needs features; two
+networks return a list of these."""
 
 
 class Session:
     """Network, method, optimiser, record and progress of a run.
+
+    A method with two networks gets two of the same kind, with different initial weights: ``model`` is then
+    their ``Ensemble``, which predicts the mean of their probabilities, and ``networks`` are the two. Margin
+    and prediction are recorded of that mean; emphasis and loss are the means of those of both.
 
     ``epoch`` is the current epoch, counted from 1, ``batch`` the number of its finished batches, ``step`` the
     number of all finished steps.
@@ -49,15 +55,16 @@ class Session:
         self.train = task.train if streams(task.train.inputs) else task.train.to(device)
         self.bounds = batch_bounds(len(self.train), config.batch_size)
         self.config = config = config.with_enough_steps(len(self.bounds))
+        self.method = methods.get(config.method, loss=config.loss)
         self.model = self._network(task, model).to(device)
         if layout is not None:
             self.model = self.model.to(memory_format=layout)  # type: ignore[call-overload]
-        self.method = methods.get(config.method, loss=config.loss)
         warn_of_steps(self.method, config)
         self._prepare_method(task)
-        self.forward: Forward = partial(
-            forward_with_features if self.method.needs_features else call, self.model
-        )
+        one = forward_with_features if self.method.needs_features else call
+        self.forward: Forward = partial(one, self.model)
+        if self.method.networks > 1:
+            self.forward = partial(call_each, one, self.networks)
         self.parameters = [*self.model.parameters(), *self.method.parameters()]
         self.optimizer = make_optimizer(
             config.optimizer,
@@ -78,6 +85,13 @@ class Session:
         self.best: dict[str, Any] | None = None
 
     @property
+    def networks(self) -> tuple[nn.Module, ...]:
+        """The networks of the method, each with outputs of its own."""
+        if self.method.networks > 1 and isinstance(self.model, Ensemble):
+            return tuple(self.model.networks)
+        return (self.model,)
+
+    @property
     def steps(self) -> int:
         """Steps of the whole run."""
         return self.config.iterations or (self.config.epochs or 0) * len(self.bounds)
@@ -93,11 +107,24 @@ class Session:
     def _network(self, task: Task, model: nn.Module | None) -> nn.Module:
         shape, config = self.views.model_shape(task.train), self.config
         if model is not None:
-            return models.get(model, num_classes=shape["num_classes"])
+            return self._given(models.get(model, num_classes=shape["num_classes"]))
         warn_of_scale(task.train, config.model)
-        return models.get(
-            config.model, dropout=config.dropout, weights=config.weights, seed=config.seed, **shape
-        )
+        shape |= {"dropout": config.dropout, "weights": config.weights}
+        seeds = [network_seed(config.seed, number) for number in range(self.method.networks)]
+        networks = [models.get(config.model, seed=seed, **shape) for seed in seeds]
+        return networks[0] if len(networks) == 1 else _different(Ensemble(*networks))
+
+    def _given(self, model: nn.Module) -> nn.Module:
+        """A network of the user, or the Ensemble of several where the method needs them."""
+        needed = self.method.networks
+        if needed == 1:
+            return model
+        if not isinstance(model, Ensemble) or len(model.networks) != needed:
+            raise ValueError(
+                f"{self.method.name} trains {needed} networks: give model=models.Ensemble(one, two), of two"
+                " networks with different weights"
+            )
+        return _different(model)
 
     def _prepare_method(self, task: Task) -> None:
         width = None
@@ -105,7 +132,7 @@ class Session:
             probe = self.views.evaluation(task.train.batch([0, 0][: len(task.train)]).input.to(self.device))
             with torch.inference_mode():
                 self.model.eval()
-                width = forward_with_features(self.model, probe)[1].shape[1]
+                width = forward_with_features(self.networks[0], probe)[1].shape[1]
         self.method.prepare(
             Situation(
                 label=task.train.label.to(self.device),
@@ -131,13 +158,12 @@ class Session:
     def count_step(self) -> None:
         self.batch, self.step = self.batch + 1, self.step + 1
 
-    def outputs(self, inputs: Tensor) -> Outputs:
-        """Outputs of the network; logits and features are cast to fp32."""
+    def outputs(self, inputs: Tensor) -> tuple[Outputs, ...]:
+        """Outputs of each network; logits and features are cast to fp32."""
         with self.autocast():
             try:
                 found = self.forward(inputs)
-                logits, features = found if isinstance(found, tuple) else (found, None)
-                return Outputs(logits.float(), None if features is None else features.float())
+                return tuple(map(_outputs, found if isinstance(found, list) else [found]))
             except ValueError as problem:
                 if len(inputs) > 1 or "more than 1 value" not in str(problem):
                     raise
@@ -151,10 +177,11 @@ class Session:
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
 
-    def observe(self, batch: Batch, logits: Tensor, loss: Tensor, lr: float | Tensor) -> None:
+    def observe(self, batch: Batch, outputs: tuple[Outputs, ...], loss: Tensor, lr: float | Tensor) -> None:
         """Record a batch after its backward pass; on a CPU several batches together, see RecordBuffer."""
-        gradient = logits.new_zeros(logits.shape) if logits.grad is None else logits.grad
-        logits, loss, extra = logits.detach(), loss.detach(), self.method.observed()
+        gradient, extra = _gradient([one.logits for one in outputs]), self.method.observed()
+        logits = mean_logits([one.logits.detach() for one in outputs])
+        loss = loss.detach() if len(outputs) == 1 else loss.detach() / len(outputs)
         if self.device.type == "cpu" and not isinstance(lr, Tensor):
             columns = {name: extra[name].detach().clone() for name in self.method.columns}
             self._buffer.add(Step(batch, logits, gradient, loss, lr, columns))
@@ -221,6 +248,28 @@ class Session:
             torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
         self.epoch, self.batch, self.step = (state["place"][name] for name in ("epoch", "batch", "step"))
         self.best = state["best"]
+
+
+def _different(model: Ensemble) -> Ensemble:
+    model.check_different()
+    return model
+
+
+def _outputs(found: Any) -> Outputs:
+    logits, features = found if isinstance(found, tuple) else (found, None)
+    return Outputs(logits.float(), None if features is None else features.float())
+
+
+def _gradient(logits: list[Tensor]) -> Tensor:
+    """The gradient by the logits, of several networks side by side and of the mean of their losses."""
+    found = [one.new_zeros(one.shape) if one.grad is None else one.grad for one in logits]
+    return found[0] if len(found) == 1 else torch.cat(found, 1) / len(found)
+
+
+def call_each(
+    one: Callable[[nn.Module, Tensor], Any], networks: tuple[nn.Module, ...], inputs: Tensor
+) -> Any:
+    return [one(network, inputs) for network in networks]
 
 
 def call(model: nn.Module, inputs: Tensor) -> Any:

@@ -26,18 +26,20 @@ def train_step(
     number of the batch in its epoch. All state lives in tensors, so that a captured step can be replayed.
     """
     outputs = session.outputs(views)
-    outputs.logits.retain_grad()
-    check_now(session, outputs.logits, batch, number, "logits")
-    loss = session.method.loss((outputs,), batch, session.epoch)
+    for one in outputs:
+        one.logits.retain_grad()
+        check_now(session, one.logits, batch, number, "logits")
+    loss = session.method.loss(outputs, batch, session.epoch)
     check_now(session, loss, batch, number, "loss")
-    note_health(session, outputs.logits, loss, number)
+    for one in outputs:
+        note_health(session, one.logits, loss, number)
     for weight in session.parameters:  # as zero_grad, without its hooks
         weight.grad = None
     loss.backward()  # type: ignore[no-untyped-call]
     if session.config.clip is not None:
         nn.utils.clip_grad_norm_(session.parameters, session.config.clip)
     session.optimizer.step()
-    session.observe(batch, outputs.logits, loss, lr)
+    session.observe(batch, outputs, loss, lr)
 
 
 class PlainSteps:

@@ -74,6 +74,8 @@ SETTINGS = {
     "mentornet": {"method": "mentornet_pd(burn_in=0.3, linear=0.6)"},
     "d2l": {"method": "d2l(k=3, start=0, window=2)", "epochs": 6},
     "sop": {"method": "sop(lr_v=1000.0)"},
+    "co-teaching": {"method": "co_teaching(gradual=2)", "validation": 0.25},
+    "decoupling": {"method": "decoupling(warmup=1)"},
     "forward": {"method": "forward(transition='symmetric(0.2)')"},
 }
 

@@ -210,7 +210,7 @@ def obstacle(session: Session) -> str | None:
         return f"the device is {session.device}, graphs are of CUDA"
     if streams(session.train.inputs):
         return "the training data is read from disk as it is needed"
-    if not isinstance(session.model, Classifier):
+    if not all(isinstance(network, Classifier) for network in session.networks):
         return "the network is not one of this library, so it may do something else at every step"
     if any(is_random(module) for module in session.model.modules()):
         return "dropout draws from a generator that runs of one process share"
