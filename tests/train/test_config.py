@@ -49,6 +49,8 @@ WRONG = [
     ({"clip": 0.0}, ValueError, "clip > 0"),
     ({"validation": 1.0}, ValueError, "0 <= validation < 1"),
     ({"precision": "fp16"}, ValueError, "precision='fp16' is unknown"),
+    ({"balanced_batches": 0}, ValueError, "1 <= balanced_batches"),
+    ({"validation": 0.1, "validation_data": "digits"}, ValueError, "give one of them"),
     ({"validation_labels": "true"}, ValueError, "choose one of 'given', 'clean'"),
     ({"patience": 3}, ValueError, "patience needs a validation split"),
     ({"data": 3}, TypeError, "data must be a string"),

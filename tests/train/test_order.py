@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiseproof.train.order import batch_bounds, epoch_order, split_positions
+from noiseproof.train.order import balanced_size, batch_bounds, epoch_order, split_positions
 
 
 @given(st.integers(1, 300), st.integers(1, 70))
@@ -29,6 +29,25 @@ def test_the_order_belongs_to_the_samples_not_to_their_places(numbers, seed):
     shuffled = index.flip(0)
     assert torch.equal(shuffled[epoch_order(shuffled, seed=seed, epoch=3)], order)
     assert sorted(order.tolist()) == sorted(numbers)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=80), st.integers(1, 12), st.integers(1, 50))
+def test_a_balanced_epoch_has_as_many_of_every_class_as_there_are_up_to_its_share(labels, share, epoch):
+    label, index = torch.tensor(labels), torch.arange(len(labels)) + 7
+    chosen = epoch_order(index, seed=3, epoch=epoch, label=label, share=share)
+    assert len(set(chosen.tolist())) == len(chosen) == balanced_size(label, share)
+    counts = torch.bincount(label, minlength=4).clamp(max=share)
+    assert torch.equal(torch.bincount(label[chosen], minlength=4), counts)
+    whole = epoch_order(index, seed=3, epoch=epoch)
+    assert chosen.tolist() == [place for place in whole.tolist() if place in set(chosen.tolist())]
+
+
+def test_balanced_epochs_take_every_sample_equally_often():
+    label = (torch.arange(60) >= 50).long()
+    orders = [epoch_order(torch.arange(60), seed=1, epoch=e, label=label, share=10) for e in range(1, 401)]
+    counts = torch.bincount(torch.cat(orders), minlength=60)
+    assert (counts[50:] == 400).all()
+    assert ((counts[:50] - 80).abs() < 5 * (80 * 0.8) ** 0.5).all()
 
 
 def test_orders_of_other_epochs_and_seeds_are_others():

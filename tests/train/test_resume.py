@@ -24,6 +24,7 @@ SETTINGS = [
     {"method": "sop(lr_v=1000.0)", "epochs": 2},
     {"method": "co_teaching(gradual=2)", "validation": 0.25, "dropout": 0.5},
     {"method": "decoupling", "optimizer": "adam", "epochs": 2},
+    {"method": "elr", "balanced_batches": 2, "batch_size": 9},
 ]
 
 

@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+from real_world_trees import TREES
 
 from noiseproof import noise
 from noiseproof.data import LabelledData, load
-from noiseproof.train import Config
+from noiseproof.train import Config, fit
 from noiseproof.train.task import make_task
 
 
@@ -112,3 +113,33 @@ def test_test_data_from_a_file_of_its_own(tmp_path):
     place = tmp_path.as_posix()
     task = make_task(Config(data=f'csv(path="{place}/train.csv")', test=f'csv(path="{place}/other.csv")'))
     assert task.test.label.tolist() == [2, 1]
+
+
+def test_validation_data_of_their_own(tmp_path, monkeypatch):
+    """Clothing1M has some, a folder has the split or is taken whole, and training data are refused."""
+    TREES["clothing1m"](tmp_path / "clothing1m")
+    monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
+    task = make_task(Config(data="clothing1m(size=8)", validation_data="clothing1m(size=8)"))
+    assert task.validation.label.tolist() == [n % 14 for n in range(28)]
+    assert "clean_val" not in str(task.train.inputs.paths)
+    assert not {*task.validation.inputs.paths} & {*task.train.inputs.paths, *task.test.inputs.paths}
+    for name in ("train", "aside"):
+        (tmp_path / f"{name}.csv").write_text("a,label\n" + "1,x\n2,y\n" * len(name))
+    rows = {name: f"csv(path='{tmp_path.as_posix()}/{name}.csv')" for name in ("train", "aside")}
+    assert len(make_task(Config(data=rows["train"], validation_data=rows["aside"])).validation) == 10
+    for data, aside in ((rows["train"], rows["train"]), ("digits", "digits(samples=50)")):
+        with pytest.raises(ValueError, match=r"validation_data: .*; give validation=0.1 or so"):
+            make_task(Config(data=data, validation_data=aside))
+
+
+def test_a_balanced_run_sees_equally_many_of_every_class(tmp_path):
+    label = torch.tensor([0] * 80 + [1] * 12 + [2] * 8)
+    data = LabelledData(torch.randn(100, 4), label)
+    config = Config(
+        model="mlp(hidden=4)", batch_size=10, balanced_batches=3, epochs=4, out=str(tmp_path), device="cpu"
+    )
+    run = fit(config, data=data)
+    seen = [torch.bincount(label[row >= 0], minlength=3).tolist() for row in run.record.prediction]
+    assert seen == [[10, 10, 8]] * 4
+    assert len({tuple((row >= 0).tolist()) for row in run.record.prediction}) == 4
+    assert run.metrics[-1]["step"] == 12

@@ -45,6 +45,7 @@ SETTINGS: dict[str, Setting] = {
     "epochs": Setting(int, None, "Passes over the data; if left out 100, of small data up to 500."),
     "iterations": Setting(int, None, "Steps, instead of epochs."),
     "batch_size": Setting(int, 128, "Samples per step."),
+    "balanced_batches": Setting(int, None, "Batches of an epoch with equally many samples of every class."),
     "optimizer": Setting(str, "sgd", "sgd, adam or adamw, with options as in 'sgd(nesterov=True)'."),
     "lr": Setting(float, 0.01, "Learning rate at the beginning."),
     "momentum": Setting(float, 0.9, "Momentum of sgd."),
@@ -59,6 +60,7 @@ SETTINGS: dict[str, Setting] = {
     "precision": Setting(str, "fp32", "fp32, or bf16 for the network (the loss stays in fp32)."),
     "dropout": Setting(float, 0.0, "Share of features dropped in training."),
     "validation": Setting(float, 0.0, "Share of the training data that chooses the best epoch."),
+    "validation_data": Setting(str, None, "Source of validation data, instead of that share."),
     "validation_labels": Setting(str, "given", "Labels it chooses by: given (noisy) or clean."),
     "patience": Setting(int, None, "Stop after so many epochs without a better validation accuracy."),
     "evaluate_every": Setting(int, 1, "Epochs between evaluations on test and validation data."),
@@ -73,7 +75,7 @@ SETTINGS: dict[str, Setting] = {
 GROUPS = {
     "Data and noise": ("data", "test", "noise", "noise_seed", "exact_noise", "augment"),
     "Network and loss": ("model", "weights", "loss", "method", "dropout", "precision"),
-    "Validation": ("validation", "validation_labels", "patience", "evaluate_every"),
+    "Validation": ("validation", "validation_data", "validation_labels", "patience", "evaluate_every"),
     "Run": ("record", "seed", "device", "loop", "checkpoint_seconds", "out"),
 }
 """Headings of the help; what is in none of them is about training."""
@@ -107,7 +109,7 @@ def read_config(settings: Mapping[str, Any]) -> Config:
     from ..train import Config
 
     given = {name: value for name, value in settings.items() if value is not None and name != "config_file"}
-    for name in ("data", "test"):
+    for name in ("data", "test", "validation_data"):
         check_quotes(given.get(name) or "")
     for name in ("noise", "weights", "method", "augment"):
         if given.get(name) == "none":  # what a config file has can be taken away

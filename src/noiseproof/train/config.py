@@ -28,7 +28,7 @@ STEPS, USUAL_EPOCHS, MOST_EPOCHS = 3000, 100, 500
 """How long to train where nobody says."""
 NEUTRAL = frozenset({"out", "device", "loop", "checkpoint_seconds", "record"})
 """Settings that do not change what is learned: a resumed run may change them."""
-COUNTS = ("batch_size", "epochs", "iterations", "patience", "evaluate_every")
+COUNTS = ("batch_size", "epochs", "iterations", "patience", "evaluate_every", "balanced_batches")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +66,9 @@ class Config:
     iterations: int | None = None
     """Number of steps, instead of ``epochs``."""
     batch_size: int = 128
+    balanced_batches: int | None = None
+    """Epochs of so many batches with equally many samples of every class, others in each epoch; a class with
+    fewer gives all it has. None takes all samples."""
     optimizer: str = "sgd"
     """Such as "sgd", "sgd(nesterov=True)", "adam" or "adamw(beta2=0.99)"."""
     lr: float = 0.01
@@ -83,6 +86,8 @@ class Config:
     dropout: float = 0.0
     validation: float = 0.0
     """Share of the training data held out to select the best epoch."""
+    validation_data: str | None = None
+    """Source of validation data instead of that share: its validation split, or all of it."""
     validation_labels: str = "given"
     """Validate on the "given" (noisy) labels or on the "clean" ones."""
     patience: int | None = None
@@ -222,8 +227,10 @@ def check_config(config: Config) -> None:
             raise ValueError(f"{name}={value!r} is out of range, it must satisfy {rule}")
     for name, known in CHOICES.items():
         choice("config", name, getattr(config, name), known)
-    if config.patience is not None and not config.validation:
+    if config.patience is not None and not config.validation and config.validation_data is None:
         raise ValueError("patience needs a validation split: give validation=0.1 or so")
+    if config.validation and config.validation_data is not None:
+        raise ValueError(f"validation={config.validation} and validation_data: give one of them")
     if config.out is not None and not config.out.strip():
         raise ValueError(f"out={config.out!r} names no folder: give one such as runs/first, or leave it out")
     _check_kinds(config)

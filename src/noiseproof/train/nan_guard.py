@@ -11,7 +11,6 @@ from ..data import Batch
 from ..dynamics.run_folder import CHECKPOINTS
 from .checkpoint import exists
 from .config import Config, run_folder
-from .order import epoch_order
 from .session import NEVER, Session
 
 SHOWN = 8
@@ -51,7 +50,7 @@ def check_health(session: Session) -> None:
     """Raise if a batch was bad; called once per epoch and before each checkpoint."""
     place = int(session.first_bad)
     if place < NEVER:
-        order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)
+        order = session.order()
         start, stop = session.bounds[place]
         raise _error(session, "logits or loss", session.epoch, place, session.train.index[order[start:stop]])
 

@@ -11,16 +11,45 @@ ORDER, SPLIT, NETWORK = 1 << 20, (1 << 20) + 1, (1 << 20) + 2
 """Streams of random numbers, different from those of augmentation."""
 
 
-def epoch_order(index: Tensor, *, seed: int, epoch: int) -> Tensor:
+def epoch_order(
+    index: Tensor, *, seed: int, epoch: int, label: Tensor | None = None, share: int | None = None
+) -> Tensor:
     """A random permutation of positions for an epoch (counted from 1), computed without a generator.
 
+    With labels and a share, only the first so many samples of every class; each epoch takes others.
+
     Shape:
-        index (N,) permanent indices; result (N,) int64 on the same device
+        index (N,) permanent indices; result (N,), or (M,) with a share, int64 on the same device
     Example:
         >>> epoch_order(torch.arange(5), seed=0, epoch=1)
         tensor([...])
     """
-    return draw(seed=seed, epoch=epoch, index=index, stream=ORDER).argsort(stable=True)
+    order = draw(seed=seed, epoch=epoch, index=index, stream=ORDER).argsort(stable=True)
+    return order if label is None or share is None else order[_turn(label[order]) < share]
+
+
+def _turn(label: Tensor) -> Tensor:
+    """How many samples of its class come before each sample.
+
+    Example:
+        >>> _turn(torch.tensor([2, 0, 2, 2, 0]))
+        tensor([0, 0, 1, 2, 1])
+    """
+    by_class, counts = label.argsort(stable=True), torch.bincount(label)
+    place = torch.arange(len(label), device=label.device)
+    turn = torch.empty_like(label)
+    turn[by_class] = place - (counts.cumsum(0) - counts)[label[by_class]]
+    return turn
+
+
+def balanced_size(label: Tensor, share: int | None) -> int:
+    """Samples of an epoch with at most so many of every class, or with all.
+
+    Example:
+        >>> balanced_size(torch.tensor([0, 0, 0, 1]), 2), balanced_size(torch.tensor([0, 0, 0, 1]), None)
+        (3, 4)
+    """
+    return len(label) if share is None else int(torch.bincount(label).clamp(max=share).sum())
 
 
 def batch_bounds(samples: int, batch_size: int) -> list[tuple[int, int]]:

@@ -23,7 +23,7 @@ SHOWN = 8
 REMEDY = "restore the file, remove the folder to train it again, or choose another --out"
 OF_THE_DATA = (
     *("data", "test", "noise", "noise_seed", "exact_noise"),
-    *("seed", "validation", "validation_labels"),
+    *("seed", "validation", "validation_data", "validation_labels"),
 )
 """Settings that determine samples and labels."""
 

@@ -241,7 +241,9 @@ def _outputs(session: Session, task: Task, train: Tensor) -> dict[str, Tensor]:
     found = {name: value.detach().cpu() for name, value in of_method if value.numel() <= MOST_VALUES}
     if train.numel() <= MOST_VALUES:
         found["train_probability"] = train.softmax(1).half()
-    judged = task.validation if session.config.validation_labels == "given" else None
+    config = session.config
+    is_part = config.validation_labels == "given" and config.validation_data is None
+    judged = task.validation if is_part else None
     for part, data in (("validation", judged), ("test", task.test)):
         if data is None:
             continue

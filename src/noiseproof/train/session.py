@@ -21,7 +21,7 @@ from ..models import Ensemble, forward_with_features
 from ..models.ensemble import mean_logits
 from .config import Config
 from .optimizer import make_optimizer, restore_optimizer
-from .order import batch_bounds, network_seed
+from .order import balanced_size, batch_bounds, epoch_order, network_seed
 from .record_buffer import RecordBuffer, Step
 from .scale_warnings import warn_of_scale, warn_of_steps
 from .schedule import Moment, get_schedule
@@ -53,7 +53,8 @@ class Session:
         layout = torch.channels_last if device.type == "cuda" and config.precision == "bf16" else None
         self.views = Views(config, task.train.sample_shape, layout)
         self.train = task.train if streams(task.train.inputs) else task.train.to(device)
-        self.bounds = batch_bounds(len(self.train), config.batch_size)
+        self.share = class_share(config, self.train.num_classes)
+        self.bounds = batch_bounds(balanced_size(self.train.label, self.share), config.batch_size)
         self.config = config = config.with_enough_steps(len(self.bounds))
         self.method = methods.get(config.method, loss=config.loss)
         self.model = self._network(task, model).to(device)
@@ -99,6 +100,16 @@ class Session:
     @property
     def epochs(self) -> int:
         return -(-self.steps // len(self.bounds))
+
+    def order(self) -> Tensor:
+        """Positions of the samples of the current epoch, in the order of its batches."""
+        return epoch_order(
+            self.train.index,
+            seed=self.config.seed,
+            epoch=self.epoch,
+            label=self.train.label,
+            share=self.share,
+        )
 
     def bounds_left(self) -> list[tuple[int, int]]:
         """Start and end of the remaining batches of the current epoch."""
@@ -270,6 +281,13 @@ def call_each(
     one: Callable[[nn.Module, Tensor], Any], networks: tuple[nn.Module, ...], inputs: Tensor
 ) -> Any:
     return [one(network, inputs) for network in networks]
+
+
+def class_share(config: Config, num_classes: int) -> int | None:
+    """Samples of every class in an epoch of balanced batches; None where an epoch takes all samples."""
+    if config.balanced_batches is None:
+        return None
+    return max(1, config.balanced_batches * config.batch_size // num_classes)
 
 
 def call(model: nn.Module, inputs: Tensor) -> Any:

@@ -13,7 +13,6 @@ from ..data import Batch, LabelledData
 from ..data.inputs import streams
 from .gpu.capture import capture_lock
 from .nan_guard import check_now, note_health
-from .order import epoch_order
 from .session import Session
 
 
@@ -51,7 +50,7 @@ class PlainSteps:
     def epoch(self) -> Iterator[None]:
         """Run the rest of the current epoch, one step per item."""
         session = self.session
-        order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)
+        order = session.order()
         parts = [order[start:stop] for start, stop in session.bounds_left()]
         for batch in batches(session.train, parts, session.device):
             lr = session.learning_rate()

@@ -18,7 +18,7 @@ from .. import noise
 from ..data import LabelledData, load
 from ..data.locations import NoSplitError
 from ..data.raw_inputs import raw_bytes
-from ..data.spec import IN_MEMORY, source_text
+from ..data.spec import IN_MEMORY, parse_source, source_text
 from ..dynamics.run_folder import RESULT
 from ..features import Features
 from .config import Config, run_folder
@@ -76,7 +76,7 @@ def make_task(config: Config, data: LabelledData | None = None, test: LabelledDa
         raise ValueError(f"all training labels are {whole.class_names[0]!r}: there is nothing to tell apart")
     noisy, manifest = _with_noise(whole, config)
     if not config.validation:
-        return _encoded(Task(noisy, None, tested, manifest))
+        return _encoded(Task(noisy, _validation_data(config, whole.class_names), tested, manifest))
     kept, aside = split_positions(noisy.index, config.validation, seed=config.seed)
     return _encoded(Task(noisy.subset(kept), _validation(noisy.subset(aside), config), tested, manifest))
 
@@ -123,6 +123,19 @@ def _validation(data: LabelledData, config: Config) -> LabelledData:
     if data.clean_label is None:
         raise ValueError("validation_labels='clean' needs data with clean labels; this one has none")
     return data.with_labels(data.clean_label)
+
+
+def _validation_data(config: Config, names: tuple[str, ...]) -> LabelledData | None:
+    """Validation data of their own: a split of that name, or another file or folder than that of training."""
+    if config.validation_data is None:
+        return None
+    try:
+        found = load(config.validation_data, split="validation")
+    except NoSplitError as problem:
+        if config.validation_data == config.data or "path" not in parse_source(config.validation_data)[1]:
+            raise ValueError(f"validation_data: {problem}; give validation=0.1 or so") from None
+        found = load(config.validation_data)
+    return _validation(_with_same_classes(found, names), config)
 
 
 def _test_data(config: Config, data: LabelledData | None) -> LabelledData | None:

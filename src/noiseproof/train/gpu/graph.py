@@ -25,7 +25,6 @@ from ...methods import Method
 from ...models.classifier import Classifier
 from ..checkpoint import flatten
 from ..optimizer import parse_optimizer
-from ..order import epoch_order
 from ..session import Session
 from ..steps import PlainSteps, train_step
 from .capture import CaptureError, Captures
@@ -63,7 +62,7 @@ class GraphSteps:
     def epoch(self) -> Iterator[None]:
         """Run the rest of the current epoch, one step per item; the device may lag behind the host."""
         session = self.session
-        order = epoch_order(session.train.index, seed=session.config.seed, epoch=session.epoch)
+        order = session.order()
         while block := self._next_block():
             self._fill(order, block)
             replay = self._replay(block[0][1] - block[0][0])
