@@ -17,6 +17,7 @@ from noiseproof.data.augment import (
     CenterCrop,
     Crop,
     Flip,
+    Jitter,
     Normalize,
     Resize,
     Rotate,
@@ -30,7 +31,15 @@ from noiseproof.data.augment.steps import RandomStep
 
 CIFAR = "crop(padding=4) | flip | normalize(cifar10)"
 EVERYTHING = "shift | rotate(degrees=20) | crop(padding=2) | flip | resize(size=10) | normalize(cifar10)"
-RANDOM = ["crop", "crop(padding=0, size=5)", "flip", "shift", 'shift(width=0.4, fill="edge")', "rotate"]
+RANDOM = [
+    "crop",
+    "crop(padding=0, size=5)",
+    "flip",
+    "shift",
+    'shift(width=0.4, fill="edge")',
+    "rotate",
+    "jitter(hue=0.2)",
+]
 
 
 def photos(count=16, size=8, channels=3, seed=0):
@@ -496,3 +505,45 @@ def test_bad_input_says_what_is_wrong(call, words):
 def test_an_empty_batch():
     images = photos()[:0]
     assert augmentation(CIFAR)(images, index=torch.arange(0)).shape == (0, 3, 8, 8)
+
+
+def test_jitter_draws_every_factor_from_its_whole_range():
+    """A plain grey, and a pattern of two greys around a half, show brightness and contrast as they are."""
+    index, half = torch.arange(4000), torch.full((4000, 3, 2, 2), 0.5)
+    bright = Jitter(contrast=0, saturation=0)(half, index=index)[:, 0, 0, 0] * 2
+    assert abs(bright.min() - 0.6) < 0.01
+    assert abs(bright.max() - 1.4) < 0.01
+    assert abs(bright.mean() - 1) < 0.02
+    half[..., 0], half[..., 1] = 0.25, 0.75
+    contrast = Jitter(brightness=0, saturation=0)(half, index=index)
+    assert torch.allclose(contrast.mean((1, 2, 3)), torch.tensor(0.5))
+    width = (contrast[:, 0, 0, 1] - contrast[:, 0, 0, 0]) * 2
+    assert abs(width.min() - 0.6) < 0.01
+    assert abs(width.max() - 1.4) < 0.01
+    assert abs(torch.corrcoef(torch.stack([bright, width]))[0, 1]) < 0.06
+
+
+def test_jitter_of_saturation_and_hue_keeps_what_it_must():
+    images, index = (
+        0.3 + 0.4 * torch.rand(64, 3, 4, 4, generator=torch.Generator().manual_seed(0)),
+        torch.arange(64),
+    )
+    luminance = torch.tensor([0.299, 0.587, 0.114]).view(3, 1, 1)
+    pale = Jitter(brightness=0, contrast=0, saturation=0.3)(images, index=index)
+    assert torch.allclose((pale * luminance).sum(1), (images * luminance).sum(1), atol=1e-6)
+    assert not torch.allclose(pale, images, atol=0.01)
+    turned = Jitter(brightness=0, contrast=0, saturation=0, hue=0.5)(images, index=index)
+    assert torch.allclose(turned.mean(1), images.mean(1), atol=1e-6)
+    assert torch.allclose(turned.square().sum(1), images.square().sum(1), atol=1e-5)  # a rotation
+    assert torch.equal(Jitter(brightness=0, contrast=0, saturation=0)(images, index=index), images)
+    one = images[:, :1]
+    assert torch.equal(Jitter(brightness=0, contrast=0, hue=0.5)(one, index=index), one)
+
+
+@pytest.mark.parametrize(("option", "most"), [("brightness", 1.0), ("hue", 0.5)])
+def test_jitter_refuses_what_is_out_of_range(option, most):
+    for value in (-0.1, most + 0.1):
+        with pytest.raises(ValueError, match=f"{option}={value} is out of range, it must be in 0 ... {most}"):
+            Jitter(**{option: value})
+    with pytest.raises(TypeError, match="must be a finite number"):
+        Jitter(**{option: "strong"})

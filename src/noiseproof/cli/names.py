@@ -13,6 +13,7 @@ NAMES = {
     "noise": "symmetric asymmetric sibling pair cycle matrix instance human open_set",
     "model": (
         "mlp cnn4 cnn8 resnet20 resnet32 resnet44 resnet56 resnet18 resnet34 resnet50 vgg19_bn googlenet"
+        " googlenet_v2 inception_resnet_v2"
     ),
     "loss": (
         "ce focal mae rce sl sce gce truncated_gce tce aul agce ael gr imae nal_fixed nce nfl mse gls ls cr"
@@ -22,7 +23,7 @@ NAMES = {
         "nal elr selc sop bootstrap_soft bootstrap_hard joint forward backward s_adaptation gls_sl"
         " truncated_gce self_paced mentornet_pd d2l decoupling co_teaching"
     ),
-    "augment": "crop center_crop flip shift rotate resize normalize subtract_mean",
+    "augment": "crop center_crop flip shift rotate resize jitter normalize subtract_mean",
     "schedule": "constant cosine step every exponential warm_restarts",
     "optimizer": "sgd adam adamw",
 }

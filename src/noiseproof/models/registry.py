@@ -9,6 +9,7 @@ from torch import nn
 from ..grammar import check_new
 from .classifier import Classifier
 from .googlenet import googlenet
+from .inception_v2 import googlenet_v2, inception_resnet_v2
 from .making import maker
 from .mlp import mlp
 from .resnet import resnet18, resnet34, resnet50
@@ -34,6 +35,8 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "resnet50": resnet50,
     "vgg19_bn": vgg19_bn,
     "googlenet": googlenet,
+    "googlenet_v2": googlenet_v2,
+    "inception_resnet_v2": inception_resnet_v2,
 }
 BUILT_IN = frozenset(MODELS)
 

@@ -15,6 +15,8 @@ OTHER_NAMES = (
     ("fc.", "head."),
     ("linear.", "head."),
     ("classifier.", "head."),
+    ("classif.", "head."),
+    ("last_linear.", "head."),
     ("features.", "body."),
     ("", "body."),
 )

@@ -1,7 +1,7 @@
 """Augmentation of whole batches on the device, a pure function of (seed, epoch, sample)."""
 
 from .geometry import CenterCrop, Crop, Flip, Resize, Rotate, Shift, rotated, window
-from .pixel_values import CONSTANTS, Normalize, SubtractMean
+from .pixel_values import CONSTANTS, Jitter, Normalize, SubtractMean
 from .registry import AUGMENTATIONS, augmentation
 from .steps import Augmentation, Step
 
@@ -12,6 +12,7 @@ __all__ = [
     "CenterCrop",
     "Crop",
     "Flip",
+    "Jitter",
     "Normalize",
     "Resize",
     "Rotate",

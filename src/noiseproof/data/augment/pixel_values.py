@@ -7,8 +7,9 @@ import math
 import torch
 from torch import Tensor
 
+from ...counter import lower_below, mix, upper_below
 from ...grammar import nearest
-from .steps import FixedStep, Step, as_float
+from .steps import FixedStep, RandomStep, Step, as_float
 
 Channels = tuple[float, ...]
 
@@ -23,6 +24,8 @@ CONSTANTS: dict[str, tuple[Channels, Channels]] = {
 }
 """Plain names: statistics of all pixels of the training set, as in the code of APL. ``_nal``: the numbers in
 the code of NAL and SELC; their CIFAR-10 deviations are means over single images, a fifth smaller."""
+UNIT = 1 << 24
+"""Random factors in steps of 2**-24, exact in float32."""
 Numbers = float | tuple[float, ...]
 
 
@@ -100,6 +103,77 @@ class SubtractMean(FixedStep):
                 )
             return images - self._mean.to(images.dtype)
         return images - per_channel(self, self._mean, images)
+
+
+class Jitter(RandomStep):
+    """Brightness, contrast and saturation times 1 - x ... 1 + x, hue turned by up to ``hue`` of a circle.
+
+    In this order, and kept in 0 ... 1 after each; torchvision's ColorJitter shuffles the order and turns the
+    hue in HSV, here colours turn about the grey axis. Images of one channel have no saturation and hue.
+
+    Shape:
+        (N, C, H, W) in 0 ... 1 to the same, floating point
+    Example:
+        >>> Jitter(hue=0.2)(torch.full((1, 3, 1, 1), 0.5), index=torch.zeros(1, dtype=torch.int64)).shape
+        torch.Size([1, 3, 1, 1])
+    """
+
+    name = "jitter"
+    stream = 5
+
+    def __init__(
+        self, *, brightness: float = 0.4, contrast: float = 0.4, saturation: float = 0.4, hue: float = 0.0
+    ) -> None:
+        given = {"brightness": brightness, "contrast": contrast, "saturation": saturation, "hue": hue}
+        for parameter, value in given.items():
+            most = 0.5 if parameter == "hue" else 1.0
+            if isinstance(value, tuple) or not 0 <= (numbers(self.name, parameter, value) or 0.0) <= most:  # type: ignore[operator]
+                raise ValueError(f"jitter: {parameter}={value} is out of range, it must be in 0 ... {most}")
+        self.brightness, self.contrast, self.saturation, self.hue = map(float, given.values())
+
+    def apply(self, images: Tensor, bits: Tensor) -> Tensor:
+        images, more = as_float(images), mix(bits)
+        parts = (
+            upper_below(bits, UNIT),
+            lower_below(bits, UNIT),
+            upper_below(more, UNIT),
+            lower_below(more, UNIT),
+        )
+        draws = [(2 * part.to(images.dtype) / (UNIT - 1) - 1)[:, None, None, None] for part in parts]
+        images = (images * (1 + self.brightness * draws[0])).clamp(0, 1)
+        images = blended(images, grey(images).mean((2, 3), keepdim=True), 1 + self.contrast * draws[1])
+        if images.shape[1] != 3:
+            return images
+        images = blended(images, grey(images), 1 + self.saturation * draws[2])
+        return turned(images, 2 * math.pi * self.hue * draws[3]) if self.hue else images
+
+    def evaluation(self) -> Step | None:
+        return None
+
+
+def grey(images: Tensor) -> Tensor:
+    """Luminance (N, 1, H, W); of other than three channels the mean."""
+    if images.shape[1] != 3:
+        return images.mean(1, keepdim=True)
+    red, green, blue = images.unbind(1)
+    return (0.299 * red + 0.587 * green + 0.114 * blue).unsqueeze(1)
+
+
+def blended(images: Tensor, base: Tensor, factor: Tensor) -> Tensor:
+    return (base + factor * (images - base)).clamp(0, 1)
+
+
+def turned(images: Tensor, angle: Tensor) -> Tensor:
+    """Colours turned about the grey axis: a third of a circle makes red green, green blue and blue red.
+
+    Example:
+        >>> red = torch.tensor([1.0, 0.0, 0.0]).view(1, 3, 1, 1)
+        >>> turned(red, torch.tensor(2 * math.pi / 3)).flatten().round(decimals=6)
+        tensor([0., 1., 0.])
+    """
+    middle = images.mean(1, keepdim=True)
+    across = (images.roll(1, 1) - images.roll(-1, 1)) / math.sqrt(3)
+    return (middle + angle.cos() * (images - middle) + angle.sin() * across).clamp(0, 1)
 
 
 def per_channel(step: Step, values: Numbers | None, images: Tensor) -> Tensor | float:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...grammar import chain, literal, options, read, shown, unknown
 from .geometry import CenterCrop, Crop, Flip, Resize, Rotate, Shift
-from .pixel_values import Normalize, SubtractMean
+from .pixel_values import Jitter, Normalize, SubtractMean
 from .steps import Augmentation, Step
 
 AUGMENTATIONS: dict[str, Callable[..., Step]] = {
@@ -21,6 +21,7 @@ AUGMENTATIONS: dict[str, Callable[..., Step]] = {
     "shift": Shift,
     "rotate": Rotate,
     "resize": Resize,
+    "jitter": Jitter,
     "normalize": Normalize,
     "subtract_mean": SubtractMean,
 }
