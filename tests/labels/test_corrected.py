@@ -244,6 +244,8 @@ def test_a_folder_of_images_can_be_copied(photos, tmp_path):
     assert len(load(done.data)) == 8
     with pytest.raises(FileExistsError, match="remove it, or choose another"):
         labels.write_corrected(run, [Decision(1, "drop")], copy=True)
+    with pytest.raises(FileExistsError, match=r"changes\.jsonl is the log of .*photos\.corrected: choose"):
+        labels.write_corrected(run, [Decision(1, "drop")])
     with pytest.raises(ValueError, match="was not changed"):
         labels.revert(done.path, tmp_path / "back")
 

@@ -108,6 +108,7 @@ def test_parquet_is_written_or_its_missing_package_named(tmp_path):
 
 def test_suspects_carry_the_columns_of_the_users_table(tmp_path):
     rows = pd.DataFrame({"label": ["a", "b", "a"], "index": [7, 8, 9], "note": ["=1+1", "x", "y\nz"]})
+    rows["number"], rows["size"] = ["007", "1", "010"], ["-1.50", "-2+3", "1e3"]
     rows.to_csv(tmp_path / "rows.csv", index=False)
     found = pd.DataFrame(
         {
@@ -125,6 +126,9 @@ def test_suspects_carry_the_columns_of_the_users_table(tmp_path):
     assert table["original_index"].tolist() == [9, 7]
     assert table["note"].tolist() == ["y z", "'=1+1"]
     assert table["label"].tolist() == ["a", "a"]
+    as_written = pd.read_csv(tmp_path / "suspects.csv", dtype=str)
+    assert as_written["number"].tolist() == ["010", "007"]
+    assert as_written["size"].tolist() == ["1e3", "-1.50"]
     labels.write(
         found, tmp_path / "suspects.parquet", data=f'csv(path="{tmp_path}/rows.csv")', everything=True
     )

@@ -55,7 +55,8 @@ def served(subject, reviewer="anna"):
         time.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield f"http://127.0.0.1:{port}/?token={TOKEN}", app
+        with app.presence.servers.announced():
+            yield f"http://127.0.0.1:{port}/?token={TOKEN}", app
     finally:
         server.should_exit = True
         thread.join(10)

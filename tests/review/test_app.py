@@ -127,6 +127,16 @@ def test_a_reviewer_elsewhere_is_detected_merged_and_conflicts_are_shown(pair):
     assert "conflict" not in settled["saved"][0]
 
 
+def test_another_server_of_the_same_labels_is_told_before_it_decides(tmp_path):
+    with client_of(subject_of(made_frame(8), tmp_path)) as (_, client):
+        assert client.get("/api/start?session=one").json()["servers"] == []
+        with client_of(subject_of(made_frame(8), tmp_path), "ben <b>") as (_, other):
+            assert client.get("/api/news?session=one").json()["servers"] == ["ben <b>"]
+            assert other.get("/api/start?session=two").json()["servers"] == ["anna"]
+        assert client.get("/api/news?session=one").json()["servers"] == []
+    assert not (tmp_path / "decisions.jsonl.open").exists()
+
+
 def test_reopening_resumes(tmp_path):
     for _ in range(2):
         with client_of(subject_of(made_frame(8), tmp_path)) as (_, client):

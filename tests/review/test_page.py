@@ -286,6 +286,12 @@ def test_a_kill_in_the_middle_loses_nothing_confirmed(opened, tmp_path):
         again.wait(READY)
         words = again.run("document.querySelector('#progress').textContent")
         assert words.startswith(f"{len(kept.decisions)} of ")
+        assert again.run("news.servers.length") == 0  # the killed server left no trace
+        with served(Subject(run), "ben"):
+            again.wait(
+                "document.querySelector('#notice').textContent.startsWith('ben has the same labels open')"
+            )
+        again.wait("document.querySelector('#notice').hidden")
     finally:
         server.terminate()
         server.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 """What a spreadsheet takes for the beginning of a formula; the last four are the wide forms."""
+
+NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?")
+"""What begins like a formula and is only a number."""
 
 
 def neutral(text: str) -> str:
@@ -47,17 +51,22 @@ def with_original(table: DataFrame, data: object, *, as_text: bool) -> DataFrame
     A column that is called as one of ours is called ``original_...``. ``as_text`` makes words safe for a
     spreadsheet.
     """
-    rows = rows_of(data, table["index"].tolist())
+    rows = rows_of(data, table["index"].tolist(), as_text=as_text)
     if rows is None:
         return table
     found = table.copy()
     for place, name in enumerate(map(str, rows.columns)):
         values = rows.iloc[:, place].reset_index(drop=True).set_axis(table.index)
         if as_text and values.dtype.kind not in "iufbM":
-            values = values.map(lambda value: neutral(value) if isinstance(value, str) else value)
+            values = values.map(_cell)
         title = neutral(name) if as_text else name
         found[f"original_{title}" if title in found.columns else title] = values
     return found
+
+
+def _cell(value: object) -> object:
+    """A cell of the user's table: a number stays as it is written."""
+    return neutral(value) if isinstance(value, str) and not NUMBER.fullmatch(value) else value
 
 
 def write(found: DataFrame, path: str | Path, *, everything: bool = False, data: object = None) -> int:

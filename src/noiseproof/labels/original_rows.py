@@ -49,15 +49,16 @@ def whole_table(spec: object) -> pd.DataFrame | None:
     return read_table(found[0])
 
 
-def rows_of(spec: object, numbers: Sequence[int]) -> pd.DataFrame | None:
-    """These rows, in this order; the table is read in pieces."""
+def rows_of(spec: object, numbers: Sequence[int], *, as_text: bool = False) -> pd.DataFrame | None:
+    """These rows, in this order, read in pieces; ``as_text``: of a CSV every value as the file has it."""
     import pandas as pd  # type: ignore[import-untyped]
 
     found = table_of(spec)
     if found is None or not found[0].is_file():
         return None
     wanted, start, kept = set(numbers), 0, []
-    for piece in table_pieces(found[0], len(table_columns(found[0]))):
+    columns = table_columns(found[0])
+    for piece in table_pieces(found[0], len(columns), columns if as_text else ()):
         piece.index = pd.RangeIndex(start, start + len(piece))
         kept.append(piece[piece.index.isin(wanted)])
         start += len(piece)

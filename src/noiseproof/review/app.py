@@ -18,7 +18,7 @@ from ..report.wording import shown
 from .gate import LARGEST_BODY, Gate
 from .looks import Looks
 from .page import POLICY, page
-from .presence import Presence
+from .presence import LONGEST, Presence
 from .subject import Subject
 
 LONGEST_SESSION = 64
@@ -29,8 +29,9 @@ class App:
     """One review: its suspects, its file of decisions, the pages that look at it."""
 
     def __init__(self, subject: Subject, *, token: str, reviewer: str) -> None:
-        self.subject, self.reviewer = subject, shown(reviewer, 60)
-        self.log, self.looks, self.presence = DecisionLog(subject.decisions), Looks(subject), Presence()
+        self.subject, self.reviewer = subject, shown(reviewer, LONGEST)
+        self.log, self.looks = DecisionLog(subject.decisions), Looks(subject)
+        self.presence = Presence(subject.decisions, self.reviewer)
         self._heard = len(self.log.decisions)
         routes = [
             Route("/", self.page),
@@ -129,9 +130,10 @@ class App:
             states = {sample: self.log.state(sample) for sample in samples}
         else:
             states = dict(self.log.states())
-        pages, elsewhere = self.presence.others(session)
+        pages, elsewhere, servers = self.presence.others(session)
         told = [self._told(sample, state) for sample, state in states.items() if sample in self.subject.place]
-        return {"count": count, "states": told, "pages": pages, "elsewhere": elsewhere}
+        who = {"pages": pages, "elsewhere": elsewhere, "servers": servers}
+        return {"count": count, "states": told, **who}
 
     def _told(self, sample: int, state: State | None) -> dict[str, Any]:
         """What holds for a sample; None where nothing does."""

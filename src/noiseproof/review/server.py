@@ -59,7 +59,8 @@ def review(
         config = uvicorn.Config(
             app.asgi, log_level="error", access_log=False, lifespan="off", server_header=False, ws="none"
         )
-        uvicorn.Server(config).run(sockets=[listener])
+        with app.presence.servers.announced():
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 def _user() -> str:

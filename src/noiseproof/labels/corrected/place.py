@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from ...atomic import explained
-from .log import MARK, base_name, log_path
+from .log import MARK, base_name, log_path, read_log
 
 BLOCK = 1 << 20
 
@@ -40,6 +40,17 @@ def check_free(target: Path, original: Path | None) -> None:
         raise ValueError(f"{target} is the original, which is never changed: choose another --out")
     if os.path.lexists(target) and not log_path(target).is_file():
         raise FileExistsError(f"{target} is there and is not of this command: choose another --out")
+    check_log(target)
+
+
+def check_log(target: Path) -> None:
+    """Refuses a target whose log would replace that of other data: rows.csv and rows.parquet share one."""
+    if log_path(target).is_file():
+        other = target.with_name(Path(read_log(target).corrected).name)
+        if other.name != target.name and other.exists():
+            raise FileExistsError(
+                f"{log_path(target)} is the log of {other}: choose another --out, or remove both"
+            )
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from .edit import Edit, decided, edit_of
 from .image_folder import FILE, LABEL, copy_tree, manifest_text
 from .log import MARK, Change, ChangeLog, log_path, made
 from .parquet_table import write_parquet_table
-from .place import check_free, default_target, dropped_path, file_hash
+from .place import check_free, check_log, default_target, dropped_path, file_hash
 from .text_table import PACKERS, write_text_table
 
 
@@ -175,6 +175,7 @@ def _tree(job: Job) -> ChangeLog:
     target = job.out or root.with_name(f"{root.name}{MARK}")
     if target.exists():
         raise FileExistsError(f"{target} is there: remove it, or choose another --out")
+    check_log(target)
     inputs = job.data.inputs
     assert isinstance(inputs, ImageFiles)  # noqa: S101
     target.parent.mkdir(parents=True, exist_ok=True)

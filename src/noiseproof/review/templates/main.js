@@ -1,13 +1,14 @@
 // What the buttons and keys do.
 
-let news = { count: 0, pages: 0, elsewhere: [] };
+let news = { count: 0, pages: 0, elsewhere: [], servers: [] };
+const who = ({ pages, elsewhere, servers }) => JSON.stringify([pages, elsewhere, servers]);
 let view = "one";
 
 function changed() {
   refilter();
   drawFound();
   drawList();
-  drawNotice(drawProgress(), news.pages, news.elsewhere);
+  drawNotice(drawProgress(), news);
 }
 
 function goTo(place) {
@@ -102,13 +103,13 @@ async function listen() {
   try {
     const found = await ask(`/api/news?session=${session}&after=${news.count}`);
     const changedHere = adopt(found.states);
-    const different = found.pages !== news.pages || found.elsewhere.join() !== news.elsewhere.join();
+    const different = who(found) !== who(news);
     news = found;
-    if (!outbox.failed) show("error", "");
+    tellProblem("");
     if (changedHere) { changed(); drawState(); if (current < 0 && visible.length) goTo(visible[0]); }
-    else if (different) drawNotice(drawProgress(), news.pages, news.elsewhere);
+    else if (different) drawNotice(drawProgress(), news);
   } catch (problem) {
-    show("error", problem.status ? problem.message : "The server does not answer. Start it again with noiseproof labels review, and open the address it shows.");
+    tellProblem(problem.status ? problem.message : "The server does not answer. Start it again with noiseproof labels review, and open the address it shows.");
   }
   setTimeout(listen, 2000);
 }
@@ -118,7 +119,7 @@ async function begin() {
     const found = await ask(`/api/start?session=${session}`);
     Object.assign(all, found);
     all.place = new Map(all.number.map((number, place) => [number, place]));
-    news = { count: found.count, pages: found.pages, elsewhere: found.elsewhere };
+    news = found;
     adopt(found.states);
   } catch (problem) {
     show("saved", "");
@@ -129,7 +130,7 @@ async function begin() {
   document.title = `${all.name} · review labels`;
   rememberHistory();
   outbox.onSaved = (saved) => {
-    if (adopt(saved)) { drawList(); drawState(); drawNotice(drawProgress(), news.pages, news.elsewhere); }
+    if (adopt(saved)) { drawList(); drawState(); drawNotice(drawProgress(), news); }
   };
   countPace(0);
   tellSaved();
@@ -137,7 +138,7 @@ async function begin() {
   changed();
   goTo(visible.length ? visible[0] : -1);
   setTimeout(listen, 2000);
-  setInterval(() => drawNotice(drawProgress(), news.pages, news.elsewhere), 15000);
+  setInterval(() => drawNotice(drawProgress(), news), 15000);
 }
 
 for (const id of Object.keys(DEEDS)) byId(id).addEventListener("click", DEEDS[id]);

@@ -41,12 +41,13 @@ function drawProgress() {
   return conflicts;
 }
 
-function drawNotice(conflicts, pages, elsewhere) {
+function drawNotice(conflicts, { pages, elsewhere, servers }) {
   const words = [];
   if (all.weak) words.push("Weak evidence: the network learned too little to judge labels well.");
   if (pages) words.push(`${counted(pages, "other tab is", "other tabs are")} open on this review.`);
+  if (servers.length) words.push(`${servers.join(", ")} ${servers.length === 1 ? "has" : "have"} the same labels open, served by another process.`);
   if (elsewhere.length) words.push(`${elsewhere.join(", ")} decided elsewhere on the same run.`);
-  if (pages || elsewhere.length) words.push("Decisions are merged, the later one holds.");
+  if (pages || servers.length || elsewhere.length) words.push("Decisions are merged, the later one holds.");
   if (conflicts) words.push(`${counted(conflicts, "conflict")}: choose “conflicts” under Show.`);
   if (byId("notice").textContent !== words.join(" ")) show("notice", words.join(" "));
 }

@@ -145,7 +145,7 @@ async function drawSample() {
   try {
     found = await detail(number);
   } catch (problem) {
-    show("error", problem.status ? problem.message : "The server does not answer.");
+    tellProblem(problem.status ? problem.message : "The server does not answer.");
     return;
   }
   if (current < 0 || all.number[current] !== number) return;

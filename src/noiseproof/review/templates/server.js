@@ -57,6 +57,11 @@ async function flushOutbox() {
   if (outbox.waiting.length) setTimeout(flushOutbox, outbox.failed ? 2000 : 0);
 }
 
+// What failed besides; that decisions are not saved is more important and stays.
+function tellProblem(text) {
+  if (!outbox.failed) show("error", text);
+}
+
 function tellSaved() {
   const waiting = outbox.waiting.length;
   const words = outbox.failed ? "Not saved" : waiting ? `Saving ${waiting.toLocaleString("en")}…` : "Saved";
