@@ -5,25 +5,26 @@ import json
 import pytest
 
 from noiseproof.papers.cells import BEST, Cell, Quoted, Runs, Table
-from noiseproof.papers.comparing import Comparison, Done, Entry, compare
+from noiseproof.papers.comparing import Comparison, Entry, compare
 from noiseproof.papers.render import HEADINGS, counted, lines, narrow_lines, to_dict, to_markdown
+from noiseproof.papers.results import Result
 from noiseproof.papers.tables import TABLES
 
 HOSTILE = '<script>alert(1)</script> | `x` *y* & "z"\n# no heading'
 
 
 def done(number):
-    return tuple(Done(f"run {seed}", seed) for seed in range(number))
+    return tuple(Result(f"run {seed}", seed) for seed in range(number))
 
 
-def compared(row="MAE", note="A note.", problem=None, changes="", **numbers):
+def compared(row="MAE", note="A note.", problem=None, short=None, **numbers):
     runs = Runs({"loss": "mae"}, (0, 1, 2, 3, 4), pick=BEST)
     ours = Cell(row, "symmetric 0.4 · final %", "test_accuracy_final_%", 80.5, runs, std=0.3)
     quoted = Cell("CE", "symmetric 0.4 · final %", "test_accuracy_final_%", 70.25, Quoted("Somebody"))
     found = Entry(ours, **{"ours": 82.0, "std": 0.4, "runs": done(5), "wanted": 5, **numbers})
     if problem is not None:
         found = Entry(ours, wanted=5, problems=(problem,))
-    return Comparison(Table("mine.table1", row, (ours, quoted), (note,)), (found, Entry(quoted)), changes)
+    return Comparison(Table("mine.table1", row, (ours, quoted), (note,)), (found, Entry(quoted)), short or {})
 
 
 def test_a_line_has_ours_printed_and_how_far_apart_they_are():
@@ -53,7 +54,7 @@ def test_runs_that_are_subtracted_are_not_counted():
     cell = Cell("MAE", "diff", "diff_vs_clean_accuracy_pp", -2.0, runs)
     entry = Entry(cell, -1.0, runs=done(2), baseline=done(2), wanted=2)
     table = Table("mine.table1", "Mine", (cell,))
-    [line] = lines(Comparison(table, (entry,), ""))
+    [line] = lines(Comparison(table, (entry,)))
     assert (line[HEADINGS.index("seeds")], line[-1]) == ("best of 2", "finished")
     assert Entry(cell, -1.0, runs=done(2), baseline=done(1), wanted=2).state == "baseline 1 of 2"
 
@@ -89,7 +90,7 @@ def test_what_is_there(finished, wanted, problems, words):
 
 
 def test_markdown_is_one_table_whatever_the_names_are():
-    text = to_markdown(compared(HOSTILE, HOSTILE, changes="epochs=2"))
+    text = to_markdown(compared(HOSTILE, HOSTILE, short={("a", "b"): 2}))
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len(table) == 4
     bars = [line.replace("\\|", "").count("|") for line in table]
@@ -109,7 +110,7 @@ def test_json_has_plain_values():
 
 
 def test_json_says_which_runs_a_number_is_made_of():
-    first, _ = to_dict(compared(runs=done(2), baseline=(Done("clean", 0),)))["cells"]
+    first, _ = to_dict(compared(runs=done(2), baseline=(Result("clean", 0),)))["cells"]
     assert (first["pick"], first["seeds"], first["runs"]) == ("best", [0, 1], ["run 0", "run 1"])
     assert (first["finished"], first["wanted"], first["baseline_runs"]) == (2, 5, ["clean"])
 

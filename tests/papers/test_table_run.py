@@ -168,8 +168,8 @@ def test_fewer_seeds_than_the_paper_has_are_not_all(tmp_path, table_of, tiny):
     found = run(table.select(seeds=1), out=tmp_path, jobs=1)
     for entry in (found.entries[0], compare(table, out=tmp_path).entries[0]):
         assert (entry.state, entry.finished, entry.wanted) == ("1 of 3", 1, 3)
-        [(folder, seed)] = entry.runs
-        assert seed == 123
+        [(folder, seed, _, problem)] = entry.runs
+        assert (seed, problem) == (123, None)
         assert (tmp_path / "runs" / folder).is_dir()
     run(table.select(seeds=4), out=tmp_path, jobs=1)
     [entry] = compare(table, out=tmp_path).entries

@@ -154,9 +154,8 @@ def report(
 
 
 def _print_claim(verdict: Verdict) -> None:
-    marks = {True: "yes", False: "no", None: "not run"}
     tell(f"{verdict.claim.words} ({verdict.claim.source}): {verdict.words}")
-    print_grid(("statement", ""), [[words, marks[value]] for words, value in verdict.found.items()])
+    print_grid(("statement", ""), verdict.answers)
     if verdict.numbers:
         print_grid(("number", "ours"), [[n, f"{v:.2f}"] for n, v in verdict.numbers.items()], range(1, 2))
     for command in verdict.commands:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from ..grammar import nearest
@@ -30,13 +31,7 @@ class Runs:
     relabel: bool = False
     """The number of a second run, on the labels the first one predicts."""
     of_paper: int | None = None
-    """How many seeds the paper has, where somebody chose others."""
-
-    def __post_init__(self) -> None:
-        if self.pick not in (MEAN, BEST):
-            raise ValueError(f"pick={self.pick!r} is unknown, choose {MEAN!r} or {BEST!r}")
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"seeds={self.seeds} must be one or more different numbers")
+    """Number of seeds in the paper, where another number was chosen."""
 
     @property
     def paper_seeds(self) -> int:
@@ -109,15 +104,23 @@ class Cell:
     row: str
     column: str
     metric: str
-    """A key of ``METRICS``."""
+    """A key of ``METRICS``, or a metric that no run has."""
     printed: float | str
     filling: Filling
     std: float | None = None
     note: str = ""
 
     @property
+    def place(self) -> tuple[str, str]:
+        return self.row, self.column
+
+    @property
     def state(self) -> str:
         return self.filling.state
+
+    @property
+    def unit(self) -> Metric:
+        return METRICS.get(self.metric, Metric())
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        repeated = [place for place, count in Counter(map(place_of, self.cells)).items() if count > 1]
+        repeated = [place for place, count in Counter(c.place for c in self.cells).items() if count > 1]
         if repeated:
             raise ValueError(
                 f"{self.name} has two cells in row {repeated[0][0]!r}, column {repeated[0][1]!r}"
@@ -157,12 +160,20 @@ class Table:
         found = Counter(cell.state for cell in self.cells)
         return {state: found[state] for state in STATES}
 
+    @cached_property
+    def _by_place(self) -> Mapping[tuple[str, str], Cell]:
+        return {cell.place: cell for cell in self.cells}
+
     def cell(self, row: str, column: str) -> Cell:
         """The cell at a place; KeyError if the paper has none there."""
-        for cell in self.cells:
-            if place_of(cell) == (row, column):
-                return cell
-        raise KeyError((row, column))
+        return self._by_place[row, column]
+
+    def with_runs(self, change: Callable[[Runs], Runs]) -> Table:
+        """The table with other runs in its runnable cells."""
+        cells = (
+            replace(c, filling=change(c.filling)) if isinstance(c.filling, Runs) else c for c in self.cells
+        )
+        return replace(self, cells=tuple(cells))
 
     def select(
         self, rows: Sequence[str] = (), columns: Sequence[str] = (), seeds: int | None = None
@@ -179,11 +190,8 @@ class Table:
                     raise ValueError(f"{self.name} has no {what} {pattern!r}{nearest(pattern, known, parts)}")
         if not cells:
             raise ValueError(f"{self.name} has no cell in rows {list(rows)} and columns {list(columns)}")
-        return replace(self, cells=tuple(_with_seeds(cells, seeds)))
-
-
-def place_of(cell: Cell) -> tuple[str, str]:
-    return cell.row, cell.column
+        found = replace(self, cells=tuple(cells))
+        return found if seeds is None else found.with_runs(lambda runs: runs.with_seeds(seeds))
 
 
 def _wanted(name: str, patterns: Sequence[str]) -> bool:
@@ -191,18 +199,11 @@ def _wanted(name: str, patterns: Sequence[str]) -> bool:
     return not patterns or any(fnmatchcase(part, pattern.lower()) for pattern in patterns for part in parts)
 
 
-def _with_seeds(cells: Iterable[Cell], seeds: int | None) -> Iterable[Cell]:
-    for cell in cells:
-        if seeds is not None and isinstance(cell.filling, Runs):
-            cell = replace(cell, filling=cell.filling.with_seeds(seeds))
-        yield cell
-
-
 class Metric(NamedTuple):
-    """A metric of a table: its words, the number of a run that fills it, the unit it is printed in."""
+    """The number of a run that fills a cell, and the unit it is printed in."""
 
-    words: str
     number: str | None = None
+    """A key of ``results.NUMBERS``; None where no run has it."""
     factor: float = 100.0
     """Ours times this is in the unit of the paper."""
     comparable: bool = True
@@ -210,39 +211,20 @@ class Metric(NamedTuple):
 
 
 METRICS: Mapping[str, Metric] = {
-    "test_accuracy_%": Metric("test %", "final"),
-    "test_accuracy_fraction": Metric("test share", "final", 1.0),
-    "test_accuracy_final_%": Metric("final %", "final"),
-    "test_accuracy_best_%": Metric("best %", "best"),
-    "train_accuracy_%": Metric("train %", "corrupted"),
-    "train_accuracy_corrupted_%": Metric("corrupted %", "corrupted"),
-    "train_accuracy_intact_%": Metric("intact %", "intact"),
-    "fit_clean_subset_%": Metric("clean subset %", "clean_subset"),
-    "fit_noisy_subset_%": Metric("noisy subset %", "noisy_subset"),
-    "hybrid_accuracy_%": Metric("hybrid %", "hybrid"),
-    "validation_accuracy_%": Metric("validation %", "validation"),
-    "test_accuracy_after_label_correction_retrain_%": Metric("retrained %", "final"),
-    "diff_vs_clean_accuracy_pp": Metric("diff", "final"),
-    "snr": Metric("snr", "snr", 1.0),
-    "alpha_t_x1e4": Metric("alpha x 1e4", "alpha", 1e4, comparable=False),
-    "weight_variance_uniform_p": Metric("spread"),
-    "abs_expected_initial_margin": Metric("initial margin"),
-    "mAP_%": Metric("mAP %"),
-    "CMC-1_%": Metric("CMC-1 %"),
-    "gpu_memory_GB": Metric("GPU GB"),
-    "tau": Metric("tau"),
-    "hyperparameter_a": Metric("a"),
-    "hyperparameter_q": Metric("q"),
-    "n_train": Metric("training samples"),
-    "n_val": Metric("validation samples"),
-    "n_test": Metric("test samples"),
-    "n_classes": Metric("classes"),
-    "input_side_px": Metric("pixels"),
-    "noise_rate_%": Metric("noise %"),
-    "loss|weight": Metric("loss and weight"),
-    "original|primary|regularizer": Metric("original, primary loss and regulariser"),
-    "empirical_loss|gradient_rescaling|emphasis_focus|adjustable_spread": Metric(
-        "empirical loss, rescaling, focus and spread"
-    ),
+    "test_accuracy_%": Metric("final"),
+    "test_accuracy_fraction": Metric("final", 1.0),
+    "test_accuracy_final_%": Metric("final"),
+    "test_accuracy_best_%": Metric("best"),
+    "train_accuracy_%": Metric("corrupted"),
+    "train_accuracy_corrupted_%": Metric("corrupted"),
+    "train_accuracy_intact_%": Metric("intact"),
+    "fit_clean_subset_%": Metric("clean_subset"),
+    "fit_noisy_subset_%": Metric("noisy_subset"),
+    "hybrid_accuracy_%": Metric("hybrid"),
+    "validation_accuracy_%": Metric("validation"),
+    "test_accuracy_after_label_correction_retrain_%": Metric("final"),
+    "diff_vs_clean_accuracy_pp": Metric("final"),
+    "snr": Metric("snr", 1.0),
+    "alpha_t_x1e4": Metric("alpha", 1e4, comparable=False),
 }
-"""By the name the records have; training accuracies are those of the final network in evaluation mode."""
+"""Metrics that runs have, by their name in the records; training accuracies are of the final network."""

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from .cells import BEST, METRICS, STATES, Cell, Computed, Runs, Table
+from .cells import BEST, STATES, Cell, Computed, Runs, Table
 from .plan import BASELINE, FIRST, OWN, RELABELLED
-from .results import OfCells, Result, read_folder
+from .results import OfCells, Result, Results, read_folder
 from .tables import get
-
-
-class Done(NamedTuple):
-    """A finished run."""
-
-    folder: str
-    """Its name."""
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -30,8 +21,8 @@ class Entry:
     cell: Cell
     ours: float | None = None
     std: float | None = None
-    runs: tuple[Done, ...] = ()
-    baseline: tuple[Done, ...] = ()
+    runs: tuple[Result, ...] = ()
+    baseline: tuple[Result, ...] = ()
     """Runs whose number is subtracted."""
     wanted: int = 0
     """Number of runs the cell needs: as many as the paper has, or more if more were requested."""
@@ -44,15 +35,14 @@ class Entry:
 
     @property
     def difference(self) -> float | None:
-        """Ours less printed, in the unit of the paper; None where that says nothing."""
-        comparable = METRICS[self.cell.metric].comparable
-        if self.ours is None or isinstance(self.cell.printed, str) or not comparable:
+        """Ours less printed, in the unit of the paper; None where the two are not comparable."""
+        if self.ours is None or isinstance(self.cell.printed, str) or not self.cell.unit.comparable:
             return None
         return self.ours - self.cell.printed
 
     @property
     def deviations(self) -> float | None:
-        """The difference over the root of the sum of both variances; one that is not known counts as 0."""
+        """The difference over the root of the sum of both variances; an unknown one counts as 0."""
         scale = math.hypot(self.std or 0.0, self.cell.std or 0.0)
         return self.difference / scale if self.difference is not None and scale else None
 
@@ -74,7 +64,7 @@ class Entry:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing has been run for it, or could be."""
+        """Whether there is neither a number nor a run of ours."""
         return self.ours is None and not self.runs and not self.baseline and not self.problems
 
 
@@ -84,15 +74,20 @@ class Comparison:
 
     table: Table
     entries: tuple[Entry, ...]
-    changes: str
-    """What was not as in the paper."""
+    short: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Epochs of the cells whose runs were cut short, by row and column."""
+
+    @property
+    def changes(self) -> str:
+        """How runs differ from those of the paper."""
+        return ", ".join(f"epochs={number}" for number in sorted({*self.short.values()}))
 
     @property
     def problems(self) -> list[str]:
         return sorted({problem for entry in self.entries for problem in entry.problems})
 
     def parts(self) -> tuple[Comparison, Comparison]:
-        """Cells for which something was run or computed, and the others."""
+        """Cells with a run or a number of ours, and the others."""
         busy = tuple(entry for entry in self.entries if not entry.is_idle)
         idle = tuple(entry for entry in self.entries if entry.is_idle)
         return replace(self, entries=busy), replace(self, entries=idle)
@@ -101,66 +96,53 @@ class Comparison:
 def compare(table: str | Table, *, out: str | Path, problems: Mapping[str, str] | None = None) -> Comparison:
     """The printed numbers of a table beside those of the runs in a folder.
 
+    Cells may have as many seeds as there are in the folder.
+
     Args:
         problems: why runs failed, by their key.
     """
     results, epochs = read_folder(out)
     results |= {key: Result(key, 0, problem=words) for key, words in (problems or {}).items()}
-    whole = with_more_seeds(get(table), {one.seed for one in results.values() if one.numbers})
-    source = OfCells(whole, results, epochs)
-    return compare_with(whole, source, ", ".join(f"epochs={n}" for n in sorted({*source.short.values()})))
+    seeds = len({one.seed for one in results.values() if one.numbers})
+    whole = get(table).with_runs(lambda runs: runs.with_seeds(max(seeds, len(runs.seeds))))
+    return compare_with(whole, results, epochs)
 
 
-def with_more_seeds(table: Table, seeds: Collection[int]) -> Table:
-    """Cells whose runs may have as many seeds as there are."""
-    return replace(
-        table,
-        cells=tuple(
-            replace(cell, filling=cell.filling.with_seeds(max(len(seeds), len(cell.filling.seeds))))
-            if isinstance(cell.filling, Runs)
-            else cell
-            for cell in table.cells
-        ),
-    )
+def compare_with(table: Table, results: Results, epochs: Iterable[int] = ()) -> Comparison:
+    """The printed numbers of a table beside results, by the hash of the config of their run."""
+    runs_of = OfCells(table, results, epochs)
+    return Comparison(table, tuple(_entry(cell, runs_of(cell)) for cell in table.cells), runs_of.short)
 
 
-def compare_with(
-    table: Table, runs_of: Callable[[Cell], Mapping[str, Sequence[Result]]], changes: str = ""
-) -> Comparison:
-    """The printed numbers of a table beside those of runs, which ``runs_of`` finds for a cell by role."""
-    return Comparison(table, tuple(_entry(cell, runs_of) for cell in table.cells), changes)
-
-
-def _entry(cell: Cell, runs_of: Callable[[Cell], Mapping[str, Sequence[Result]]]) -> Entry:
+def _entry(cell: Cell, runs: Mapping[str, Sequence[Result]]) -> Entry:
     if isinstance(cell.filling, Computed):
         return Entry(cell, computed(cell.filling))
     if not isinstance(cell.filling, Runs):
         return Entry(cell)
-    runs = runs_of(cell)
-    mine = RELABELLED if cell.filling.relabel else OWN
+    mine = own_role(cell)
     needed = [run for role in (mine, FIRST, BASELINE) for run in runs.get(role, [])]
     problems = {run.name: run.problem for run in needed if run.problem is not None}
-    own, baseline = ([run for run in runs.get(role, []) if run.numbers] for role in (mine, BASELINE))
-    ours, std = summary(cell, own, baseline)
+    own, baseline = (tuple(run for run in runs.get(role, []) if run.numbers) for role in (mine, BASELINE))
     return Entry(
         cell,
-        ours,
-        std,
-        runs=tuple(Done(run.name, run.seed) for run in own),
-        baseline=tuple(Done(run.name, run.seed) for run in baseline),
+        *_summary(cell, own, baseline),
+        runs=own,
+        baseline=baseline,
         wanted=max(cell.filling.paper_seeds, len(runs.get(mine, []))),
         problems=tuple(f"{name}: {problem}" for name, problem in problems.items()),
     )
 
 
-def summary(
-    cell: Cell, runs: Sequence[Result], baseline: Sequence[Result] = ()
-) -> tuple[float | None, float | None]:
-    """Our number of a cell and the deviation over seeds, in the unit of the paper.
+def own_role(cell: Cell) -> str:
+    """The role of the runs whose number fills a cell."""
+    return RELABELLED if isinstance(cell.filling, Runs) and cell.filling.relabel else OWN
 
-    The best run is the one with the highest final test accuracy, whatever number is read from it.
-    """
-    filling, metric = cell.filling, METRICS[cell.metric]
+
+def _summary(
+    cell: Cell, runs: Sequence[Result], baseline: Sequence[Result]
+) -> tuple[float | None, float | None]:
+    """Our number of a cell and the deviation over seeds, in the unit of the paper."""
+    filling, metric = cell.filling, cell.unit
     if not isinstance(filling, Runs) or metric.number is None or (filling.baseline and not baseline):
         return None, None
     mine = _number(runs, metric.number, filling.pick)
@@ -172,6 +154,7 @@ def summary(
 
 
 def _number(runs: Sequence[Result], name: str, pick: str) -> tuple[float | None, float | None]:
+    """Mean, or the number of the run with the highest final test accuracy, and the deviation over seeds."""
     numbers = [run.numbers for run in runs if run.numbers is not None]
     found = [(one["final"] or 0.0, value) for one in numbers if (value := one[name]) is not None]
     if not found:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .cells import BEST, Computed, Filling, Runs, Settings
-from .table_builder import DATA, Reading, Record, make_tables, shifted, subject
+from .cells import BEST, Runs, Settings
+from .table_builder import DATA, Reading, Record, make_tables, noise, shifted, subject
 
 COMMON: dict[str, Any] = {
     "batch_size": 128,
@@ -18,7 +18,6 @@ RECIPES: dict[str, dict[str, Any]] = {
     "CIFAR-100": {"epochs": 200, "lr": 0.1, "weight_decay": 1e-5},
 }
 ASYMMETRIC = {"CIFAR-10": 'asymmetric({rate}, map="cifar10")', "CIFAR-100": "cycle({rate})"}
-CLASSES = {"CIFAR-10": "10", "CIFAR-100": "100"}
 INITIAL_MARGIN = 5.097
 """|E[margin]| the paper states for 100 classes; with K - 1 in place of K its formula gives 5.086."""
 LOSSES = {
@@ -48,42 +47,32 @@ def loss(record: Record) -> str:
     return f"0.5*{found}" if "mae" in found else found
 
 
-def noise(record: Record) -> str | None:
-    """None where labels are clean, or are given by people."""
-    kinds = {"symmetric": "symmetric({rate})", "asymmetric": ASYMMETRIC.get(record.dataset, "")}
-    return kinds[record.noise].format(rate=record.rate) if record.noise in kinds else None
-
-
 def settings(record: Record) -> dict[str, Any]:
     """The runs behind a number."""
     return {
         **COMMON,
         **RECIPES[record.dataset],
         **subject(record),
-        "augment": shifted(record),
-        "noise": noise(record),
+        "augment": shifted(record.dataset),
+        "noise": noise(record, {"symmetric": "symmetric({rate})", "asymmetric": ASYMMETRIC[record.dataset]}),
         "loss": loss(record),
     }
 
 
-def fill(record: Record) -> Filling:
+def fill(record: Record) -> Runs:
     return Runs(settings(record), tuple(range(record.runs or 3)))
 
 
-def fill_with_high_rate(record: Record) -> Filling:
+def fill_with_high_rate(record: Record) -> Runs:
     """Table 2 has the same rate of 0.1 on both."""
     return Runs(settings(record) | {"lr": 0.1}, tuple(range(record.runs or 3)))
 
 
-def fill_best_of_runs(record: Record) -> Filling:
+def fill_best_of_runs(record: Record) -> Runs:
     """Table 5: numbers of the best of five runs; differences are to the best of five with clean labels."""
     clean = settings(record) | {"noise": None, "data": DATA[record.dataset]}
     baseline = clean if record.metric.startswith("diff") else None
     return Runs(settings(record), tuple(range(record.best_of or 5)), pick=BEST, baseline=baseline)
-
-
-def fill_margin(record: Record) -> Filling:
-    return Computed("initial_margin", CLASSES[record.dataset])
 
 
 def with_unit_maximum(settings: Settings) -> Settings:
@@ -99,5 +88,5 @@ READINGS = {
         with_unit_maximum,
     )
 }
-SPECIAL = {"table2": fill_with_high_rate, "table5": fill_best_of_runs, "table9_caption": fill_margin}
+SPECIAL = {"table2": fill_with_high_rate, "table5": fill_best_of_runs}
 TABLES = make_tables("curriculum", fill, SPECIAL, READINGS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .cells import Filling, Runs, Settings
-from .table_builder import Reading, Record, cropped, make_tables, subject
+from .cells import Runs, Settings
+from .table_builder import Reading, Record, cropped, make_tables, noise, subject
 
 RECIPE: dict[str, Any] = {
     "batch_size": 128,
@@ -17,13 +17,7 @@ RECIPE: dict[str, Any] = {
     "iterations": 100_000,
 }
 PRINTED_SCHEDULE = {"schedule": 'every(period=5000, by="iteration")', "iterations": 20_000}
-NOISE = {"clean": None, "symmetric": "symmetric({rate})", "asymmetric": "sibling({rate})"}
-LOSSES = {
-    "GCE": "gce(q=0.7)",
-    **dict.fromkeys(("CCE", "Baseline", "L2", "Dropout", "Dropout+L2"), "ce"),
-    **dict.fromkeys(("Self-paced", "MentorNet PD", "Forgetting"), "ce"),
-}
-"""Methods but GR itself."""
+NOISE = {"symmetric": "symmetric({rate})", "asymmetric": "sibling({rate})"}
 REWEIGHTED: dict[str, dict[str, Any]] = {
     "Self-paced": {"method": "self_paced(begin=0.5, end=0.7, growth=0.02, warmup=5, decay=0.5)"},
     "MentorNet PD": {
@@ -32,16 +26,19 @@ REWEIGHTED: dict[str, dict[str, Any]] = {
     "Forgetting": {"dropout": 0.5},
 }
 """Methods of Table 4 that the library has and the paper did not run."""
-FIXED = {"beta": 8.0, "lambda": 0.5}
-"""The setting of the tables that do not tune."""
 
 
-def gr(options: Any) -> str:
-    """The loss of printed hyper-parameters; without beta and lambda, the fixed setting."""
-    beta, lam = options.get("beta", FIXED["beta"]), options.get("lambda", FIXED["lambda"])
-    if options.get("beta") == 0:
-        lam = 0.0  # any lambda is the same: all samples have weight 1
+def gr(beta: float = 8.0, lam: float = 0.5) -> str:
+    """The loss; the defaults are those of the tables that do not tune."""
+    lam = lam if beta else 0.0  # with beta=0 every lambda gives all samples weight 1
     return f'gr(beta={float(beta)}, lam={float(lam)}, normalize="batch")'
+
+
+def loss(record: Record) -> str:
+    if not record.method.startswith("GR"):
+        return "gce(q=0.7)" if record.method == "GCE" else "ce"
+    options = {"lam" if name == "lambda" else name: value for name, value in record.hyperparameters.items()}
+    return gr(**{name: options[name] for name in ("beta", "lam") if name in options})
 
 
 def as_printed(settings: Settings) -> Settings:
@@ -61,22 +58,21 @@ READINGS = {
 
 def settings(record: Record) -> dict[str, Any]:
     """The runs behind a number."""
-    noise = NOISE[record.noise]
     return {
         **RECIPE,
         **subject(record),
-        "augment": cropped(record),
-        "noise": noise and noise.format(rate=record.rate),
-        "loss": gr(record.hyperparameters) if record.method.startswith("GR") else LOSSES[record.method],
+        "augment": cropped(record.dataset),
+        "noise": noise(record, NOISE),
+        "loss": loss(record),
         **REWEIGHTED.get(record.method, {}),
     }
 
 
-def fill(record: Record) -> Filling:
+def fill(record: Record) -> Runs:
     return Runs(settings(record), tuple(range(record.runs or 3)), relabel="retrain" in record.metric)
 
 
-def fill_regularisers(record: Record) -> Filling:
+def fill_regularisers(record: Record) -> Runs:
     """Weight decay and dropout only where the row has them."""
     options = record.hyperparameters
     chosen = {"weight_decay": options.get("weight_decay", 0.0), "dropout": options.get("dropout", 0.0)}

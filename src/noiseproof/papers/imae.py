@@ -5,17 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .cells import Filling, Runs, Settings
-from .table_builder import Reading, Record, cropped, make_tables, subject
+from .cells import Runs, Settings
+from .gr import RECIPE
+from .table_builder import Reading, Record, cropped, make_tables, noise, subject
 
-CIFAR10: dict[str, Any] = {
-    "batch_size": 128,
-    "lr": 0.1,
-    "momentum": 0.9,
-    "weight_decay": 1e-4,
-    "schedule": 'step(milestones="32000,48000", by="iteration")',
-    "iterations": 100_000,
-}
+CIFAR10 = RECIPE
 CIFAR100: dict[str, Any] = {
     "batch_size": 128,
     "lr": 0.1,
@@ -25,7 +19,7 @@ CIFAR100: dict[str, Any] = {
     "epochs": 150,
 }
 RECIPES = {"CIFAR-10": CIFAR10, "CIFAR-100": CIFAR100}
-NOISE = {"clean": None, "symmetric": "symmetric({rate})", "asymmetric": "pair({rate})"}
+NOISE = {"symmetric": "symmetric({rate})", "asymmetric": "pair({rate})"}
 LOSSES = {"CCE": "ce", "MAE": "mae", "GCE": "gce(q=0.7)"}
 CLEAN_T, NOISY_T = 0.5, 8.0
 OPTIMIZERS: dict[str, dict[str, Any]] = {
@@ -57,29 +51,26 @@ READINGS = {
 
 def settings(record: Record) -> dict[str, Any]:
     """The runs behind a number."""
-    noise = NOISE[record.noise]
     return {
         **RECIPES[record.dataset],
         **subject(record),
-        "augment": cropped(record),
-        "noise": noise and noise.format(rate=record.rate),
+        "augment": cropped(record.dataset),
+        "noise": noise(record, NOISE),
         "loss": LOSSES.get(record.method) or imae(record),
     }
 
 
-def fill(record: Record) -> Filling:
+def fill(record: Record) -> Runs:
     seeds = (0, 1, 2) if record.seed is None and record.dataset == "CIFAR-10" else (record.seed or 123,)
     return Runs(settings(record), seeds)
 
 
-def fill_optimizers(record: Record) -> Filling:
+def fill_optimizers(record: Record) -> Runs:
     """Table 8: the recipe of CIFAR-10 with another optimiser."""
     options = record.hyperparameters
-    chosen = OPTIMIZERS[options["optimizer"]] | {"lr": options["lr"]}
-    named = {
-        name: value.format(**options) if isinstance(value, str) else value for name, value in chosen.items()
-    }
-    return Runs(settings(record) | named)
+    chosen = OPTIMIZERS[options["optimizer"]]
+    named = {"optimizer": chosen["optimizer"].format(**options), "lr": options["lr"]}
+    return Runs(settings(record) | chosen | named)
 
 
 TABLES = make_tables("imae", fill, {"table8": fill_optimizers}, READINGS)

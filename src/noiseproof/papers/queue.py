@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,17 +66,17 @@ NEVER = 1 << 30
 PACK_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Waiting:
-    """A run that is to be trained, and why it stands where it stands."""
+    """A run that is to be trained, and what decides about its place."""
 
     key: str
     planned: Planned
-    rank: int
-    """Number of its part in ``FIRST``; after these come the first seeds of all cells, then the second, ..."""
-    telling: float
-    """Cells it fills, those whose print is far from cross entropy's counting more."""
     seconds: float
+    rank: int = NEVER
+    """Number of its part in ``FIRST``; after these come the first seeds of all cells, then the second, ..."""
+    telling: float = 0.0
+    """Cells it fills, those whose print is far from cross entropy's counting more."""
 
     @property
     def order(self) -> tuple[float, ...]:
@@ -84,57 +84,35 @@ class Waiting:
 
 
 def queue(changes: Changes = Changes(precision="bf16"), done: Collection[str] = ()) -> list[Waiting]:
-    """Every run of every runnable cell once, but those that are done."""
-    ranks = dict(_ranks(changes))
+    """Every run of every runnable cell once, without those that are done."""
+    parts = list(enumerate(get(part.table).select(part.rows, part.columns, part.seeds) for part in FIRST))
+    ranks = {key: number for number, part in reversed(parts) for key in plan(part, changes)}
     found: dict[str, Waiting] = {}
-    done = set(done)
-    tables = {**TABLES, **{part.table: get(part.table) for part in FIRST}}
-    for table in tables.values():
-        rounds = _rounds(table, changes)
-        planned_runs = plan(table, changes)
-        firsts = {one.relabel_of for key, one in planned_runs.items() if key not in done}
-        for key, planned in planned_runs.items():
+    for table in TABLES.values():
+        runs = plan(table, changes)
+        firsts = {one.relabel_of for key, one in runs.items() if key not in done}
+        for key, planned in runs.items():
             if key in done and key not in firsts:  # a second run needs the folder of its first
                 continue
-            told = sum(_telling(table, row, column) for _, row, column, _ in planned.cells)
-            before = found.get(key)
-            found[key] = Waiting(
-                key,
-                before.planned if before else planned,
-                min(ranks.get(key, len(FIRST) + rounds[key]), before.rank if before else NEVER),
-                told + (before.telling if before else 0.0),
-                seconds(planned.config),
-            )
-            if before is not None:
-                found[key].planned.cells.extend(planned.cells)
+            cells = [table.cell(row, column) for _, row, column, _ in planned.cells]
+            one = found.setdefault(key, Waiting(key, planned, seconds(planned.config)))
+            one.rank = min(one.rank, ranks.get(key, len(FIRST) + _round(planned.config.seed, cells)))
+            one.telling += sum(_telling(table, cell) for cell in cells)
+            if one.planned is not planned:
+                one.planned.cells.extend(planned.cells)
     return sorted(found.values(), key=lambda one: one.order)
 
 
-def _ranks(changes: Changes) -> Iterator[tuple[str, int]]:
-    for number in reversed(range(len(FIRST))):
-        part = FIRST[number]
-        for key in plan(get(part.table).select(part.rows, part.columns, part.seeds), changes):
-            yield key, number
+def _round(seed: int, cells: Iterable[Cell]) -> int:
+    """Place of a seed among those of its cells."""
+    return min(cell.filling.seeds.index(seed) for cell in cells if isinstance(cell.filling, Runs))
 
 
-def _rounds(table: Table, changes: Changes) -> dict[str, int]:
-    """Which seed of its cell a run is."""
-    seeds = {
-        (cell.row, cell.column): list(cell.filling.seeds)
-        for cell in table.cells
-        if isinstance(cell.filling, Runs)
-    }
-    return {
-        key: min(seeds[row, column].index(one.config.seed) for _, row, column, _ in one.cells)
-        for key, one in plan(table, changes).items()
-    }
-
-
-def _telling(table: Table, row: str, column: str) -> float:
+def _telling(table: Table, cell: Cell) -> float:
     """1 for a cell, up to 5 where the print is 20 points or more away from cross entropy's."""
-    if table.name.partition(":")[0] not in PRINTED:
+    if table.name not in PRINTED:
         return 0.5
-    gap = distance_from_ce(table, table.cell(row, column))
+    gap = distance_from_ce(table, cell)
     return 1.0 if gap is None else 1.0 + min(abs(gap), 20.0) / 5.0
 
 

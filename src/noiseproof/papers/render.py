@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sized
 from typing import Any
 
-from .cells import BEST, METRICS, Cell, Runs, Table
+from .cells import BEST, Cell, Runs, Table
 from .comparing import Comparison, Entry
 from .describe import (
     NOTHING,
@@ -84,7 +84,7 @@ def heading(comparison: Comparison) -> str:
 
 
 def to_markdown(comparison: Comparison) -> str:
-    """A table with a heading, notes and failures below it."""
+    """A table with a heading above it, notes and failures below."""
     table = as_markdown([HEADINGS, *lines(comparison)])
     below = [f"- {escaped(note)}" for note in [*cell_notes(comparison.table), *comparison.table.notes]]
     below += [f"- failed: {escaped(problem)}" for problem in comparison.problems]
@@ -109,7 +109,7 @@ def _plain(entry: Entry) -> dict[str, Any]:
         "row": cell.row,
         "column": cell.column,
         "metric": cell.metric,
-        "comparable": METRICS[cell.metric].comparable,
+        "comparable": cell.unit.comparable,
         "printed": cell.printed,
         "printed_std": cell.std,
         "note": cell.note,
@@ -119,8 +119,8 @@ def _plain(entry: Entry) -> dict[str, Any]:
         "deviations": entry.deviations,
         "pick": cell.filling.pick if isinstance(cell.filling, Runs) else None,
         "seeds": [run.seed for run in entry.runs],
-        "runs": [run.folder for run in entry.runs],
-        "baseline_runs": [run.folder for run in entry.baseline],
+        "runs": [run.name for run in entry.runs],
+        "baseline_runs": [run.name for run in entry.baseline],
         "finished": entry.finished,
         "wanted": entry.wanted,
         "state": entry.state,
@@ -163,7 +163,7 @@ def _ours(cell: Cell) -> str:
     seeds = filling.seeds
     which = f"seeds {seeds[0]}-{seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
     picked = "best" if filling.pick == BEST else "mean"
-    words = [f"{picked} of {which}", METRICS[cell.metric].number or "none"]
+    words = [f"{picked} of {which}", cell.unit.number or "none"]
     words += ["less that of clean labels"] if filling.baseline else []
     words += ["after training again on predicted labels"] if filling.relabel else []
     return ", ".join(words)

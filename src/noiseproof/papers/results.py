@@ -4,70 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..atomic import write_text
 from ..dynamics.accuracy import hybrid_accuracy
 from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
-from .cells import Cell, Runs, Table
+from .cells import Cell, Table
 from .plan import RUNS, Changes, key_of, plan
 
 RUNS_CSV, EPOCHS_CSV = "runs.csv", "epochs.csv"
 ABOUT = ("data", "noise", "model", "loss", "method", "seed", "precision", "epochs", "iterations")
-"""Settings that a line shows; ``config`` has all that are not the default."""
+"""Settings in a line of ``runs.csv``."""
 CURVES = ("epoch", "lr", "loss", "test_accuracy", "intact_accuracy", "corrupted_accuracy", "alpha", "snr")
-
-
-Number = Callable[[RunFolder], "float | None"]
-
-
-def _fitted(name: str) -> Number:
-    return lambda run: (run.result or {}).get("train", {}).get(name)
-
-
-def _of_result(name: str) -> Number:
-    return lambda run: (run.result or {}).get(name)
-
-
-def _hybrid(run: RunFolder) -> float | None:
-    """Test data and all training inputs together, both with true labels."""
-    data = run.manifest["data"]
-    tested = 0 if data["test"] is None else data["test"]["samples"]
-    final, intact = NUMBERS["final"](run), NUMBERS["intact"](run)
-    return hybrid_accuracy(final, tested, intact, data["train"]["samples"])
-
-
-def _selected(run: RunFolder) -> float | None:
-    """Accuracy on validation data, which have wrong labels too, at the epoch they chose."""
-    return ((run.result or {}).get("selected") or {}).get("validation_accuracy")
-
-
-def _class_spread(run: RunFolder) -> float | None:
-    """Test accuracy of the best class less that of the worst, after the last epoch."""
-    last: Mapping[str, Any] = (run.metrics or [{}])[-1]
-    return spread(last.get("test_class_accuracy") or [])
-
-
-def spread(accuracies: Sequence[float]) -> float | None:
-    return max(accuracies) - min(accuracies) if accuracies else None
-
-
-NUMBERS: dict[str, Number] = {
-    "final": _of_result("final_test_accuracy"),
-    "best": _of_result("best_test_accuracy"),
-    "corrupted": _fitted("corrupted"),
-    "intact": _fitted("intact"),
-    "clean_subset": _fitted("clean_subset"),
-    "noisy_subset": _fitted("noisy_subset"),
-    "hybrid": _hybrid,
-    "validation": _selected,
-    "class_spread": _class_spread,
-    "alpha": _of_result("alpha"),
-    "snr": _of_result("snr"),
-}
-"""Name to the number of a finished run, as a share; None where the run cannot say."""
+OF_RESULT = {"final": "final_test_accuracy", "best": "best_test_accuracy", "alpha": "alpha", "snr": "snr"}
+OF_TRAINING = ("corrupted", "intact", "clean_subset", "noisy_subset")
+NUMBERS = ("final", "best", *OF_TRAINING, "hybrid", "validation", "class_spread", "alpha", "snr")
+"""Numbers of a finished run, accuracies as fractions."""
 
 
 class Result(NamedTuple):
@@ -83,7 +38,30 @@ Results = Mapping[str, Result]
 """Finished runs by the hash of their config."""
 
 
-def run_folders(folder: Path) -> Iterator[tuple[str, RunFolder]]:
+def _numbers(run: RunFolder) -> dict[str, float | None]:
+    """By the names in ``NUMBERS``; None where the run does not have one."""
+    result, data = run.result or {}, run.manifest["data"]
+    found: dict[str, Any] = {name: result.get(key) for name, key in OF_RESULT.items()}
+    found |= {name: result.get("train", {}).get(name) for name in OF_TRAINING}
+    tested = 0 if data["test"] is None else data["test"]["samples"]
+    found["hybrid"] = hybrid_accuracy(found["final"], tested, found["intact"], data["train"]["samples"])
+    found["validation"] = (result.get("selected") or {}).get("validation_accuracy")
+    found["class_spread"] = _spread(_class_accuracy(run))
+    return {name: None if found[name] is None else float(found[name]) for name in NUMBERS}
+
+
+def _class_accuracy(run: RunFolder) -> list[float]:
+    """Test accuracy of each class after the last epoch."""
+    last: Mapping[str, Any] = (run.metrics or [{}])[-1]
+    return last.get("test_class_accuracy") or []
+
+
+def _spread(accuracies: Sequence[float]) -> float | None:
+    """Of the best class less that of the worst."""
+    return max(accuracies) - min(accuracies) if accuracies else None
+
+
+def _run_folders(folder: Path) -> Iterator[tuple[str, RunFolder]]:
     """Every run below a folder that has a result, with the key that ends its name."""
     for place in sorted((folder / RUNS).glob("*/")):
         key = key_of(place.name)
@@ -94,29 +72,25 @@ def run_folders(folder: Path) -> Iterator[tuple[str, RunFolder]]:
 def read_folder(folder: str | Path) -> tuple[dict[str, Result], set[int]]:
     """Finished runs of a folder of runs, and the numbers of their epochs.
 
-    Runs whose numbers cannot be read have a problem with its remedy.
+    Runs whose numbers cannot be read have a problem that names the remedy.
     """
     found: dict[str, Result] = {}
     epochs: set[int] = set()
-    for key, run in run_folders(Path(folder).expanduser()):
-        found[key] = result_of(run)
+    for key, run in _run_folders(Path(folder).expanduser()):
+        found[key] = _result_of(run)
         number = None if run.damage else run.settings.get("epochs")
         epochs |= {int(number)} if isinstance(number, int) else set()
     return found, epochs
 
 
-def result_of(run: RunFolder) -> Result:
-    name = run.folder.name
+def _result_of(run: RunFolder) -> Result:
     if run.damage:
-        return Result(name, 0, problem=run.damage)
+        return Result(run.folder.name, 0, problem=run.damage)
     try:
-        numbers = {
-            key: None if (value := read(run)) is None else float(value) for key, read in NUMBERS.items()
-        }
-        return Result(name, int(run.settings["seed"]), numbers)
+        return Result(run.folder.name, int(run.settings["seed"]), _numbers(run))
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         words = f"cannot read the numbers of {run.folder}: {problem!r}; remove the folder to train it again"
-        return Result(name, 0, problem=words)
+        return Result(run.folder.name, 0, problem=words)
 
 
 class OfCells:
@@ -129,66 +103,52 @@ class OfCells:
     def __init__(self, table: Table, results: Results, epochs: Iterable[int] = ()) -> None:
         self.short: dict[tuple[str, str], int] = {}
         self.cells: dict[tuple[str, str], dict[str, list[Result]]] = {}
-        runnable = [cell for cell in table.cells if isinstance(cell.filling, Runs)]
         short = [Changes(number, kind) for number in sorted(epochs, reverse=True) for kind in (None, "bf16")]
         for changes in (Changes(), Changes(precision="bf16"), *short):
-            left = tuple(cell for cell in runnable if (cell.row, cell.column) not in self.cells)
-            found = self._found(Table(table.name, table.title, left), results, changes)
+            left = tuple(cell for cell in table.cells if cell.place not in self.cells)
+            found: dict[tuple[str, str], dict[str, list[Result]]] = {}
+            for key, planned in plan(replace(table, cells=left), changes).items():
+                for _, row, column, role in planned.cells if key in results else ():
+                    found.setdefault((row, column), {}).setdefault(role, []).append(results[key])
             self.cells |= found
             self.short |= dict.fromkeys(found, changes.epochs) if changes.epochs else {}
 
-    def _found(
-        self, table: Table, results: Results, changes: Changes
-    ) -> dict[tuple[str, str], dict[str, list[Result]]]:
-        found: dict[tuple[str, str], dict[str, list[Result]]] = {}
-        for key, planned in plan(table, changes).items():
-            for _, row, column, role in planned.cells if key in results else ():
-                found.setdefault((row, column), {}).setdefault(role, []).append(results[key])
-        return found
-
     def __call__(self, cell: Cell) -> dict[str, list[Result]]:
-        return self.cells.get((cell.row, cell.column), {})
-
-
-def lines_of(folder: Path, commit: str) -> Iterator[dict[str, Any]]:
-    """A line for every finished run of a folder of runs."""
-    for key, run in run_folders(folder):
-        result = result_of(run)
-        if result.numbers is None:
-            continue
-        made, last = run.manifest.get("environment", {}), (run.metrics or [{}])[-1]
-        yield {
-            "run": key,
-            **{name: run.settings.get(name) for name in ABOUT},
-            **result.numbers,
-            "seconds": (run.result or {}).get("seconds"),
-            "test_class_accuracy": " ".join(f"{100 * v:.1f}" for v in last.get("test_class_accuracy") or []),
-            "device": made.get("device"),
-            "torch": made.get("torch"),
-            "commit": commit,
-        }
-
-
-def epoch_lines(folder: Path) -> Iterator[dict[str, Any]]:
-    """A line for every epoch of every finished run."""
-    for key, run in run_folders(folder):
-        for line in run.metrics:
-            yield {"run": key, **{name: line.get(name) for name in CURVES}}
+        """The runs of a cell by their role."""
+        return self.cells.get(cell.place, {})
 
 
 def pack(folder: Path, target: Path, commit: str) -> int:
-    """Write ``runs.csv`` and ``epochs.csv`` of all finished runs of a folder; how many there are."""
-    lines = list(lines_of(folder, commit))
+    """Write ``runs.csv`` and ``epochs.csv`` of all finished runs of a folder; return their number."""
+    lines, curves = [], []
+    for key, run in _run_folders(folder):
+        curves += [{"run": key, **{name: line.get(name) for name in CURVES}} for line in run.metrics]
+        numbers = _result_of(run).numbers
+        if numbers is not None:
+            lines.append(_line(key, run, numbers, commit))
     target.mkdir(parents=True, exist_ok=True)
-    write_text(target / RUNS_CSV, as_csv(lines))
-    write_text(target / EPOCHS_CSV, as_csv(list(epoch_lines(folder))))
+    write_text(target / RUNS_CSV, _as_csv(lines))
+    write_text(target / EPOCHS_CSV, _as_csv(curves))
     return len(lines)
 
 
-def as_csv(lines: list[dict[str, Any]]) -> str:
-    names = list(dict.fromkeys(name for line in lines for name in line))
+def _line(key: str, run: RunFolder, numbers: Mapping[str, Any], commit: str) -> dict[str, Any]:
+    made = run.manifest.get("environment", {})
+    return {
+        "run": key,
+        **{name: run.settings.get(name) for name in ABOUT},
+        **numbers,
+        "seconds": (run.result or {}).get("seconds"),
+        "test_class_accuracy": " ".join(f"{100 * share:.1f}" for share in _class_accuracy(run)),
+        "device": made.get("device"),
+        "torch": made.get("torch"),
+        "commit": commit,
+    }
+
+
+def _as_csv(lines: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer = csv.DictWriter(text, list(lines[0]) if lines else [], lineterminator="\n")
     writer.writeheader()
     for line in lines:
         writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in line.items()})
@@ -204,7 +164,7 @@ def read_results(places: Iterable[str | Path]) -> tuple[dict[str, Result], set[i
             try:
                 numbers = {name: float(line[name]) if line.get(name) else None for name in NUMBERS}
                 of_classes = [float(word) / 100 for word in (line.get("test_class_accuracy") or "").split()]
-                numbers["class_spread"] = spread(of_classes)
+                numbers["class_spread"] = _spread(of_classes)
                 found[line["run"]] = Result(line["run"], int(line["seed"]), numbers)
                 epochs |= {int(line["epochs"])} if line.get("epochs") else set()
             except (KeyError, ValueError) as problem:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .cells import Filling, Runs
-from .table_builder import Record, make_tables, shifted, subject
+from .cells import Runs
+from .table_builder import Record, make_tables, noise, shifted, subject
 
 COMMON: dict[str, Any] = {"batch_size": 128, "momentum": 0.9, "exact_noise": True}
 RECIPES: dict[str, dict[str, Any]] = {
@@ -40,17 +40,9 @@ D2L_STARTS = {"MNIST": 5, "CIFAR-10": 10, "CIFAR-100": 20}
 SHIFT = 'width=0.2, height=0.2, fill="edge"'
 
 
-def noise(record: Record) -> str | None:
-    """The noise of a record, None for clean labels."""
-    if record.noise == "clean" or not record.rate:
-        return None
-    template = "symmetric({rate})" if record.noise == "symmetric" else ASYMMETRIC[record.dataset]
-    return template.format(rate=record.rate)
-
-
-def learner(record: Record) -> dict[str, str]:
+def learner(record: Record, spoiled: str | None) -> dict[str, str]:
     """Loss, or method, of a row."""
-    spoiled, options = noise(record), record.hyperparameters
+    options = record.hyperparameters
     if record.method.startswith("Forward") and spoiled:
         reverse = f", rce={options['beta']}, A={float(options['A'])}" if options else ""
         return {"method": f"forward(transition={spoiled!r}{reverse})"}
@@ -67,16 +59,18 @@ def learner(record: Record) -> dict[str, str]:
     return {"loss": LOSSES[record.method]}
 
 
-def fill(record: Record) -> Filling:
-    found = {
+def fill(record: Record) -> Runs:
+    spoiled = noise(record, {"symmetric": "symmetric({rate})", "asymmetric": ASYMMETRIC[record.dataset]})
+    settings = {
         **COMMON,
         **RECIPES[record.dataset],
         **subject(record),
-        "augment": shifted(record, SHIFT),
-        "noise": noise(record),
-        **learner(record),
+        "augment": shifted(record.dataset, SHIFT),
+        "noise": spoiled,
+        "exact_noise": spoiled is not None,
+        **learner(record, spoiled),
     }
-    return Runs(found | {"exact_noise": found["noise"] is not None}, tuple(range(record.runs or 5)))
+    return Runs(settings, tuple(range(record.runs or 5)))
 
 
 TABLES = make_tables("sl", fill)

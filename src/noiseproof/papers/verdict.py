@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .cells import Cell, Runs
+from .cells import Cell
+from .comparing import own_role
 from .describe import as_markdown
-from .plan import OWN, RELABELLED
 from .results import OfCells, Results
 from .tables import get
 
 RATIOS = ("snr", "alpha")
 """Numbers that are not shares."""
-HOLDS, FAILS, PARTLY, OPEN = "holds", "does not hold", "holds in part", "not run"
+ANSWERS = {True: "yes", False: "no", None: "not run"}
 
 
 class Point(NamedTuple):
@@ -25,7 +25,7 @@ class Point(NamedTuple):
     row: str
     column: str
     number: str
-    """A key of ``results.NUMBERS``."""
+    """One of ``results.NUMBERS``."""
 
     @property
     def cell(self) -> Cell:
@@ -49,7 +49,7 @@ Check = Callable[[Numbers], bool]
 
 
 class Claim(NamedTuple):
-    """A claim as statements that are true or false of numbers; a statement whose numbers lack is open."""
+    """A claim as statements that are true or false of numbers; one without all its numbers is open."""
 
     number: int
     words: str
@@ -59,7 +59,7 @@ class Claim(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A claim beside our numbers; a statement is True, False, or None where its runs lack."""
+    """A claim beside our numbers; a statement is True, False, or None where its runs are missing."""
 
     claim: Claim
     numbers: Numbers
@@ -70,29 +70,31 @@ class Verdict(NamedTuple):
         """ "holds", "does not hold", "holds in part" or "not run"; "so far" where statements are open."""
         known = [value for value in self.found.values() if value is not None]
         if not known:
-            return OPEN
-        word = HOLDS if all(known) else FAILS if not any(known) else PARTLY
+            return "not run"
+        word = "holds" if all(known) else "holds in part" if any(known) else "does not hold"
         return word if len(known) == len(self.found) else f"{word} so far"
 
     @property
+    def answers(self) -> list[list[str]]:
+        """Each statement with "yes", "no" or "not run"."""
+        return [[words, ANSWERS[value]] for words, value in self.found.items()]
+
+    @property
     def commands(self) -> list[str]:
-        """What trains the runs that lack."""
+        """The commands that train the missing runs."""
         return list(dict.fromkeys(p.command for n, p in self.claim.points.items() if n not in self.numbers))
 
 
 def judge(claim: Claim, results: Results, epochs: Iterable[int] = ()) -> Verdict:
     """The verdict on a claim by finished runs, by the hash of their config."""
-    cells = {name: point.cell for name, point in claim.points.items()}
-    runs: dict[str, OfCells] = {}
-    for name in dict.fromkeys(point.table for point in claim.points.values()):
-        needed = {id(cells[key]): cells[key] for key, point in claim.points.items() if point.table == name}
-        runs[name] = OfCells(replace(get(name), cells=tuple(needed.values())), results, epochs)
     numbers: dict[str, float] = {}
     for name, point in claim.points.items():
-        filling = cells[name].filling
-        role = RELABELLED if isinstance(filling, Runs) and filling.relabel else OWN
-        found = [run.numbers for run in runs[point.table](cells[name]).get(role, []) if run.numbers]
-        if values := [value for one in found if (value := one[point.number]) is not None]:
+        cell = point.cell
+        runs = OfCells(replace(get(point.table), cells=(cell,)), results, epochs)(cell).get(
+            own_role(cell), []
+        )
+        values = [value for run in runs if run.numbers and (value := run.numbers[point.number]) is not None]
+        if values:
             numbers[name] = (1 if point.number in RATIOS else 100) * statistics.fmean(values)
     return Verdict(claim, numbers, {words: _check(test, numbers) for words, test in claim.statements.items()})
 
@@ -121,8 +123,11 @@ def to_markdown(verdicts: Sequence[Verdict]) -> str:
 def to_dict(verdict: Verdict) -> dict[str, Any]:
     """Plain values."""
     claim = verdict.claim
-    told = {"claim": claim.number, "words": claim.words, "source": claim.source, "verdict": verdict.words}
-    return told | {
+    return {
+        "claim": claim.number,
+        "words": claim.words,
+        "source": claim.source,
+        "verdict": verdict.words,
         "statements": dict(verdict.found),
         "numbers": dict(verdict.numbers),
         "missing": verdict.commands,
@@ -131,13 +136,11 @@ def to_dict(verdict: Verdict) -> dict[str, Any]:
 
 def _section(verdict: Verdict) -> str:
     claim = verdict.claim
-    marks = {True: "yes", False: "no", None: "not run"}
-    told = [[words, marks[value]] for words, value in verdict.found.items()]
     numbers = ", ".join(f"{name} {value:.4g}" for name, value in verdict.numbers.items())
     parts = [
         f"## {claim.number}. {claim.words}",
         f"{claim.source}. **{verdict.words.capitalize()}.**",
-        as_markdown([("statement", ""), *told]),
+        as_markdown([("statement", ""), *verdict.answers]),
         f"Numbers: {numbers}." if numbers else "",
     ]
     return "\n\n".join(part for part in parts if part)
