@@ -60,7 +60,7 @@ def test_every_figure_is_drawn_from_runs_that_are_named(name, two_runs, tmp_path
 
 
 def test_titles_name_the_network_where_runs_differ_in_it():
-    from noiseproof.papers.figures.run_figure import names_of
+    from noiseproof.papers.figures.run_figures import names_of
 
     def of(**changes):
         run = Evidence(example_record())

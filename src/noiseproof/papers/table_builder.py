@@ -57,10 +57,10 @@ class Record:
 
 
 @cache
-def _read(paper: str) -> Mapping[str, Any]:
-    text = (files(__package__) / "printed" / f"{paper}.json").read_text(encoding="utf-8")
-    found: Mapping[str, Any] = json.loads(text)
-    return found
+def read(name: str) -> Any:
+    """A file of ``printed/``: the records of a paper, "figures" or "claims"."""
+    text = (files(__package__) / "printed" / f"{name}.json").read_text(encoding="utf-8")
+    return json.loads(text)
 
 
 @cache
@@ -71,13 +71,13 @@ def printed(paper: str) -> Mapping[str, tuple[Record, ...]]:
         >>> printed("sl")["table3"][-1].method, printed("sl")["table3"][-1].value
         ('SL', 71.02)
     """
-    records = _read(paper)["records"]
+    records = read(paper)["records"]
     return {table: tuple(Record(**entry) for entry in entries) for table, entries in records.items()}
 
 
 def notes(paper: str, *names: str) -> tuple[str, ...]:
     """Notes that several tables share, by name; any other text is a note itself."""
-    shared = _read(paper).get("notes", {})
+    shared = read(paper).get("notes", {})
     return tuple(shared.get(name, name) for name in names)
 
 
@@ -167,7 +167,7 @@ def in_reading(table: Table, name: str, reading: Reading) -> Table:
 
 
 def _table(paper: str, name: str, rule: Rule) -> Table:
-    about = _read(paper)["tables"][name]
+    about = read(paper)["tables"][name]
     cells = [
         Cell(one.row, one.column, one.metric, one.value, one.without_runs or rule(one), one.std, one.note)
         for one in printed(paper)[name]

@@ -10,10 +10,9 @@ from ...grammar import unknown
 from ...report.evidence import Source
 from ...report.wording import NONE
 from ..plan import HOME
-from .curve_figures import CURVE_FIGURES
-from .curve_figures import draw as draw_curves
-from .run_figure import WholeFigure
-from .run_figures import RUN_FIGURES
+from ..table_builder import read
+from .curve_figures import CURVE_FIGURES, draw_panels
+from .run_figures import RUN_FIGURES, WHOLE_FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,22 +28,12 @@ def _order(name: str) -> tuple[str, int, str]:
     return paper, int(digits), number[len(digits) :]
 
 
-WHOLE_FIGURES = {
-    name: WholeFigure(title, {f"{name}{part}": RUN_FIGURES[f"{name}{part}"] for part in parts})
-    for name, (parts, title) in {
-        "sl.figure8": ("abc", "SL by alpha and by A, 60% symmetric (8a to 8c)"),
-        "sl.figure9": ("ab", "Ablation of SL, and SL and others, 60% (9a and 9b)"),
-        "curriculum.figure1": ("ab", "Update scales, CIFAR-100 (1a and 1b)"),
-        "curriculum.figure4": ("ab", "Constant rates on MNIST (4a and 4b)"),
-    }.items()
-}
-"""Figures of runs that also have a name for each of their parts."""
-NOT_DRAWN = {"imae.figure2": "A diagram of the pipeline: it shows no numbers, so there is nothing to draw"}
-_TITLES = {
-    name: found.title
+NOT_DRAWN: dict[str, str] = read("figures")["not drawn"]
+_TITLES = NOT_DRAWN | {
+    name: figure.title
     for group in (CURVE_FIGURES, RUN_FIGURES, WHOLE_FIGURES)
-    for name, found in group.items()
-} | NOT_DRAWN
+    for name, figure in group.items()
+}
 FIGURES: dict[str, str] = {name: _TITLES[name] for name in sorted(_TITLES, key=_order)}
 """Name to title."""
 
@@ -77,7 +66,7 @@ def draw(name: str, runs: Sequence[Source] = (), *, out: str | Path | None = Non
     if name in CURVE_FIGURES:
         if runs:
             raise ValueError(f"{name} is drawn from a formula and takes no runs")
-        return draw_curves(name)
+        return draw_panels(CURVE_FIGURES[name])
     home = HOME if out is None else Path(out).expanduser()
     if name in RUN_FIGURES:
         wanted = RUN_FIGURES[name]

@@ -1,170 +1,235 @@
-"""Figures of the papers that plot runs: which function of the report draws them, and of which runs."""
+"""Figures of the papers that plot runs: which cells of which tables they show, and their pictures.
+
+What each shows is in ``printed/figures.json``. The text of Curriculum does not name the losses of Figures 3,
+9 and 10; they are chosen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...losses.curves.drawing import COLOURS
-from ...report import (
-    plot_class_accuracy,
-    plot_confidence,
-    plot_confusion,
-    plot_features,
-    plot_margin_ridges,
-    plot_prediction_counts,
-    plot_sample_sheet,
-    plot_subset_accuracy,
-    plot_tau,
-    plot_test_accuracy,
-)
-from .run_curves import (
-    plot_class_accuracy_at_stages,
-    plot_intact_accuracy,
-    plot_relative_update_scales,
-    plot_train_accuracy,
-    plot_update_scales,
-)
-from .run_figure import Plot, RunFigure, Selection
+from ... import report
+from ...losses import get as get_loss
+from ...report.evidence import Evidence, NothingToShow, Source
+from ...report.groups import ASIDE, spec_of
+from ...report.wording import drawn, percent
+from ..cells import Runs
+from ..plan import HOME, OWN, RUNS
+from ..results import OfCells, read_folder
+from ..table_builder import read
+from ..tables import get
+from . import run_curves
 
-BOTH = (plot_test_accuracy, plot_train_accuracy)
-BOTH_BY_STEPS = tuple(partial(plot, x="iteration") for plot in BOTH)
-SUBSETS = partial(plot_subset_accuracy, x="iteration")
-CLASS3 = (partial(plot_confidence, of=3), plot_prediction_counts)
-SL = "SL · alpha=0.1 · A=-6"
-RATES = {7: "symmetric 0.2", 8: "symmetric 0.4", 9: "symmetric 0.6", 10: "symmetric 0.8"}
-NAL_NOISE = {1: "symmetric 0.4", 3: "symmetric 0.8", 5: "asymmetric 0.4"}
-GREEN, ORANGE = COLOURS[2], COLOURS[5]
-"""Wrong and right labels in Curriculum Fig. 3, 9 and 10."""
-FIRST, MORE = ("CE", "AUL", "MAE"), ("SCE", "GCE", "AGCE")
-"""Losses of Curriculum Fig. 3 and 9, and of Fig. 10; the text does not name them: chosen."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 
-def _figure(title: str, plots: tuple[Plot, ...], *of: Selection, **options: Any) -> RunFigure:
-    return RunFigure(title, plots, of, **options)
+HIDDEN = ASIDE - {"seed"}
+LONGEST = 40
+"""Characters of a part of a name."""
 
 
-def _ridges(losses: tuple[str, ...], *columns: str) -> RunFigure:
-    """A line of pictures for each noise, as in the paper."""
-    of = [
-        Selection(f"curriculum.{'figures' if column.startswith('asym') else 'table5'}", losses, (column,))
-        for column in columns
+def names_of(runs: Sequence[Evidence]) -> list[str]:
+    """One name for each run, all different: loss or method, data and network where they differ, noise.
+
+    Example:
+        >>> from noiseproof.report import example_record
+        >>> names_of([Evidence(example_record()), Evidence(example_record(seed=1))])
+        ['record', 'record (run 2)']
+    """
+    settings = [run.settings for run in runs]
+    varying = [key for key in ("data", "model") if len({str(found.get(key)) for found in settings}) > 1]
+    names = [_name(run, varying) for run in runs]
+    longer = [_with_rest(number, names, runs) for number, _ in enumerate(runs)]
+    return [
+        name if name not in longer[:number] else f"{name} (run {number + 1})"
+        for number, name in enumerate(longer)
     ]
-    plot = partial(plot_margin_ridges, colours=(ORANGE, GREEN), scales=True)
-    options: dict[str, Any] = {"each": True, "final": True, "size": (7.2, 5.6)}
-    return _figure("Margins of right (orange) and wrong (green) labels", (plot,), *of, **options)
 
 
-def _nal_labels(number: int, which: str) -> RunFigure:
-    plot = partial(plot_confusion, labels=which)
-    of = Selection("nal.figures", ("CIFAR-10 · NAL",), (NAL_NOISE[number],))
-    words = "given" if which == "given" else "NAL estimates them"
-    return _figure(f"Labels as {words}, {NAL_NOISE[number]}", (plot,), of, each=True)
+def _name(run: Evidence, varying: Sequence[str]) -> str:
+    settings = run.settings
+    told = [
+        key for key in ("data", "model") if key in varying or (key == "data" and not settings.get("noise"))
+    ]
+    parts = [spec_of(run), *(settings.get(key) for key in (*told, "noise"))]
+    return ", ".join(drawn(part, LONGEST) for part in parts if part)
 
 
-def _nal_curves(data: str, plot: Plot) -> RunFigure:
-    return _figure(f"CE and NAL on {data}", (plot,), Selection("nal.figures", (data,), ("symmetric 0.4",)))
+def _with_rest(number: int, names: Sequence[str], runs: Sequence[Evidence]) -> str:
+    """The name, with the other settings that differ among runs of that name."""
+    alike = [run.settings for name, run in zip(names, runs, strict=True) if name == names[number]]
+    told = [
+        drawn(f"{key}={value}", LONGEST)
+        for key, value in runs[number].settings.items()
+        if key not in HIDDEN and any(other.get(key) != value for other in alike)
+    ]
+    return ", ".join([names[number], *told])
 
 
-def _nal_attention(stage: int) -> RunFigure:
-    of = Selection("nal.figures", ("CIFAR-10 · NAL",), ("symmetric 0.4",))
-    return _figure(f"Attention, stage {stage} of 3", (partial(plot_tau, stage=stage),), of, each=True)
+class Selection(NamedTuple):
+    """Cells of a table whose runs are drawn."""
+
+    table: str
+    rows: Sequence[str] = ()
+    columns: Sequence[str] = ()
+
+    def command(self, out: Path = HOME) -> str:
+        """The command that trains them in a folder, one seed each."""
+        rows = [f" --rows '{row}'" for row in self.rows]
+        columns = [f" --columns '{column}'" for column in self.columns]
+        place = "" if out == HOME else f" --out {shlex.quote(str(out))}"
+        return f"noiseproof papers run {self.table}{''.join(rows + columns)} --seeds 1{place}"
+
+    def runs(self, out: Path) -> list[Path | None]:
+        """The finished run of each runnable cell with the lowest seed, or None; each run once."""
+        table = get(self.table).select(self.rows, self.columns)
+        results = OfCells(table, *read_folder(out))
+        own = [results(cell).get(OWN, []) for cell in table.cells if isinstance(cell.filling, Runs)]
+        return list(dict.fromkeys(out / RUNS / runs[0].name if runs else None for runs in own))
 
 
-def _t_curves(plot: Plot, rows: tuple[str, ...], *columns: str) -> RunFigure:
-    return _figure(
-        "IMAE by T", (partial(plot, x="iteration"),), Selection("imae.figures", rows, columns), by="noise"
-    )
+def check_found(of: Sequence[Selection], out: Path) -> list[Path]:
+    """The runs of all selections; an error that says how to train those that are not there."""
+    found = [(selection, selection.runs(out)) for selection in of]
+    if missing := dict.fromkeys(selection.command(out) for selection, runs in found if None in runs):
+        raise ValueError(f"runs of this figure are not in {out}; to train them: {'; '.join(missing)}")
+    return [run for _, runs in found for run in runs if run is not None]
 
 
-def _sheet(table: str, noise: str) -> RunFigure:
-    of = Selection(table, ("CCE",), (noise,))
-    return _figure("Training samples", (plot_sample_sheet,), of, each=True, size=(8.4, 5.0))
+Plot = Callable[..., "Axes"]
+COLUMNS = 3
+"""Pictures side by side, where there is one of each run."""
 
 
-def _clean(network: str) -> RunFigure:
-    return _figure(f"Clean labels, {network}", BOTH, Selection("gr.figures", (network,), ("clean",)))
+@dataclass(frozen=True)
+class RunFigure:
+    """What one figure shows."""
+
+    title: str
+    plots: tuple[Plot, ...]
+    of: tuple[Selection, ...]
+    each: bool = False
+    """Draw every run in a separate panel; by default all share one."""
+    by: str = ""
+    """One panel for each value of this: "noise", or "lam" of the loss."""
+    final: bool = False
+    """Whether the final test accuracy stands over the picture of a run."""
+    size: tuple[float, float] = (5.6, 4.0)
+    """Of a picture, in inches."""
+
+    def runs(self, out: Path) -> list[Path]:
+        """Those a paper draws, of a folder of runs; an error that says how to train what is not there."""
+        return check_found(self.of, out)
+
+    def draw(self, runs: Sequence[Source]) -> Figure:
+        """The figure of these runs."""
+        return _side_by_side([self], [runs])
+
+    def inches(self, groups: int) -> tuple[float, float]:
+        """Width and height of a figure of so many groups of runs."""
+        lines, columns = self._shape(groups)
+        return self.size[0] * columns, self.size[1] * lines + 0.4
+
+    def draw_on(self, canvas: SubFigure, groups: Mapping[str, list[Evidence]]) -> None:
+        """All pictures on a figure, or on a part of one."""
+        axes = canvas.subplots(*self._shape(len(groups)), squeeze=False)
+        pictures = [(plot, name, group) for plot in self.plots for name, group in groups.items()]
+        for ax, (plot, name, group) in zip(axes.flat, pictures, strict=False):
+            plot(group[0] if self.each else group, ax=ax)
+            words = f"{name}\n{_final(group[0])}" if self.final else name
+            ax.set_title(words, loc="left", fontsize="medium", pad=24 if self.each else 6)
+        for ax in list(axes.flat)[len(pictures) :]:
+            ax.set_axis_off()
+        canvas.suptitle(self.title, fontsize="medium")
+
+    def _shape(self, groups: int) -> tuple[int, int]:
+        wrapped = len(self.plots) == 1 and self.each
+        columns = min(COLUMNS, groups) if wrapped else groups
+        return -(-groups // columns) * len(self.plots), columns
+
+    def groups(self, runs: Sequence[Source]) -> dict[str, list[Evidence]]:
+        """The runs of each picture, by the words over it."""
+        if not runs:
+            raise ValueError("a figure of runs needs the folder of at least one run")
+        found = [Evidence.of(run) for run in runs]
+        if self.each:
+            return {name: [run] for name, run in zip(names_of(found), found, strict=True)}
+        groups: dict[str, list[Evidence]] = {}
+        for run in found:
+            groups.setdefault(_value_of(run, self.by), []).append(run)
+        return groups
 
 
-def _sl(title: str, plots: tuple[Plot, ...], rows: tuple[str, ...], *columns: str) -> RunFigure:
-    return _figure(title, plots, Selection("sl.figures", rows, columns), each=True)
+def _final(run: Evidence) -> str:
+    try:
+        return f"test accuracy {percent(run.series('test_accuracy')[1][-1])}"
+    except NothingToShow:
+        return "test accuracy not measured"
 
 
-def _sweep(title: str, *rows: str) -> RunFigure:
-    of = Selection("sl.figures", rows, ("symmetric 0.6",))
-    return _figure(f"{title}, 60% symmetric", (plot_test_accuracy,), of)
+def _value_of(run: Evidence, by: str) -> str:
+    if by == "noise":
+        return drawn(run.settings.get("noise") or "labels as given", 40)
+    if by == "lam":
+        lam = getattr(get_loss(run.settings.get("loss", "ce")), "lam", None)
+        if lam is None:
+            raise NothingToShow(f"{run.name} was not trained with gr, so it has no lambda")
+        return f"λ = {lam:g}"
+    return ""
 
 
-_NOISY = tuple(RATES.values())
-RUN_FIGURES: Mapping[str, RunFigure] = {
-    "gr.figure2": _figure(
-        "GR by emphasis focus, ResNet-56", BOTH_BY_STEPS, Selection("gr.table3", (), _NOISY[:3]), by="noise"
-    ),
-    "gr.figure3": _sheet("gr.table3", "symmetric 0.4"),
-    "gr.figure4": _clean("ResNet-20"),
-    "gr.figure5": _clean("ResNet-56"),
-    "gr.figure6": _figure("GR by emphasis focus, 80%", BOTH_BY_STEPS, Selection("gr.table3", (), _NOISY[3:])),
-    **{
-        f"gr.figure{number}": _figure(
-            f"GR by focus and spread, {noise}", BOTH, Selection("gr.figures", (), (noise,)), by="lam"
-        )
-        for number, noise in RATES.items()
-    },
-    "imae.figure4": _figure(
-        "Subsets, 40%", (SUBSETS,), Selection("imae.table6", (), ("symmetric 0.4",)), each=True
-    ),
-    "imae.figure6": _t_curves(plot_test_accuracy, (), "clean", "symmetric 0.4"),
-    "imae.figure7": _t_curves(plot_train_accuracy, (), "clean", "symmetric 0.4"),
-    "imae.figure8": _t_curves(plot_intact_accuracy, ("T=4", "T=8", "T=16"), "symmetric 0.4"),
-    "imae.figure9": _sheet("imae.table1", "symmetric 0.4"),
-    "imae.figure10": _figure(
-        "Subsets, 80%", (SUBSETS,), Selection("imae.table6", (), ("symmetric 0.8",)), each=True
-    ),
-    "sl.figure1": _sl(
-        "Accuracy by class", (plot_class_accuracy,), ("CE", "LSR", SL), "clean", "symmetric 0.4"
-    ),
-    "sl.figure2": _sl("Features", (plot_features,), ("CE", SL), "clean", "symmetric 0.4"),
-    "sl.figure3": _sl("Three stages", (plot_class_accuracy_at_stages,), ("CE",), "clean", "symmetric 0.4"),
-    "sl.figure4": _sl("Class 3 under CE", CLASS3, ("CE",), "symmetric 0.4"),
-    "sl.figure5": _sl("By class, 60%", (plot_class_accuracy,), ("CE", SL), "symmetric 0.6"),
-    "sl.figure6": _sl("Class 3 under SL", CLASS3, (SL,), "symmetric 0.4"),
-    "sl.figure7": _sl("Features, 60%", (plot_features,), ("CE", SL), "symmetric 0.6"),
-    "sl.figure8a": _sweep("SL by alpha, A = -6", "A=-6"),
-    "sl.figure8b": _sweep("SL by A, alpha = 0.1", "alpha=0.1"),
-    "sl.figure8c": _sweep("SL by A, alpha = 1", "alpha=1"),
-    "sl.figure9a": _sweep("Ablation of SL", "CE", "RCE", "5CE", "5RCE", SL),
-    "sl.figure9b": _figure(
-        "SL and others, 60%", (plot_test_accuracy,), Selection("sl.table1", ("CIFAR-10",), ("symmetric 0.6",))
-    ),
-    **{f"nal.figure{number}": _nal_labels(number, "given") for number in NAL_NOISE},
-    **{f"nal.figure{number + 1}": _nal_labels(number, "targets") for number in NAL_NOISE},
-    "nal.figure7": _nal_curves("CIFAR-100", plot_train_accuracy),
-    "nal.figure8": _nal_curves("CIFAR-100", plot_test_accuracy),
-    "nal.figure9": _nal_curves("CIFAR-10", plot_train_accuracy),
-    "nal.figure10": _nal_curves("CIFAR-10", plot_test_accuracy),
-    **{f"nal.figure{10 + stage}": _nal_attention(stage) for stage in (1, 2, 3)},
-    "curriculum.figure1a": _figure(
-        "Update scale over its maximum, CIFAR-100",
-        (plot_relative_update_scales,),
-        Selection("curriculum.table2", ("CIFAR-100 · ResNet-34 · CE", "CIFAR-100 · ResNet-34 · NCE")),
-    ),
-    "curriculum.figure1b": _figure(
-        "Update scale of AUL, CIFAR-100",
-        (plot_update_scales,),
-        Selection("curriculum.table2", ("CIFAR-100 · ResNet-34 · AUL*",)),
-    ),
-    "curriculum.figure3": _ridges(FIRST, "symmetric 0.4"),
-    "curriculum.figure4a": _figure(
-        "Constant rates on MNIST, CE and MAE",
-        (plot_test_accuracy,),
-        Selection("curriculum.figures", ("rate 0.01",), ("symmetric 0.4",)),
-    ),
-    "curriculum.figure4b": _figure(
-        "Constant rates on MNIST, CE",
-        (plot_test_accuracy,),
-        Selection("curriculum.figures", ("CE · rate*",), ("symmetric 0.4",)),
-    ),
-    "curriculum.figure9": _ridges(FIRST, "symmetric 0.2", "human 0.4", "asymmetric 0.4"),
-    "curriculum.figure10": _ridges(MORE, "symmetric 0.4", "human 0.4", "asymmetric 0.4"),
+@dataclass(frozen=True)
+class WholeFigure:
+    """Parts by their full names, such as sl.figure8a."""
+
+    title: str
+    parts: Mapping[str, RunFigure]
+
+    def runs(self, out: Path) -> list[list[Path]]:
+        """Those of each part; an error that says how to train all that are not there."""
+        check_found([selection for part in self.parts.values() for selection in part.of], out)
+        return [part.runs(out) for part in self.parts.values()]
+
+    def draw(self, runs: Sequence[Sequence[Source]]) -> Figure:
+        """Draw the runs of each part in a separate panel."""
+        return _side_by_side([*self.parts.values()], runs)
+
+
+def _side_by_side(parts: Sequence[RunFigure], runs: Sequence[Sequence[Source]]) -> Figure:
+    from matplotlib.figure import Figure
+
+    groups = [part.groups(found) for part, found in zip(parts, runs, strict=True)]
+    sizes = [part.inches(len(names)) for part, names in zip(parts, groups, strict=True)]
+    widths = [width for width, _ in sizes]
+    figure = Figure(figsize=(sum(widths), max(height for _, height in sizes)), layout="constrained")
+    places = figure.subfigures(1, len(sizes), width_ratios=widths, squeeze=False).flat
+    for place, part, names in zip(places, parts, groups, strict=True):
+        part.draw_on(place, names)
+    return figure
+
+
+def _plot(about: Mapping[str, Any]) -> Plot:
+    """``{"plot": "tau", "stage": 1}`` is ``plot_tau`` of the report or of ``run_curves`` with ``stage=1``."""
+    name, options = f"plot_{about['plot']}", {key: about[key] for key in about if key != "plot"}
+    function: Plot = getattr(run_curves, name, None) or getattr(report, name)
+    return partial(function, **options) if options else function
+
+
+def _figure(about: Mapping[str, Any]) -> RunFigure:
+    plots = tuple(map(_plot, about["plots"]))
+    return RunFigure(**{**about, "plots": plots, "of": tuple(Selection(**cells) for cells in about["of"])})
+
+
+RUN_FIGURES: Mapping[str, RunFigure] = {name: _figure(one) for name, one in read("figures")["runs"].items()}
+WHOLE_FIGURES = {
+    name: WholeFigure(about["title"], {part: RUN_FIGURES[part] for part in about["parts"]})
+    for name, about in read("figures")["wholes"].items()
 }
+"""Figures of runs that also have a name for each of their parts."""
