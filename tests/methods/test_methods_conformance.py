@@ -22,6 +22,9 @@ SPECS = [
     "sop(lr_u=100.0, lr_v=1000.0, scale=0.1)",
     "decoupling(warmup=30, least=1.0)",
     "co_teaching(noise_rate=0.3, gradual=5, exponent=0.5)",
+    "elr_plus(beta=0.3, ramp=60, refine=True)",
+    "divide_mix(warmup=30, lam=100.0, ramp=5, penalty=True)",
+    "divide_mix(warmup=0, threshold=0.9)",
     "truncated_gce(start=1, period=1)",
     "forward(transition='symmetric(0.4)', rce=1.0)",
     "s_adaptation(transition='symmetric(0.4)')",
@@ -61,6 +64,8 @@ TRAINED = [
     "joint(start=1)",
     "truncated_gce(start=1, period=1)",
     "co_teaching(noise_rate=0.4, gradual=1)",
+    "elr_plus",
+    "divide_mix(warmup=1)",
 ]
 
 

@@ -19,6 +19,9 @@ SETTINGS = {
     "co-teaching": {"method": "co_teaching(noise_rate=0.4)"},
     "co-teaching without a rate": {"method": "co_teaching", "validation": 0.15},
     "decoupling": {"method": "decoupling"},
+    "elr+": {"method": "elr_plus"},
+    "dividemix": {"method": "divide_mix(warmup=6)"},
+    "mixup": {"mixup": 1.0},
     "forgetting": {"dropout": 0.8},
 }
 

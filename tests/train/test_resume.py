@@ -25,6 +25,9 @@ SETTINGS = [
     {"method": "co_teaching(gradual=2)", "validation": 0.25, "dropout": 0.5},
     {"method": "decoupling", "optimizer": "adam", "epochs": 2},
     {"method": "elr", "balanced_batches": 2, "batch_size": 9},
+    {"loss": "gce(q=0.4)", "mixup": 0.5, "weight_average": 0.9, "model": "mlp(hidden=8, norm=True)"},
+    {"method": "elr_plus(ramp=2)", "epochs": 2, "model": "mlp(hidden=8, norm=True)"},
+    {"method": "divide_mix(warmup=1, ramp=2)", "validation": 0.25},
 ]
 
 

@@ -21,7 +21,7 @@ NAMES = {
     ),
     "method": (
         "nal elr selc sop bootstrap_soft bootstrap_hard joint forward backward s_adaptation gls_sl"
-        " truncated_gce self_paced mentornet_pd d2l decoupling co_teaching"
+        " truncated_gce self_paced mentornet_pd d2l decoupling co_teaching elr_plus divide_mix"
     ),
     "augment": "crop center_crop flip shift rotate resize jitter normalize subtract_mean",
     "schedule": "constant cosine step every exponential warm_restarts",

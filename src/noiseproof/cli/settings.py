@@ -59,6 +59,8 @@ SETTINGS: dict[str, Setting] = {
     ),
     "precision": Setting(str, "fp32", "fp32, or bf16 for the network (the loss stays in fp32)."),
     "dropout": Setting(float, 0.0, "Share of features dropped in training."),
+    "mixup": Setting(float, None, "Train on means of pairs of inputs, weighted by Beta(M, M), such as 1."),
+    "weight_average": Setting(float, None, "Decay of a running mean of the weights, such as 0.997."),
     "validation": Setting(float, 0.0, "Share of the training data that chooses the best epoch."),
     "validation_data": Setting(str, None, "Source of validation data, instead of that share."),
     "validation_labels": Setting(str, "given", "Labels it chooses by: given (noisy) or clean."),

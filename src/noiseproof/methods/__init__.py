@@ -8,13 +8,16 @@ from .co_teaching import CoTeaching
 from .corrections import Confusions, confusion, confusions
 from .d2l import D2L, local_dimensionality
 from .decoupling import Decoupling
+from .divide_mix import DivideMix
 from .elr import ELR
+from .elr_plus import ELRPlus
 from .forward import Forward
 from .gls_sl import GLSSL
 from .joint import Joint
 from .loss_alone import LossAlone
 from .memory import MemoryMethod, SampleTable, TargetMemory
 from .mentornet_pd import MentorNetPD
+from .mixed import Mixed
 from .nal import NAL
 from .registry import METHODS, get, register
 from .s_adaptation import SAdaptation
@@ -38,6 +41,8 @@ __all__ = [
     "CoTeaching",
     "Confusions",
     "Decoupling",
+    "DivideMix",
+    "ELRPlus",
     "Evaluation",
     "Forward",
     "Joint",
@@ -45,6 +50,7 @@ __all__ = [
     "MemoryMethod",
     "MentorNetPD",
     "Method",
+    "Mixed",
     "OneProcessError",
     "Outputs",
     "PrunedGCE",

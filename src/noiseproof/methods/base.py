@@ -21,7 +21,7 @@ class Outputs(NamedTuple):
 
     Shape:
         logits (B, C) float32; features (B, D), None unless the method ``needs_features``; extra: whatever
-        a network of the user returns beside its logits
+        a network of the user returns beside its logits, or a ``Mixed`` where inputs are mixed
     """
 
     logits: Tensor
@@ -81,6 +81,14 @@ class Method(nn.Module):
     networks: ClassVar[int] = 1
     """How many networks are trained; ``loss`` returns the sum of the mean losses of each."""
     needs_features: ClassVar[bool] = False
+    mixup: ClassVar[str | None] = None
+    """What it does with mixed inputs: "labels", its loss is linear in the labels, so that the loop takes the
+    mean over both; "own", ``loss`` looks at ``Outputs.extra`` itself; None, it cannot use them."""
+    usual_mixup: ClassVar[float] = 0.0
+    usual_average: ClassVar[float] = 0.0
+    """``mixup`` and ``weight_average`` of the config where that does not say."""
+    needs_unmixed: ClassVar[bool] = False
+    """Whether ``Outputs.extra.unmixed`` is wanted in epochs that ``mixes`` names."""
     same_every_epoch: ClassVar[bool] = False
     """Whether ``loss`` does not look at the epoch and never waits for the device."""
     ignores: ClassVar[bool] = False
@@ -104,6 +112,10 @@ class Method(nn.Module):
         also not that ``loss`` never waits for the device.
         """
         return "always" if self.same_every_epoch else None
+
+    def mixes(self, epoch: int) -> bool:
+        """Whether inputs are mixed in this epoch, if they are at all."""
+        return True
 
     def observed(self) -> dict[str, Tensor]:
         """``columns`` for the samples of the last batch, (B,) each."""

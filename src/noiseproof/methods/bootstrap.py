@@ -32,6 +32,7 @@ class BootstrapSoft(Method):
 
     name = "bootstrap_soft"
     same_every_epoch = True
+    mixup = "labels"
 
     def __init__(self, *, beta: float = 0.95) -> None:
         super().__init__()
@@ -63,6 +64,7 @@ class BootstrapHard(Method):
 
     name = "bootstrap_hard"
     same_every_epoch = True
+    mixup = "labels"
 
     def __init__(self, *, beta: float = 0.8) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from torch import Tensor
 from ..data import Batch
 from ..losses.checks import number, whole
 from .base import Evaluation, Method, Outputs, Situation
-from .probabilities import log_probabilities, picked
+from .mixed import cross_entropy
 
 
 def smallest(rows: Tensor, share: Tensor) -> Tensor:
@@ -60,6 +60,7 @@ class CoTeaching(Method):
 
     name = "co_teaching"
     networks = 2
+    mixup = "own"
     forgotten: Tensor
 
     def __init__(self, *, noise_rate: float | None = None, gradual: int = 10, exponent: float = 1.0) -> None:
@@ -79,7 +80,7 @@ class CoTeaching(Method):
             )
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
-        one, two = (-picked(log_probabilities(output.logits), batch.label) for output in outputs)
+        one, two = (cross_entropy(output, batch.label) for output in outputs)
         share = 1 - self.forgotten * self.phase(epoch)
         chosen = smallest(one.detach(), share), smallest(two.detach(), share)
         return _mean_of(one, chosen[1]) + _mean_of(two, chosen[0])

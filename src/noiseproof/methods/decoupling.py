@@ -8,7 +8,7 @@ from torch import Tensor
 from ..data import Batch
 from ..losses.checks import number, whole
 from .base import Method, Outputs
-from .probabilities import log_probabilities, picked
+from .mixed import cross_entropy
 
 
 class Decoupling(Method):
@@ -40,6 +40,7 @@ class Decoupling(Method):
 
     name = "decoupling"
     networks = 2
+    mixup = "own"
 
     def __init__(self, *, warmup: int = 0, least: float = 0.1) -> None:
         super().__init__()
@@ -47,11 +48,11 @@ class Decoupling(Method):
         self.least = number(self.name, "least", least, "0 < least <= 1", lambda x: 0 < x <= 1)
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
-        one, two = (log_probabilities(output.logits) for output in outputs)
-        rows = -picked(one, batch.label) - picked(two, batch.label)
+        one, two = (cross_entropy(output, batch.label) for output in outputs)
+        rows = one + two
         if self.phase(epoch):
             return rows.mean()
-        differ = one.argmax(1) != two.argmax(1)
+        differ = outputs[0].logits.argmax(1) != outputs[1].logits.argmax(1)
         count = differ.sum().clamp_min(self.least * len(rows))
         return torch.where(differ, rows, 0).sum() / count
 

@@ -38,6 +38,7 @@ class GLSSL(Method):
 
     name = "gls_sl"
     same_every_epoch = True
+    mixup = "labels"
 
     def __init__(
         self, *, smoothing: float = 0.1, alpha: float = 0.1, beta: float = 1.0, A: float = -4.0

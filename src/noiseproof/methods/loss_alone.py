@@ -22,6 +22,7 @@ class LossAlone(Method):
 
     name = "loss"
     ignores = True
+    mixup = "labels"
 
     def __init__(self, criterion: Loss) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from torch import Tensor
 from ..data import Batch
 from ..losses.checks import number
 from .base import Outputs, Situation, unprepared
-from .probabilities import log_probabilities, picked
+from .mixed import cross_entropy
 from .self_paced import LossThreshold
 
 ALL, EASY, LINEAR = "all", "easy", "linear"
@@ -72,7 +72,7 @@ class MentorNetPD(LossThreshold):
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         if self.epochs is None:
             raise unprepared(self)
-        rows = -picked(log_probabilities(outputs[0].logits), batch.label)
+        rows = cross_entropy(outputs[0], batch.label)
         threshold, stage = self.renewed(rows, self.percentile), self.phase(epoch)
         if stage == ALL:
             return rows.mean()

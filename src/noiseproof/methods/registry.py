@@ -13,7 +13,9 @@ from .bootstrap import BootstrapHard, BootstrapSoft
 from .co_teaching import CoTeaching
 from .d2l import D2L
 from .decoupling import Decoupling
+from .divide_mix import DivideMix
 from .elr import ELR
+from .elr_plus import ELRPlus
 from .forward import Forward
 from .gls_sl import GLSSL
 from .joint import Joint
@@ -45,6 +47,8 @@ METHODS: dict[str, Callable[..., Method]] = {
     "sop": SOP,
     "decoupling": Decoupling,
     "co_teaching": CoTeaching,
+    "elr_plus": ELRPlus,
+    "divide_mix": DivideMix,
 }
 _BUILT_IN = frozenset(METHODS)
 

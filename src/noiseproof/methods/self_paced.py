@@ -8,7 +8,7 @@ from torch import Tensor
 from ..data import Batch
 from ..losses.checks import number, whole
 from .base import Method, Outputs
-from .probabilities import log_probabilities, picked
+from .mixed import cross_entropy
 
 
 def quantile(values: Tensor, share: float) -> Tensor:
@@ -34,6 +34,7 @@ class LossThreshold(Method):
     of the losses of the batch and :math:`\delta` = ``decay``; the first batch sets it.
     """
 
+    mixup = "own"
     threshold: Tensor
 
     def __init__(self, decay: float) -> None:
@@ -100,7 +101,7 @@ class SelfPaced(LossThreshold):
         self.warmup = whole(self.name, "warmup", warmup, 0)
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
-        rows = -picked(log_probabilities(outputs[0].logits), batch.label)
+        rows = cross_entropy(outputs[0], batch.label)
         warms_up, share = self.phase(epoch)
         threshold = self.renewed(rows, share)
         return (rows if warms_up else torch.where(rows.detach() <= threshold, rows, 0)).mean()

@@ -27,6 +27,8 @@ class TransitionMethod(Method):
             class-conditional noise, whose matrix it is then. Nothing is estimated here.
     """
 
+    mixup = "labels"
+
     def __init__(self, transition: object) -> None:
         super().__init__()
         self._noise = None if transition is None else _noise(self.name, transition)

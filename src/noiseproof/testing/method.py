@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..methods import Method, Outputs, get
+from ..methods import Method, Mixed, Outputs, get
 from .method_trial import BATCH, EPOCHS, SAMPLES, Step, Trial, same, take
 from .method_waiting import no_value_is_read
 
@@ -62,7 +62,10 @@ def check_finite(trial: Trial) -> None:
                 plain.logits[rows, (rows + turn) % 4] = torch.tensor(EXTREMES)[(rows + turn) % 7]
                 plain.logits[rows, (rows + turn + 1) % 4] = torch.tensor(EXTREMES)[(2 * rows) % 7]
                 features = None if plain.features is None else (plain.features * 10.0 ** (turn % 5)).float()
-                outputs.append(Outputs(plain.logits.to(dtype).float(), features))
+                logits, mix = plain.logits.to(dtype).float(), plain.extra
+                if isinstance(mix, Mixed):
+                    mix = mix._replace(unmixed=logits.flip(0))
+                outputs.append(Outputs(logits, features, mix))
             step = take(method, tuple(outputs), batch, epoch)
             assert step.loss.isfinite(), f"loss {float(step.loss)} in epoch {epoch}, {dtype}"
             for gradient in step.gradients:

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..data import Batch
 from ..dynamics import Record
 from ..losses import margin
-from ..methods import Method, Outputs, Situation, get
+from ..methods import Method, Mixed, Outputs, Situation, get
 
 CLASSES, FEATURES, SAMPLES, BATCH = 4, 3, 12, 6
 EPOCHS = (1, 2, 3, 30, 31, 40, 41, 60, 61, 70, 71, 200)
@@ -68,7 +68,8 @@ class Trial:
             table = 3 * torch.randn(5 + 3 * SAMPLES, CLASSES + FEATURES, generator=generator)
             rows = table[batch.index]
             seen = rows[:, CLASSES:].clone() if wanted else None
-            found.append(Outputs(rows[:, :CLASSES].clone(), seen))
+            mix = mix_of(batch, rows[:, 1 : CLASSES + 1]) if method.needs_unmixed else None
+            found.append(Outputs(rows[:, :CLASSES].clone(), seen, mix))
         return tuple(found)
 
     def run(
@@ -98,6 +99,14 @@ class Trial:
         names = tuple(str(k) for k in range(CLASSES))
         seen = margin(logits, self.label).half().unsqueeze(0)
         return Record(self.index, self.label, None, names, seen, logits.argmax(1).int().unsqueeze(0))
+
+
+def mix_of(batch: Batch, unmixed: Tensor) -> Mixed:
+    """The partner of a sample is the one with the next index in the batch."""
+    order = batch.index.argsort()
+    partner = torch.empty_like(order)
+    partner[order] = order.roll(-1)
+    return Mixed(partner, 0.75, unmixed.clone())
 
 
 class MadeUpEvaluation:

@@ -29,6 +29,7 @@ STEPS, USUAL_EPOCHS, MOST_EPOCHS = 3000, 100, 500
 NEUTRAL = frozenset({"out", "device", "loop", "checkpoint_seconds", "record"})
 """Settings that do not change what is learned: a resumed run may change them."""
 COUNTS = ("batch_size", "epochs", "iterations", "patience", "evaluate_every", "balanced_batches")
+SHARES = ("momentum", "dropout", "validation", "weight_average")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +85,13 @@ class Config:
     precision: str = "fp32"
     """"fp32", or "bf16" for autocast of the network; the loss is always computed in fp32."""
     dropout: float = 0.0
+    mixup: float | None = None
+    """Train on weighted means of pairs of inputs, with weights from Beta(mixup, mixup); 0 does not, None
+    takes what the method usually has (1 for elr_plus, 4 for divide_mix, otherwise 0). The record is of the
+    mixed inputs, each with the label of its larger part."""
+    weight_average: float | None = None
+    """Decay of a running mean of the weights, which is then evaluated and saved; 0 keeps none, None takes
+    what the method usually has (0.997 for elr_plus, otherwise 0)."""
     validation: float = 0.0
     """Share of the training data held out to select the best epoch."""
     validation_data: str | None = None
@@ -196,8 +204,8 @@ KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
 RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     **{name: (f"1 <= {name} < 2**62", lambda v: 1 <= v < 1 << 62) for name in COUNTS},
     **{name: (f"0 <= {name} < 2**62", lambda v: 0 <= v < 1 << 62) for name in ("seed", "noise_seed")},
-    **{name: (f"0 <= {name} < 1", lambda v: 0 <= v < 1) for name in ("momentum", "dropout", "validation")},
-    **{name: (f"{name} >= 0", lambda v: v >= 0) for name in ("weight_decay", "checkpoint_seconds")},
+    **{name: (f"0 <= {name} < 1", lambda v: 0 <= v < 1) for name in SHARES},
+    **{name: (f"{name} >= 0", lambda v: v >= 0) for name in ("weight_decay", "checkpoint_seconds", "mixup")},
     **{name: (f"{name} > 0", lambda v: v > 0) for name in ("lr", "clip")},
 }
 CHOICES = {

@@ -107,7 +107,9 @@ def measure(session: Session, task: Task) -> dict[str, Any]:
 
 def logits_of(session: Session, data: LabelledData) -> Tensor:
     bf16 = session.config.precision == "bf16"
-    return predict_logits(session.model, data, session.views.evaluation, device=session.device, autocast=bf16)
+    return predict_logits(
+        session.predictor, data, session.views.evaluation, device=session.device, autocast=bf16
+    )
 
 
 class InEvaluation:

@@ -167,7 +167,7 @@ class RunWriter:
             session.best = {
                 name: line.get(name) for name in ("epoch", "validation_accuracy", "test_accuracy")
             }
-            atomic.write_tensors(self.folder / BEST, session.model.state_dict(), checked=True)
+            atomic.write_tensors(self.folder / BEST, session.predictor.state_dict(), checked=True)
 
     def is_out_of_patience(self, session: Session) -> bool:
         """Whether ``patience`` epochs have passed since the best validation accuracy."""
@@ -178,7 +178,7 @@ class RunWriter:
 
     def finish(self, session: Session, task: Task) -> None:
         """Write weights, outputs and, last, the result; then remove what only an unfinished run needs."""
-        atomic.write_tensors(self.folder / MODEL, session.model.state_dict(), checked=True)
+        atomic.write_tensors(self.folder / MODEL, session.predictor.state_dict(), checked=True)
         train = logits_of(session, task.train)
         atomic.write_tensors(self.folder / OUTPUTS, _outputs(session, task, train), checked=True)
         fitted = subset_accuracies(train.argmax(1), task.train.label, task.train.clean_label)
@@ -257,7 +257,7 @@ def _outputs(session: Session, task: Task, train: Tensor) -> dict[str, Tensor]:
 def _features(session: Session, test: LabelledData) -> dict[str, Tensor]:
     few = test.subset(torch.arange(min(FEATURES, len(test))))
     try:
-        features = predict_features(session.model, few, session.views.evaluation, device=session.device)
+        features = predict_features(session.predictor, few, session.views.evaluation, device=session.device)
     except (ValueError, TypeError):  # the user's network has no linear layer
         return {}
     return {"test_features": features.half()}

@@ -20,6 +20,7 @@ from ..methods import Outputs, Situation
 from ..models import Ensemble, forward_with_features
 from ..models.ensemble import mean_logits
 from .config import Config
+from .mixing import WeightAverage, draw_mix, logits_without_gradient, mixup_of
 from .optimizer import make_optimizer, restore_optimizer
 from .order import balanced_size, batch_bounds, epoch_order, network_seed
 from .record_buffer import RecordBuffer, Step
@@ -63,6 +64,9 @@ class Session:
         warn_of_steps(self.method, config)
         self._prepare_method(task)
         one = forward_with_features if self.method.needs_features else call
+        self.mixup = mixup_of(config, self.method)
+        decay = self.method.usual_average if config.weight_average is None else config.weight_average
+        self.average = WeightAverage(self.model, decay) if decay else None
         self.forward: Forward = partial(one, self.model)
         if self.method.networks > 1:
             self.forward = partial(call_each, one, self.networks)
@@ -75,7 +79,7 @@ class Session:
             weight_decay=config.weight_decay,
         )
         index, clean = self.train.index.to(device), task.train.clean_label
-        emphasis = () if self.method.emphasis_follows_margin else ("emphasis",)
+        emphasis = () if self.method.emphasis_follows_margin and not self.mixup else ("emphasis",)
         self._buffer = RecordBuffer(
             EpochTable(index, (*emphasis, *self.method.columns)),
             EmphasisMeter(index, None if clean is None else task.train.label != clean),
@@ -88,9 +92,17 @@ class Session:
     @property
     def networks(self) -> tuple[nn.Module, ...]:
         """The networks of the method, each with outputs of its own."""
-        if self.method.networks > 1 and isinstance(self.model, Ensemble):
-            return tuple(self.model.networks)
-        return (self.model,)
+        return self._parts(self.model)
+
+    def _parts(self, model: nn.Module) -> tuple[nn.Module, ...]:
+        if self.method.networks > 1 and isinstance(model, Ensemble):
+            return tuple(model.networks)
+        return (model,)
+
+    @property
+    def predictor(self) -> nn.Module:
+        """What is evaluated and saved: the network, or the running mean of its weights."""
+        return self.model if self.average is None else self.average.model
 
     @property
     def steps(self) -> int:
@@ -169,6 +181,28 @@ class Session:
     def count_step(self) -> None:
         self.batch, self.step = self.batch + 1, self.step + 1
 
+    def update(self) -> None:
+        """A step of the optimiser, and of the running mean of the weights."""
+        self.optimizer.step()
+        if self.average is not None:
+            self.average.update(self.model, self.step)
+
+    def step_outputs(self, inputs: Tensor) -> tuple[Outputs, ...]:
+        """Outputs of each network in a step, of mixed inputs where there are such."""
+        mixes = self.method.mixes(self.epoch)
+        if not mixes or not (self.mixup or self.method.needs_unmixed):
+            return self.outputs(inputs)
+        seed, size = self.config.seed, len(inputs)
+        mix = draw_mix(self.mixup, size, seed=seed, epoch=self.epoch, batch=self.batch).to(self.device)
+        found = self.outputs(mix.apply(inputs.float()))
+        if not self.method.needs_unmixed:
+            return tuple(one._replace(extra=mix) for one in found)
+        with self.autocast():
+            seen = logits_without_gradient(self._parts(self.predictor), inputs)
+        return tuple(
+            one._replace(extra=mix._replace(unmixed=its)) for one, its in zip(found, seen, strict=True)
+        )
+
     def outputs(self, inputs: Tensor) -> tuple[Outputs, ...]:
         """Outputs of each network; logits and features are cast to fp32."""
         with self.autocast():
@@ -246,6 +280,7 @@ class Session:
             "random": random,
             "place": {"epoch": self.epoch, "batch": self.batch, "step": self.step},
             "best": self.best,
+            **({} if self.average is None else {"average": self.average.model.state_dict()}),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -259,6 +294,8 @@ class Session:
             torch.cuda.set_rng_state(state["random"]["cuda"], self.device)
         self.epoch, self.batch, self.step = (state["place"][name] for name in ("epoch", "batch", "step"))
         self.best = state["best"]
+        if self.average is not None:
+            self.average.model.load_state_dict(state["average"])
 
 
 def _different(model: Ensemble) -> Ensemble:

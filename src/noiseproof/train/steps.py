@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..data import Batch, LabelledData
 from ..data.inputs import streams
+from ..methods.mixed import loss_of_step
 from .gpu.capture import capture_lock
 from .nan_guard import check_now, note_health
 from .session import Session
@@ -24,11 +25,11 @@ def train_step(
     ``views`` are the inputs of the network, ``lr`` is the learning rate of the optimiser, ``number`` is the
     number of the batch in its epoch. All state lives in tensors, so that a captured step can be replayed.
     """
-    outputs = session.outputs(views)
+    outputs = session.step_outputs(views)
     for one in outputs:
         one.logits.retain_grad()
         check_now(session, one.logits, batch, number, "logits")
-    loss = session.method.loss(outputs, batch, session.epoch)
+    loss = loss_of_step(session.method, outputs, batch, session.epoch)
     check_now(session, loss, batch, number, "loss")
     for one in outputs:
         note_health(session, one.logits, loss, number)
@@ -37,7 +38,7 @@ def train_step(
     loss.backward()  # type: ignore[no-untyped-call]
     if session.config.clip is not None:
         nn.utils.clip_grad_norm_(session.parameters, session.config.clip)
-    session.optimizer.step()
+    session.update()
     session.observe(batch, outputs, loss, lr)
 
 

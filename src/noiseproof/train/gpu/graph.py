@@ -215,6 +215,8 @@ def obstacle(session: Session) -> str | None:
         return "dropout draws from a generator that runs of one process share"
     if not keeps_promise(session.method) or session.method.phase(session.epoch) is None:
         return f"{session.method} does not say in which epochs it does the same"
+    if session.mixup or session.average or session.method.needs_unmixed:
+        return "inputs are mixed or weights averaged"
     if parse_optimizer(session.config.optimizer)[1].get("dampening"):
         return "with dampening the first step is unlike the others"
     return None

@@ -1,0 +1,85 @@
+"""Mixup: which labels count how much, and which methods can be trained with it."""
+
+import pytest
+import torch
+from situations import normal, situation
+from torch.nn.functional import one_hot
+
+from noiseproof import losses, methods
+from noiseproof.data import Batch
+from noiseproof.methods import Mixed, Outputs
+from noiseproof.methods.mixed import cross_entropy, loss_of_step
+
+LABEL = torch.tensor([0, 1, 2, 2, 0])
+PARTNER = torch.tensor([3, 0, 1, 4, 2])
+BATCH = Batch(torch.zeros(5, 1), LABEL, torch.arange(5))
+MIX = Mixed(PARTNER, 0.7)
+SOFT = 0.7 * one_hot(LABEL, 3).double() + 0.3 * one_hot(LABEL[PARTNER], 3).double()
+
+
+def outputs(mix=MIX, networks=1):
+    return tuple(Outputs(normal(5, 3, seed=k), extra=mix) for k in range(networks))
+
+
+@pytest.mark.parametrize("spec", ["ce", "gce(q=0.4)", "mae", "sl", "nce", "10*nce + 0.1*agce"])
+def test_a_loss_is_that_of_the_soft_target(spec):
+    found = loss_of_step(methods.get(None, loss=spec), outputs(), BATCH, 1)
+    wanted = losses.get(spec)(outputs()[0].logits, SOFT)
+    torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.95])
+def test_bootstrapping_mixes_the_label_only(beta):
+    method = methods.get(f"bootstrap_soft(beta={beta})")
+    log_p = outputs()[0].logits.log_softmax(1)
+    wanted = -((beta * SOFT + (1 - beta) * log_p.exp()) * log_p).sum(1).mean()
+    torch.testing.assert_close(loss_of_step(method, outputs(), BATCH, 1), wanted)
+
+
+def test_forward_mixes_the_label_only():
+    method = methods.get("forward(transition='symmetric(0.4)')")
+    method.prepare(situation(LABEL))
+    matrix = torch.full((3, 3), 0.2, dtype=torch.float64) + 0.4 * torch.eye(3, dtype=torch.float64)
+    wanted = -(SOFT * (outputs()[0].logits.softmax(1) @ matrix).log()).sum(1).mean()
+    torch.testing.assert_close(loss_of_step(method, outputs(), BATCH, 1), wanted)
+
+
+SELECTION = ["self_paced(warmup=0)", "mentornet_pd(burn_in=0.0)", "co_teaching(noise_rate=0.4)", "decoupling"]
+
+
+@pytest.mark.parametrize("spec", SELECTION)
+def test_selection_compares_losses_of_mixed_labels(spec):
+    """The same loss as for labels that are one-hot after all, and another where they are not."""
+    same = Mixed(torch.arange(5), 0.7)
+
+    def of(mix):
+        method = methods.get(spec)
+        method.prepare(situation(LABEL))
+        return loss_of_step(method, outputs(mix, method.networks), BATCH, 1)
+
+    torch.testing.assert_close(of(same), of(None))
+    assert not torch.allclose(of(MIX), of(None))
+    soft = -(SOFT * outputs()[0].logits.log_softmax(1)).sum(1)
+    torch.testing.assert_close(cross_entropy(outputs()[0], LABEL), soft)
+
+
+def test_methods_that_remember_single_samples_say_that_they_cannot():
+    from noiseproof.train import Config
+    from noiseproof.train.mixing import mixup_of
+
+    refused = {name for name, factory in methods.METHODS.items() if factory.mixup is None}
+    assert refused == {"nal", "elr", "selc", "joint", "truncated_gce", "d2l", "sop"}
+    for name in refused:
+        with pytest.raises(ValueError, match=f"mixup=1 cannot be used with {name}, which remembers"):
+            mixup_of(Config(mixup=1.0), methods.get(name))
+        assert mixup_of(Config(), methods.get(name)) == 0
+    assert mixup_of(Config(), methods.get("elr_plus")) == 1
+    assert mixup_of(Config(mixup=0.0), methods.get("elr_plus")) == 0
+
+
+def test_a_method_without_unmixed_logits_says_what_to_give():
+    for spec in ("elr_plus", "divide_mix(warmup=0)"):
+        method = methods.get(spec)
+        method.prepare(situation(LABEL))
+        with pytest.raises(TypeError, match="needs the logits of unmixed inputs"):
+            method.loss(outputs(networks=2), BATCH, 1)
