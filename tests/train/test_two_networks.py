@@ -109,5 +109,7 @@ def test_a_method_sees_each_network_between_epochs(config, blobs, monkeypatch, t
         for one, network in zip(outputs, run.load_model().networks, strict=True):
             torch.testing.assert_close(one.logits, network(inputs))
     assert accuracy == run.metrics[-1]["validation_accuracy"]
+    fit(config(method=METHOD, epochs=4, validation=0.2, evaluate_every=4, out=f"{again} rarely"), data=data)
+    assert [type(one) for _, one in seen[-4:]] == [float] * 4, "also in epochs that are not evaluated"
     fit(config(method=METHOD, epochs=1, validation=0.2, validation_labels="clean", out=again), data=data)
     assert seen[-1][1] is None

@@ -56,7 +56,7 @@ class Evaluation(Protocol):
 
     @property
     def validation_accuracy(self) -> float | None:
-        """Accuracy on validation data with given labels after this epoch; None if it was not measured."""
+        """Accuracy on validation data with given labels after this epoch; None without such data."""
 
     def outputs(self, positions: Tensor | None = None, *, features: bool = False) -> tuple[Outputs, ...]:
         """What each network says of the training samples, without a gradient, computed when asked for.

@@ -118,8 +118,8 @@ class InEvaluation:
     ``line`` holds the metrics of the epoch that just ended.
     """
 
-    def __init__(self, session: Session, line: dict[str, Any]) -> None:
-        self._session, self._line = session, line
+    def __init__(self, session: Session, task: Task, line: dict[str, Any]) -> None:
+        self._session, self._task, self._line = session, task, line
 
     @property
     def is_best(self) -> bool:
@@ -132,7 +132,10 @@ class InEvaluation:
         """Accuracy on validation data after this epoch; None without, and for clean validation labels."""
         if self._session.config.validation_labels != "given":
             return None
-        found: float | None = self._line.get("validation_accuracy")
+        line = self._line
+        if "validation_accuracy" not in line:  # an epoch that is not evaluated
+            line = _score(self._session, self._task.validation, "validation")
+        found: float | None = line["validation_accuracy"]
         return found
 
     def outputs(self, positions: Tensor | None = None, *, features: bool = False) -> tuple[Outputs, ...]:

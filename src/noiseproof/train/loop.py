@@ -96,7 +96,7 @@ def train(
                 train_epoch(session, steps, writer, interruption, watcher)
                 line = measure(session, task)
                 writer.end_epoch(session, line)
-                session.method.between_epochs(InEvaluation(session, line), session.epoch)
+                session.method.between_epochs(InEvaluation(session, task, line), session.epoch)
                 session.end_epoch()
                 watcher.epoch(line)
             writer.save(session)
