@@ -99,7 +99,7 @@ def test_misuse_is_told_in_one_line():
         NoiseproofClassifier().fit(X, y, [1, 2, 3])
     with pytest.raises(ValueError, match="folds=1 must be a whole number, at least 2"):
         NoiseproofClassifier(folds=1).fit(X, y)
-    with pytest.raises(ValueError, match="model='forest' is unknown with loss='auto'"):
+    with pytest.raises(ValueError, match="model='forest' is unknown: choose auto, linear"):
         NoiseproofClassifier(model="forest").fit(X, y)
     with pytest.raises(Exception, match="not fitted"):
         NoiseproofClassifier().predict(X)

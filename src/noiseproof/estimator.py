@@ -15,20 +15,16 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .auto import Ensemble, Network, as_inputs, train_network
+from .auto import Ensemble, Network, agreement, as_inputs, hear, is_network, train_network, trust_of
 from .auto.store import Parts
 from .features import Features, as_labels
 from .labels.cross_fit import Rounds, asker, inputs_of, two_rounds
 from .labels.findings import frame, weakness
-from .labels.folds import split
-from .labels.posterior import combine
+from .labels.folds import Split, split
 from .labels.witnesses import WITNESSES, Inputs
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
-
-LEAST = 0.01
-"""Smallest weight of a row."""
 
 
 class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,14 +35,15 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     labels of unseen rows at least as well. Clean labels are never needed.
 
     Args:
-        loss: "auto", or the spec of a loss: a network is trained with it instead.
-        model: "auto" (all of ``labels.WITNESSES``), one of them by name, or with ``loss`` a network: its
-            spec such as "cnn8", a ``torch.nn.Module`` to copy, or a function that makes one and names
-            those of num_classes, in_channels and image_size that it needs.
+        loss: "auto", or the spec of a loss to train a network with.
+        model: "auto" (all of ``labels.WITNESSES`` and a kernel), one of the witnesses by name, or a network:
+            its spec such as "cnn8", a ``torch.nn.Module`` to copy, or a function that makes one and names
+            those of num_classes, in_channels and image_size that it needs. With loss="auto" its loss and
+            learning rate are chosen, see ``auto.choose``.
         estimator: any scikit-learn classifier, which is cross-fitted, and fitted again on trusted labels.
         folds: of the cross-fitting.
-        validation: with ``loss``, the share of rows that chooses the epoch.
-        epochs: with ``loss``; as many as make 3,000 steps if left out, at least 30 and at most 500.
+        validation: of a network, the share of rows that chooses the epoch.
+        epochs: of a network; as many as make 3,000 steps if left out, at least 30 and at most 500.
         random_state: a whole number for the same result every time, a ``numpy.random.RandomState``, or None.
 
     Attributes:
@@ -95,8 +92,8 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if count != len(label):
             raise ValueError(f"X has {count:,} rows and y {len(label):,} labels: one label per row is needed")
         weight = _weights(sample_weight, count)
-        if weight is not None and self.loss != "auto":
-            raise ValueError(f"sample_weight cannot be used with loss={self.loss!r}: leave it out")
+        if weight is not None and self._is_network:
+            raise ValueError("sample_weight cannot be used with a network: leave it out")
         self._features, self.classes_ = features, np.asarray(classes)
         self.n_features_in_ = _columns(X)
         if hasattr(X, "columns"):
@@ -107,15 +104,21 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def _check_settings(self) -> None:
-        if self.loss == "auto" and not (isinstance(self.model, str) and self.model in ("auto", *WITNESSES)):
+        named = isinstance(self.model, str)
+        if named and self.model not in ("auto", *WITNESSES) and not is_network(self.model):
             raise ValueError(
-                f"model={self.model!r} is unknown with loss='auto': choose auto, {', '.join(WITNESSES)}, or"
-                " name a loss to train a network"
+                f"model={self.model!r} is unknown: choose auto, {', '.join(WITNESSES)}, or a network"
+                " such as mlp or cnn8"
             )
         if not isinstance(self.folds, Integral) or self.folds < 2:
             raise ValueError(f"folds={self.folds!r} must be a whole number, at least 2")
         if not 0 <= self.validation < 1:
             raise ValueError(f"validation={self.validation!r} is out of range: 0 <= validation < 1")
+
+    @property
+    def _is_network(self) -> bool:
+        witness = isinstance(self.model, str) and self.model in ("auto", *WITNESSES)
+        return self.loss != "auto" or not witness
 
     def _fit(self, inputs: Inputs, label: np.ndarray, given: np.ndarray | None, seed: int) -> None:
         splits = split(label, max(2, min(self.folds, len(label))), rows=inputs.linear, seed=seed)
@@ -124,10 +127,10 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         rounds = two_rounds(ask, label)
         names, about = list(map(str, self.classes_)), {"folds": len(splits)}
         self._set_found(frame(rounds.judged, np.arange(len(label)), names, about))
-        if self.loss != "auto":
+        if self._is_network:
             self._train(inputs, label, seed)
         elif self.estimator is None:
-            self._fit_ensemble(inputs, label, given, rounds, seed)
+            self._fit_ensemble(inputs, label, given, rounds, splits, seed)
         else:
             self._fit_estimator(inputs, label, given, rounds)
 
@@ -139,27 +142,37 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.corrected_labels_ = self.classes_[likely]
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(WITNESSES) if self.model not in WITNESSES else (self.model,)
+        one = isinstance(self.model, str) and self.model in WITNESSES
+        return (self.model,) if one else tuple(WITNESSES)
 
     def _fit_ensemble(
-        self, inputs: Inputs, label: np.ndarray, given: np.ndarray | None, rounds: Rounds, seed: int
+        self,
+        inputs: Inputs,
+        label: np.ndarray,
+        given: np.ndarray | None,
+        rounds: Rounds,
+        splits: Sequence[Split],
+        seed: int,
     ) -> None:
-        before, after = (_agreement(said, label) for said in (rounds.first, rounds.second))
-        trusts = after >= before
-        weight = np.ones(len(label)) if given is None else given
-        if trusts:
-            weight = weight * np.clip(1 - rounds.judged.wrong, LEAST, 1)
-        names, classes = self._names(), len(self.classes_)
-        self._model: Any = Ensemble.fit(names, inputs, label, weight, rounds.first, classes, seed)
-        how = "labels weighted by trust" if trusts else "all labels counted alike"
-        self.choice_ = f"{self._model}, {how}; agrees with {100 * max(before, after):.1f}% of unseen labels"
+        classes = len(self.classes_)
+        heard = hear(self._names(), rounds, inputs, label, splits, classes, seed)
+        trust = trust_of(rounds)
+        self._model: Any = Ensemble.fit(heard, inputs, label, given, trust, classes, seed)
+        share = 100 * agreement([one.said for one in heard], label)
+        trusting = [one.name for one in heard if one.trusts and one.name in self._model.names]
+        how = (
+            "all labels counted alike"
+            if not trusting
+            else f"labels weighted by trust in {', '.join(trusting)}"
+        )
+        self.choice_ = f"{self._model}; {how}; agrees with {share:.1f}% of unseen labels"
 
     def _fit_estimator(
         self, inputs: Inputs, label: np.ndarray, given: np.ndarray | None, rounds: Rounds
     ) -> None:
         """On the rows whose labels are rather right than wrong, unless a class would vanish."""
         keep = rounds.judged.wrong < 0.5
-        worse = bool(rounds.second) and _agreement(rounds.second, label) < _agreement(rounds.first, label)
+        worse = bool(rounds.second) and agreement(rounds.second, label) < agreement(rounds.first, label)
         if worse or len(np.unique(label[keep])) < len(self.classes_):
             keep = np.ones(len(label), dtype=bool)
         options = {} if given is None else {"sample_weight": given[keep]}
@@ -172,7 +185,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _train(self, inputs: Inputs, label: np.ndarray, seed: int) -> None:
         model = "mlp" if isinstance(self.model, str) and self.model == "auto" else self.model
         names = list(map(str, self.classes_))
-        self._model = train_network(
+        self._model, words = train_network(
             as_inputs(inputs.dense, self._image_shape),
             label,
             names if len(set(names)) == len(names) else list(map(str, range(len(names)))),
@@ -183,7 +196,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             seed=seed,
         )
         called = model if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
-        self.choice_ = f"{called} trained with {self.loss}, epoch by noisy validation"
+        self.choice_ = f"{called} trained with {words}, epoch by noisy validation"
 
     @property
     def _image_shape(self) -> tuple[int, ...]:
@@ -341,8 +354,3 @@ def _plain(name: Any) -> Any:
     raise ValueError(
         f"a class is {name!r}, of type {type(name).__name__}: only text and numbers can be saved"
     )
-
-
-def _agreement(said: Sequence[np.ndarray], label: np.ndarray) -> float:
-    """Share of the given labels that the models predict together; 0 without models."""
-    return float((combine(said, label).argmax(1) == label).mean()) if said else 0.0

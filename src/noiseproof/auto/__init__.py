@@ -1,6 +1,19 @@
 """Which model, which loss, how long: chosen from noisy labels alone."""
 
-from .ensemble import Ensemble
-from .network import Network, as_inputs, train_network
+from .choose import Choice, choose, fit
+from .ensemble import Ensemble, agreement, hear, trust_of
+from .network import Network, as_inputs, is_network, train_network
 
-__all__ = ["Ensemble", "Network", "as_inputs", "train_network"]
+__all__ = [
+    "Choice",
+    "Ensemble",
+    "Network",
+    "agreement",
+    "as_inputs",
+    "choose",
+    "fit",
+    "hear",
+    "is_network",
+    "train_network",
+    "trust_of",
+]

@@ -16,8 +16,11 @@ from torch import nn
 from .. import models
 from ..data import LabelledData
 from ..labels.networks import enough_epochs
+from ..models.spec import parse as parse_model
 from ..train import Config, Watcher, fit
+from ..train.config import AUTO
 from ..train.run import without_download
+from .choose import fit as choose_and_fit
 from .store import Parts
 
 ROWS = 1024
@@ -59,6 +62,12 @@ class Network(NamedTuple):
         return cls(spec, module.eval(), shape)
 
 
+def is_network(spec: str) -> bool:
+    """Whether a string names a network, built in or of another library."""
+    name = parse_model(spec)[0]
+    return name in models.MODELS or ":" in name
+
+
 def make(model: Factory, shape: dict[str, Any]) -> nn.Module:
     """A new network for data of this shape."""
     if isinstance(model, nn.Module):
@@ -97,8 +106,11 @@ def train_network(
     validation: float,
     seed: int,
     watcher: Watcher | None = None,
-) -> Network:
-    """Train on all rows but those of the validation share, which choose the epoch by their given labels."""
+) -> tuple[Network, str]:
+    """Train on all rows but those of the validation share, which choose the epoch by their given labels.
+
+    Also returns in words what it was trained with, which is chosen here if the loss is "auto".
+    """
     data = LabelledData(inputs, label, class_names=names, name="X", duplicates="ignore")
     size = {"image_size": tuple(inputs.shape[2:])} if inputs.dim() == 4 else {}
     shape = {"num_classes": len(names), "in_channels": int(inputs.shape[1]), **size}
@@ -109,11 +121,13 @@ def train_network(
         config = Config(
             loss=loss,
             model=spec or "mlp",
-            epochs=epochs or enough_epochs(len(label)),
+            epochs=epochs or (None if loss == AUTO else enough_epochs(len(label))),
             validation=validation,
             seed=seed,
             out=str(Path(folder, "run")),
         )
-        run = fit(config, data=data, model=own, watcher=watcher)
-        which = "best" if validation else "final"
-        return Network(spec, run.load_model(which, model=own), shape)
+        train = choose_and_fit if loss == AUTO else fit
+        run = train(config, data=data, model=own, watcher=watcher)
+        which = "best" if run.config.validation else "final"
+        words = loss if run.choice is None else str(run.choice["words"])
+        return Network(spec, run.load_model(which, model=own), shape), words

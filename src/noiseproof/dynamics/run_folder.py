@@ -14,7 +14,7 @@ from .record import Record
 
 CONFIG, MANIFEST, METRICS, RESULT = "config.json", "manifest.json", "metrics.jsonl", "result.json"
 RECORD, CHECKPOINTS, MODEL, BEST = "record", "checkpoints", "model.safetensors", "best.safetensors"
-OUTPUTS, FAILURE = "outputs.safetensors", "failure.txt"
+OUTPUTS, FAILURE, CHOICE = "outputs.safetensors", "failure.txt", "choice.json"
 
 
 class RunFolder:
@@ -28,6 +28,7 @@ class RunFolder:
     result.json         final, best and selected numbers; there once the run is finished (``result``)
     model.safetensors   weights after the last step; best.safetensors those chosen by validation
     outputs.safetensors what the final network says, in evaluation mode (``outputs``)
+    choice.json         how ``--loss auto`` came to its loss, if it did (``choice``)
     checkpoints/        the two newest, gone when the run is finished
     failure.txt         where it broke, if a run of a comparison did; gone when it is finished
     ==================  ====================================================================================
@@ -54,6 +55,12 @@ class RunFolder:
     @cached_property
     def settings(self) -> dict[str, Any]:
         return read_json(self.folder / CONFIG)
+
+    @property
+    def choice(self) -> dict[str, Any] | None:
+        """``words``, ``trials``, ... where the loss was chosen automatically, else None."""
+        path = self.folder / CHOICE
+        return read_json(path) if path.is_file() else None
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

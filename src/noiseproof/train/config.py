@@ -26,6 +26,8 @@ from .schedule import get_schedule
 LONGEST = 1 << 20
 STEPS, USUAL_EPOCHS, MOST_EPOCHS = 3000, 100, 500
 """How long to train where nobody says."""
+AUTO = "auto"
+"""As the loss: chosen by ``auto.choose``, which is above training."""
 NEUTRAL = frozenset({"out", "device", "loop", "checkpoint_seconds", "record"})
 """Settings that do not change what is learned: a resumed run may change them."""
 COUNTS = ("batch_size", "epochs", "iterations", "patience", "evaluate_every", "balanced_batches")
@@ -59,6 +61,7 @@ class Config:
     weights: str | None = None
     """A safetensors file with initial weights."""
     loss: str = "ce"
+    """A spec such as "gce(q=0.7)"; "auto" is for ``auto.fit``, which chooses it."""
     method: str | None = None
     """A training method, such as "elr(beta=0.7)"; None trains with the loss alone."""
     epochs: int | None = None
@@ -281,6 +284,8 @@ def _check_specs(config: Config) -> None:
 @lru_cache(maxsize=4096)
 def _check_spec(name: str, spec: str) -> None:
     """Read a spec once, since tables make thousands of configs of few specs; errors are not cached."""
+    if (name, spec) == ("loss", AUTO):
+        return
     SPECS[name](spec)
 
 

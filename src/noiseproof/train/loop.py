@@ -7,7 +7,7 @@ from torch import nn
 from ..data import LabelledData
 from ..memory import on_the_cpu
 from .callbacks import Watcher
-from .config import Config
+from .config import AUTO, Config
 from .device import isolated_random, pick_device, refuse_ranks, suitable_threads
 from .evaluate import InEvaluation, measure
 from .gpu.capture import capture_lock
@@ -81,6 +81,10 @@ def train(
     interruption: Interruption,
 ) -> Run:
     """Like ``fit``, but the caller handles signals."""
+    if config.loss == AUTO:
+        raise ValueError(
+            "loss='auto' is not a loss: noiseproof train --loss auto chooses one, or auto.fit in Python"
+        )
     refuse_ranks()
     device = pick_device(config.device)
     with on_the_cpu(), RunWriter(config) as writer, isolated_random(config.seed, device):
