@@ -74,6 +74,16 @@ def test_any_classifier_and_any_loss_can_be_used():
 
 
 @pytest.mark.slow
+def test_the_loss_of_a_network_is_chosen():
+    X, y, clean, _ = noisy_blobs()
+    model = NoiseproofClassifier(model="mlp(hidden='16')", epochs=30, random_state=0).fit(X, y)
+    assert model.score(X, clean) > 0.9
+    assert "held-out labels" in model.choice_
+    with pytest.raises(ValueError, match="sample_weight cannot be used with a network"):
+        model.fit(X, y, np.ones(len(y)))
+
+
+@pytest.mark.slow
 def test_it_works_with_the_tools_of_scikit_learn():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(NoiseproofClassifier(random_state=0), {"model": ["linear", "trees"]}, cv=2)

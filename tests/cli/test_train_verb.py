@@ -43,6 +43,18 @@ def test_the_table_has_final_best_selected_and_memorised_together(shell, short, 
     assert "epoch 3/3: test" in err
 
 
+def test_auto_chooses_a_loss_and_goes_on_where_it_stopped(shell, short, tmp_path):
+    options = ["--loss", "auto", "--lr", 0.1, "--epochs", 3, "--out", tmp_path / "a"]
+    code, out, err = shell("train", *short, *options)
+    assert code == 0, err
+    run = Run(tmp_path / "a")
+    assert "trial 1 of 6: ce, lr 0.1, 1 epochs" in err
+    assert f"chosen: {run.choice['words']}" in err
+    assert " chosen " in out
+    assert run.config.loss != "auto"
+    assert "is finished: choose another --out" in refused(shell("train", *short, *options, "--quiet"))
+
+
 def test_json_is_the_result(shell, short, tmp_path):
     code, out, err = shell("train", *short, "--epochs", 1, "--out", tmp_path / "a", "--json", "--quiet")
     assert (code, err) == (0, "")

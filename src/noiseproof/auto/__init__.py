@@ -1,6 +1,6 @@
 """Which model, which loss, how long: chosen from noisy labels alone."""
 
-from .choose import Choice, choose, fit
+from .choose import Choice, choose, fit, which_epoch
 from .ensemble import Ensemble, agreement, hear, trust_of
 from .network import Network, as_inputs, is_network, train_network
 
@@ -16,4 +16,5 @@ __all__ = [
     "is_network",
     "train_network",
     "trust_of",
+    "which_epoch",
 ]

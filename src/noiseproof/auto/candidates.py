@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import torch
@@ -54,7 +55,7 @@ def candidates(config: Config, start: float, rates: tuple[float, ...] = RATES) -
         ...     print(one)
         ce, lr 0.01
         scale(gce(q=0.7), tau=2.6, initial_margin=4.6), lr 0.01
-        sl, lr 0.01
+        scale(sl, tau=2.6, initial_margin=4.6), lr 0.01
         imae, lr 0.01
         unit_max(scale(mae, tau=2.6, initial_margin=4.6)), lr 0.01
         elr, lr 0.01
@@ -91,7 +92,8 @@ class Start(NamedTuple):
 def start_of(config: Config, data: LabelledData | None, model: nn.Module | None) -> Start:
     """Build data and network as training does, and look at its first margins."""
     device = pick_device(config.device)
-    with on_the_cpu(), isolated_random(config.seed, device):
+    with on_the_cpu(), isolated_random(config.seed, device), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run itself warns again
         task = make_task(config, data)
         session = Session(config, task, device, model)
         some = task.train.subset(torch.arange(min(ROWS, len(task.train))))

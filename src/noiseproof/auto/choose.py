@@ -33,7 +33,7 @@ ROUNDS = ((10, 3), (3, 1))
 SMOOTH = 3
 """A trial is worth its best mean validation accuracy over so many epochs."""
 CLEARLY = 0.5
-"""Another candidate than cross entropy must be better by so many standard errors."""
+"""Standard errors by which another candidate must be better than cross entropy, or an epoch than the last."""
 
 
 class Trial(NamedTuple):
@@ -129,6 +129,30 @@ def choose(
     return found
 
 
+def which_epoch(run: Run) -> str:
+    """ "final", or "best" where validation shows that the network got clearly worse since its best epoch.
+
+    The best of many epochs is partly luck, so the last one is taken where nothing speaks against it.
+    """
+    selected = (run.result or {}).get("selected")
+    if selected is None:
+        return "final"
+    rows, best = run.manifest["data"]["validation"]["samples"], selected["validation_accuracy"]
+    last = _validated(run)[-SMOOTH:]
+    return "best" if best > _clearly_above(sum(last) / len(last), rows) else "final"
+
+
+def _validated(run: Run) -> list[float]:
+    """Validation accuracies of the epochs that were evaluated."""
+    found = [line.get("validation_accuracy") for line in run.metrics]
+    return [share for share in found if share is not None]
+
+
+def _clearly_above(share: float, rows: int) -> float:
+    """What another share of so many labels must exceed to be clearly larger."""
+    return share + CLEARLY * math.sqrt(share * (1 - share) / max(rows, 1))
+
+
 def placed(config: Config, data: LabelledData | None) -> Config:
     """The config with the folder its run will have."""
     config = settled(config.replace(loss=AUTO, method=None), data)
@@ -154,9 +178,7 @@ def _try(config: Config, one: Candidate, watcher: Watcher | None, **given: Any) 
             run = stage(config.replace(**one.settings()), f"{TRIALS}/{name}", watcher=watcher, **given)
         except NonFiniteError:
             return Trial(one, _length(config), 0.0)
-    seen = [
-        line["validation_accuracy"] for line in run.metrics if line.get("validation_accuracy") is not None
-    ]
+    seen = _validated(run)
     width = min(SMOOTH, len(seen))
     means = [sum(seen[at : at + width]) / width for at in range(len(seen) - width + 1)]
     return Trial(one, _length(config), max(means))
@@ -168,8 +190,7 @@ def _best(trials: Sequence[Trial], kept: int, rows: int) -> list[Candidate]:
     usual = next(trial for trial in order if trial.candidate.is_usual)
     if kept > 1:
         return [trial.candidate for trial in order if trial in order[:kept] or trial is usual]
-    share = usual.agreement
-    clearly = share + CLEARLY * math.sqrt(share * (1 - share) / max(rows, 1))
+    clearly = _clearly_above(usual.agreement, rows)
     return [order[0].candidate if order[0].agreement > clearly else usual.candidate]
 
 

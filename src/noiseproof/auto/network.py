@@ -21,6 +21,7 @@ from ..train import Config, Watcher, fit
 from ..train.config import AUTO
 from ..train.run import without_download
 from .choose import fit as choose_and_fit
+from .choose import which_epoch
 from .store import Parts
 
 ROWS = 1024
@@ -128,6 +129,6 @@ def train_network(
         )
         train = choose_and_fit if loss == AUTO else fit
         run = train(config, data=data, model=own, watcher=watcher)
-        which = "best" if run.config.validation else "final"
+        which = which_epoch(run) if loss == AUTO else "best" if run.config.validation else "final"
         words = loss if run.choice is None else str(run.choice["words"])
         return Network(spec, run.load_model(which, model=own), shape), words

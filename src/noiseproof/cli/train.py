@@ -27,16 +27,19 @@ def train(
 ) -> None:
     """Train a network and keep what happened to every sample.
 
-    The same command with the same --out goes on where an interrupted run stopped.
+    The same command with the same --out goes on where an interrupted run stopped. With --loss auto short runs
+    on held-out labels, which may be wrong too, choose among losses, ELR, and --lr or five times as much.
     """
     config = read_config(settings)
     from ..train import fit
-    from ..train.config import run_folder
+    from ..train.config import AUTO, run_folder
     from .progress import Bar, watch
 
     check_no_comparison(run_folder(config))
     watcher = watch(config, quiet)
     try:
+        if config.loss == AUTO:
+            config = _chosen(config, watcher, quiet, settings["lr"] is not None)
         run = fit(config, watcher=_with_tensorboard(config, watcher) if tensorboard else watcher)
     finally:
         if isinstance(watcher, Bar):
@@ -45,6 +48,26 @@ def train(
         typer.echo(json.dumps({"folder": str(run.folder), **(run.result or {})}, indent=2))
     else:
         _print(run)
+
+
+def _chosen(config: Config, watcher: Watcher, quiet: bool, has_rate: bool) -> Config:
+    """The config with a loss in place of "auto"; a learning rate that was given stays."""
+    from ..auto import choose
+    from ..auto.candidates import RATES
+    from .progress import Bar, say
+
+    if config.method is not None:
+        raise ValueError(f"--method {config.method} and --loss auto: leave one of them out")
+
+    def tell(words: str) -> None:
+        if isinstance(watcher, Bar):
+            watcher.progress.console.print(words, highlight=False, markup=False)
+        elif not quiet:
+            say(words)
+
+    found = choose(config, watcher=watcher, rates=(1.0,) if has_rate else RATES, tell=tell)
+    tell(f"chosen: {found.words}")
+    return found.config
 
 
 def _with_tensorboard(config: Config, watcher: Watcher) -> Watcher:
@@ -60,21 +83,34 @@ def summary(run: Run) -> dict[str, str]:
 
     result = run.result or {}
     selected, fitted = result["selected"], result["train"]
-    found = {"test accuracy": "not measured: there is no test data"}
+    found = {} if run.choice is None else {"chosen": str(run.choice["words"])}
+    measured = {"test accuracy": "not measured: there is no test data"}
     if result["best_epoch"] is not None:
         best = f"{percent(result['best_test_accuracy'])} (epoch {result['best_epoch']})"
-        found = {"final test accuracy": percent(result["final_test_accuracy"]), "best test accuracy": best}
+        final = percent(result["final_test_accuracy"])
+        measured = {"final test accuracy": final, "best test accuracy": best}
+    found |= measured
     if selected is not None:
         found["selected by validation"] = (
             f"epoch {selected['epoch']}: test {percent(selected['test_accuracy'])},"
             f" validation {percent(selected['validation_accuracy'])}"
         )
+    if selected is not None and run.choice is not None:
+        found["to be used"] = _advised(run)
     if fitted["noisy_subset"] is not None:
         record = run.record
         wrong = 0 if record.clean_label is None else int((record.label != record.clean_label).sum())
         count = round(fitted["noisy_subset"] * wrong)
         found["wrong labels memorised"] = f"{count:,} of {wrong:,} ({percent(fitted['noisy_subset'])})"
     return found | {"time": time_words(result["seconds"]), "folder": str(run.folder)}
+
+
+def _advised(run: Run) -> str:
+    from ..auto import which_epoch
+
+    if which_epoch(run) == "best":
+        return "the epoch selected by validation (best.safetensors): later ones agree with fewer labels"
+    return "the last epoch (model.safetensors): validation shows no clear loss since the best one"
 
 
 def _print(run: Run) -> None:

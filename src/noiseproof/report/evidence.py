@@ -65,6 +65,12 @@ class Evidence:
         return {} if isinstance(self.run, Record) else self.run.settings
 
     @cached_property
+    def choice(self) -> str:
+        """Why the loss was chosen, where it was chosen automatically; else nothing."""
+        found = None if isinstance(self.run, Record) else self.run.choice
+        return "" if found is None else str(found.get("words", ""))
+
+    @cached_property
     def metrics(self) -> list[dict[str, Any]]:
         return [] if isinstance(self.run, Record) else self.run.metrics
 

@@ -16,6 +16,8 @@ LITTLE = 0.6
 def summarise(evidence: Evidence, facts: Facts) -> list[str]:
     """Sentences in the order a reader asks: what was done, how it ended, why, what to look at."""
     sentences = [_what(evidence, facts), _memory(facts), _test(facts), _gradient(facts), _suspects(facts)]
+    if evidence.choice:
+        sentences.insert(1, shown(f"Chosen automatically: {evidence.choice}.", 400))
     if facts.unlearned:
         sentences.insert(2, f"It {_unlearned(facts)}.")
     return [sentence for sentence in sentences if sentence]

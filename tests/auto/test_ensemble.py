@@ -1,0 +1,67 @@
+"""Models that predict together: which trust labels, which count."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_circles
+
+from noiseproof.auto import Ensemble, agreement, hear, trust_of
+from noiseproof.auto.ensemble import KERNEL, LEAST, shares
+from noiseproof.labels.cross_fit import Rounds, asker, two_rounds
+from noiseproof.labels.findings import Judgement
+from noiseproof.labels.folds import split
+from noiseproof.labels.witnesses import Inputs
+
+
+def circles(rate, seed=0):
+    X, clean = make_circles(300, factor=0.4, noise=0.1, random_state=seed)
+    wrong = np.random.default_rng(seed).random(len(clean)) < rate
+    return Inputs(X, X), np.where(wrong, 1 - clean, clean), clean
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    inputs, label, clean = circles(0.3)
+    splits, names = split(label, 3, rows=inputs.linear, seed=0), ("linear", "neighbours")
+    rounds = two_rounds(asker(names, inputs, label, 2, splits, 0, lambda name, fold: None), label)
+    heard = hear(names, rounds, inputs, label, splits, 2, 0)
+    return heard, rounds, Ensemble.fit(heard, inputs, label, None, trust_of(rounds), 2, 0), inputs, clean
+
+
+def test_what_a_linear_model_cannot_learn_the_kernel_can(fitted):
+    heard, _, ensemble, inputs, clean = fitted
+    assert [one.name for one in heard] == ["linear", "neighbours", KERNEL]
+    assert "linear" not in ensemble.names
+    assert KERNEL in ensemble.names
+    assert sum(ensemble.weights) == pytest.approx(1)
+    assert (ensemble.predict_proba(inputs).argmax(1) == clean).mean() > 0.95
+
+
+def test_a_model_trusts_only_where_that_predicts_more_labels(fitted):
+    heard, rounds, _, _, _ = fitted
+    label = rounds.judged.label
+    linear = heard[0]
+    assert linear.trusts == (agreement(rounds.second, label) >= agreement(rounds.first[:1], label))
+    assert not heard[1].trusts
+
+
+def test_alone_a_witness_gets_no_kernel_beside_it():
+    inputs, label, _ = circles(0.1)
+    splits = split(label, 2, rows=inputs.linear, seed=0)
+    rounds = two_rounds(asker("linear", inputs, label, 2, splits, 0, lambda name, fold: None), label)
+    assert [one.name for one in hear(("linear",), rounds, inputs, label, splits, 2, 0)] == ["linear"]
+
+
+def test_weights_fall_with_what_is_predicted_worse():
+    label = np.array([0, 1] * 50)
+    good, bad = np.eye(2)[label], np.eye(2)[np.where(np.arange(100) < 5, 1 - label, label)]
+    share = shares([good, bad], label)
+    assert share[0] > 0.9
+    assert share.sum() == pytest.approx(1)
+    assert agreement([good], label) == 1.0
+    assert agreement([bad], label) == 0.95
+
+
+def test_no_row_is_lost():
+    wrong = np.array([0.0, 0.5, 1.0])
+    rounds = Rounds([], [], Judgement(np.zeros(3, int), wrong, np.ones((3, 1))))
+    assert trust_of(rounds).tolist() == [1.0, 0.5, LEAST]
