@@ -16,7 +16,7 @@ SPECS = [
     'resnet18(stem="imagenet")',
     'vgg19_bn(hidden="64,32")',
 ]
-SIZES = {"cnn4": 28, "vgg19_bn": 32, 'vgg19_bn(hidden="64,32")': 32}
+SIZES = {"cnn4": 28, "inception_resnet_v2": 75, "vgg19_bn": 32, 'vgg19_bn(hidden="64,32")': 32}
 
 
 def network(spec, **more):

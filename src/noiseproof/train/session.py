@@ -63,13 +63,10 @@ class Session:
             self.model = self.model.to(memory_format=layout)  # type: ignore[call-overload]
         warn_of_steps(self.method, config)
         self._prepare_method(task)
-        one = forward_with_features if self.method.needs_features else call
         self.mixup = mixup_of(config, self.method)
         decay = self.method.usual_average if config.weight_average is None else config.weight_average
         self.average = WeightAverage(self.model, decay) if decay else None
-        self.forward: Forward = partial(one, self.model)
-        if self.method.networks > 1:
-            self.forward = partial(call_each, one, self.networks)
+        self.forward = self._forward()
         self.parameters = [*self.model.parameters(), *self.method.parameters()]
         self.optimizer = make_optimizer(
             config.optimizer,
@@ -88,6 +85,12 @@ class Session:
         self.schedule = get_schedule(config.schedule)
         self.epoch, self.batch, self.step = 1, 0, 0
         self.best: dict[str, Any] | None = None
+
+    def _forward(self) -> Forward:
+        one = forward_with_features if self.method.needs_features else call
+        return (
+            partial(call_each, one, self.networks) if self.method.networks > 1 else partial(one, self.model)
+        )
 
     @property
     def networks(self) -> tuple[nn.Module, ...]:
