@@ -107,7 +107,7 @@ def test_the_order_of_things(tmp_path, monkeypatch):
         (errno.EDQUOT, "free space and run the same command again"),
         (errno.EROFS, "make the folder writable or choose another one"),
         (errno.EACCES, "make the folder writable or choose another one"),
-        (errno.EIO, "mend that"),
+        (errno.EIO, "correct that"),
     ],
 )
 def test_a_failing_disk_is_explained_and_the_old_file_stays(tmp_path, monkeypatch, function, number, advice):

@@ -24,7 +24,7 @@ def test_strings_come_back_and_nothing_else_escapes(text):
     "text", ["1j", "b'x'", "...", "[1]", "-'x'", "-True", "~1", "not 1", "x", "f'{1}'", "1 + 1"]
 )
 def test_everything_else_is_no_literal(text):
-    with pytest.raises(ValueError, match="is no plain number"):
+    with pytest.raises(ValueError, match="is not a plain number"):
         literal(read(text, "spec"), text)
 
 

@@ -77,7 +77,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, sync: bool = True)
 
 
 def flush(paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Bring files that were written without ``sync`` to the disk; those that are gone are let be."""
+    """Bring files that were written without ``sync`` to the disk; those that no longer exist are skipped."""
     folders = set()
     for path in map(Path, paths):
         if path.exists():
@@ -173,7 +173,7 @@ def open_in_place(path: str | os.PathLike[str], flags: int) -> int:
 def sweep(folder: str | os.PathLike[str]) -> list[str]:
     """Remove what killed processes left unfinished in a folder and the folders in it; return the names.
 
-    Only for a folder in which nobody else is writing now: hold its lock.
+    Only for a folder in which no other process is writing: hold its lock.
     """
     found = [path for path in Path(folder).rglob(f"{PREFIX}*{SUFFIX}") if path.is_file()]
     for path in found:
@@ -191,7 +191,7 @@ def explained(
     except OSError as problem:
         amount = "" if size is None else f"{size:,} bytes to "
         reason = problem.strerror or str(problem)
-        advice = ADVICE.get(problem.errno or 0, "mend that and run the same command again")
+        advice = ADVICE.get(problem.errno or 0, "correct that and run the same command again")
         told = type(problem)(f"cannot write {amount}{os.fspath(path)}: {reason}; {advice}; {state}")
         told.errno = problem.errno
         raise told from problem
@@ -231,7 +231,7 @@ def _sync_path(path: Path) -> None:
 
 
 def _sync(descriptor: int) -> None:
-    """Flush to the disk; file systems that know no such thing are let be."""
+    """Flush to the disk; skipped on file systems that do not support it."""
     try:
         os.fsync(descriptor)
     except OSError as problem:

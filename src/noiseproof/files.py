@@ -1,4 +1,4 @@
-"""Reading files that somebody else may have written: regular files only, and never more than expected.
+"""Reading files from unknown sources: regular files only, and never more than expected.
 
 A folder from a stranger can hold a pipe that never answers, a link to a device that never ends, or a file
 whose size or header promises more than memory holds. Run folders, labels, weights and images are opened

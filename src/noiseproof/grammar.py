@@ -50,7 +50,7 @@ def literal(node: ast.expr, text: str) -> Literal:
             return sign * value.value  # type: ignore[operator,return-value]
         if value is node:
             return value.value  # type: ignore[return-value]
-    raise ValueError(f"{shown(node, text)} is no plain number, string, True, False or None in {text!r}")
+    raise ValueError(f"{shown(node, text)} is not a plain number, string, True, False or None in {text!r}")
 
 
 def options(keywords: Iterable[ast.keyword], text: str) -> dict[str, ast.expr]:
@@ -77,7 +77,7 @@ def call(text: str, what: str, known: Mapping[str, Collection[str]]) -> tuple[st
     tree = read(text, what)
     node = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
     if not isinstance(node.func, ast.Name):
-        raise ValueError(f"{shown(tree, text)} is no {what}: write a name, or a name with options")
+        raise ValueError(f"{shown(tree, text)} is not a {what}: write a name, or a name with options")
     if node.args:
         raise ValueError(f"{shown(node.args[0], text)} has no name in {text!r}: write options as name=value")
     name = node.func.id

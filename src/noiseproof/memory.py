@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 SHARE = 4
-"""Data above one part in so many of the available memory is streamed unless told otherwise."""
+"""Data above one part in so many of the available memory is streamed unless set otherwise."""
 UNKNOWN = 1 << 32
 """Bytes assumed where the system does not say."""
 
@@ -41,7 +41,7 @@ def _free_of_machine() -> int | None:
 
 
 def _free_of_container(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Pages of files do not count as used: they are given up when memory is short."""
+    """Pages of files do not count as used: the system frees them when memory is short."""
     try:
         most = int((folder / "memory.max").read_text())
         used = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())

@@ -15,7 +15,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    r"""Text without control characters, which become spaces; bytes that are not text are told as \xe9.
+    r"""Text without control characters, which become spaces; bytes that are not text are shown as \xe9.
 
     Example:
         >>> printable("=1+1"), printable(chr(27) + "[2J"), printable("caf\udce9")
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
 
 
 def file_text(path: str) -> str:
-    r"""A file name as text, nothing of it lost: what cannot be printed is told as \x1b, backslashes doubled.
+    r"""A file name as text without loss: what cannot be printed is shown as \x1b, backslashes are doubled.
 
     Example:
         >>> print(file_text("cats/1.png"), file_text("cats/caf\udce9.png"), file_text("a\nb\\c"))

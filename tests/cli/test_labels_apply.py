@@ -46,7 +46,7 @@ def test_apply_as_json(run, shell, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "nobody has decided about the labels"),
+        ((), "there are no decisions about the labels"),
         (("--drop-above", "1"), "the highest probability is 0."),
         (("--relabel-above", "0"), "relabel=0.0 must be a probability"),
         (("--relabel-above", "1.5"), "should be less than or equal to 1"),

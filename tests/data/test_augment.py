@@ -426,7 +426,7 @@ def test_every_step_is_registered_under_its_name(name):
         ("crop(padding=-1)", "padding=-1 is out of range"),
         ("crop(padding=1.5)", "padding must be a whole number, got 1.5"),
         ("crop(padding=True)", "padding must be a whole number, got True"),
-        ("crop(padding=2+2)", "'2.2' is no plain number"),
+        ("crop(padding=2+2)", "'2.2' is not a plain number"),
         ("crop + flip", "cannot use 'crop . flip'"),
         ("crop(**x)", "cannot use"),
         ("flip(cifar10)", "too many positional"),

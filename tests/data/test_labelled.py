@@ -97,8 +97,11 @@ def test_layout_changes_nothing(change):
     ("options", "message"),
     [
         ({"label": [0, 1, 3]}, r"3 inputs|4 inputs and 3 labels"),
-        ({"label": [0, 1, 2, 5], "class_names": list("abc")}, r"label\[3\] = 5 is no class: with 3 classes"),
-        ({"label": [0, -1, 2, 1]}, r"label\[1\] = -1 is no class"),
+        (
+            {"label": [0, 1, 2, 5], "class_names": list("abc")},
+            r"label\[3\] = 5 is not a valid class: with 3 classes",
+        ),
+        ({"label": [0, -1, 2, 1]}, r"label\[1\] = -1 is not a valid class"),
         ({"label": [0, 1, 2, 1], "clean_label": [0, 1]}, "clean_label has 2 entries for 4"),
         (
             {"label": [0, 1, 2, 1], "clean_label": [0, 9, 1, 1], "class_names": list("abc")},
@@ -139,7 +142,7 @@ def test_empty_classes_are_listed_and_only_warned_of():
 
 
 def test_with_labels_checks_again():
-    with pytest.raises(ValueError, match=r"label\[2\] = 3 is no class"):
+    with pytest.raises(ValueError, match=r"label\[2\] = 3 is not a valid class"):
         small().with_labels([0, 1, 3, 1])
     with pytest.raises(ValueError, match="label has 3 entries for 4"):
         small().with_labels([0, 1, 2])
@@ -241,7 +244,7 @@ def test_global_random_state_is_untouched():
 
 def test_messages_name_the_permanent_index_too():
     index = [10, 11, 12, 13]
-    with pytest.raises(ValueError, match=r"label\[2\] = 5 is no class.*\(position 2 is sample 12\)"):
+    with pytest.raises(ValueError, match=r"label\[2\] = 5 is not a valid class.*\(position 2 is sample 12\)"):
         LabelledData(torch.zeros(4, 1), [0, 1, 5, 1], class_names=["a", "b"], index=index)
     inputs = torch.zeros(4, 1)
     inputs[3] = float("nan")

@@ -92,5 +92,5 @@ def test_a_class_that_is_none_means_damage(name, tmp_path):
         wrong["prediction"] = torch.tensor([248, 1], dtype=torch.int32)
         save_epoch(tmp_path, 2, wrong)
         merge(tmp_path)
-    with pytest.raises(ValueError, match=rf"damaged: {name} (248|4294967295) is none of its 2 classes"):
+    with pytest.raises(ValueError, match=rf"damaged: {name} (248|4294967295) is not one of its 2 classes"):
         Record.load(tmp_path)

@@ -281,7 +281,7 @@ def test_nothing_foreign_is_overwritten(tmp_path):
     place = tmp_path / "rows.csv"
     place.write_bytes(lines_of(ROWS))
     run = run_on(f'csv(path="{place}", label="kind", features="id")', tmp_path / "run")
-    with pytest.raises(ValueError, match="nobody has decided about the labels"):
+    with pytest.raises(ValueError, match="there are no decisions about the labels"):
         labels.write_corrected(run)
     with pytest.raises(ValueError, match="nothing changes"):
         labels.write_corrected(run, [Decision(5, "keep")])

@@ -101,7 +101,7 @@ def test_errors_name_the_value(tmp_path):
         Decision(3, "remove")
     with pytest.raises(ValueError, match="sample 3: relabel needs label"):
         Decision(3, "relabel")
-    with pytest.raises(FileNotFoundError, match="nobody has decided"):
+    with pytest.raises(FileNotFoundError, match="no decisions about labels"):
         read_decisions(tmp_path)
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic link"):

@@ -31,5 +31,5 @@ def test_strays_and_other_lengths_are_named():
     two, three = torch.tensor([0, 1]), torch.tensor([0, 1, 0])
     with pytest.raises(ValueError, match=r"clean_label has the shape \(3,\)"):
         confusion(two, three, 2)
-    with pytest.raises(ValueError, match=r"label\[1\] = 1 is none of 1 classes"):
+    with pytest.raises(ValueError, match=r"label\[1\] = 1 is not one of the 1 classes"):
         confusion(two, two, 1)

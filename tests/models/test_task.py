@@ -28,8 +28,8 @@ def test_bad_values_are_named(bad, error, message):
 @pytest.mark.parametrize(
     ("hidden", "message"),
     [
-        ('"256,x"', "'x' is no width"),
-        ('"256,,2"', "'' is no width"),
+        ('"256,x"', "'x' is not a valid width"),
+        ('"256,,2"', "'' is not a valid width"),
         ('"-3"', "'-3'"),
         ('"0"', "hidden=0"),
         ("-1", "-1"),

@@ -151,7 +151,7 @@ def test_nothing_in_nothing_out():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"labels": [0, 1, 7]}, ValueError, r"labels\[2\] = 7 is no class: with 3 classes"),
+        ({"labels": [0, 1, 7]}, ValueError, r"labels\[2\] = 7 is not a valid class: with 3 classes"),
         ({"labels": [0, -1, 0]}, ValueError, r"labels\[1\] = -1"),
         ({"labels": [0.0, 1.0]}, TypeError, r"labels\[0\] = 0.0 is a float64.*whole numbers.*astype"),
         ({"labels": ["cat"]}, TypeError, r"labels\[0\] = cat is a str"),

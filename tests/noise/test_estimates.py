@@ -138,8 +138,8 @@ def test_agrees_with_cleanlab():
 @pytest.mark.parametrize(
     ("probabilities", "message"),
     [
-        ([[0.5, 0.6]], r"probabilities\[0\] is no distribution: \[0.5, 0.6\]"),
-        ([[0.5, 0.5], [np.nan, 1.0]], r"probabilities\[1\] is no distribution"),
+        ([[0.5, 0.6]], r"probabilities\[0\] is not a probability distribution: \[0.5, 0.6\]"),
+        ([[0.5, 0.5], [np.nan, 1.0]], r"probabilities\[1\] is not a probability distribution"),
         ([[1.5, -0.5]], r"probabilities\[0\]"),
         ([[1, 0]], "must be floating point"),
         ([0.5, 0.5], r"shape \(2,\)"),
@@ -157,5 +157,5 @@ def test_other_misfits():
         anchor_transition([[0.5, 0.5]], percentile=101)
     with pytest.raises(ValueError, match="2 labels do not fit 1 rows"):
         confident_joint([0, 1], [[0.5, 0.5]])
-    with pytest.raises(ValueError, match=r"labels\[0\] = 2 is no class"):
+    with pytest.raises(ValueError, match=r"labels\[0\] = 2 is not a valid class"):
         confident_joint([2], [[0.5, 0.5]])

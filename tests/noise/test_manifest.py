@@ -91,7 +91,7 @@ def test_the_difference_is_told():
         noisy.manifest.verify(CLEAN, CLEAN)
     with pytest.raises(ValueError, match="1000 clean labels do not fit 999"):
         noisy.manifest.verify(CLEAN, noisy.labels[1:])
-    with pytest.raises(ValueError, match=r"noisy labels\[3\] = 99 is no class"):
+    with pytest.raises(ValueError, match=r"noisy labels\[3\] = 99 is not a valid class"):
         noisy.manifest.verify(CLEAN, [0, 1, 2, 99])
 
 

@@ -192,7 +192,7 @@ class Unbounded(Noise):
         (NotQuiteZero(0.5), "rates 0 and 1|exact counts"),
         (ForgetsExact(0.4), "exact counts"),
         (OpenSetThatFlips(0.4), "destinations follow the matrix"),
-        (Unbounded(0.3), "no class"),
+        (Unbounded(0.3), "not a valid class"),
     ],
 )
 def test_mutants_are_caught(mutant, check):

@@ -92,7 +92,7 @@ def test_noise_beyond_classes_has_no_matrix():
     [
         (np.ones((2, 3)) / 3, ValueError, r"\(K, K\) with K >= 2, got the shape \(2, 3\)"),
         (np.array([[0.5, 0.5], [0.9, 0.2]]), ValueError, "row 1 of the transition matrix sums to 1.1"),
-        (np.array([[1.5, -0.5], [0.0, 1.0]]), ValueError, r"transition\[0, 1\] = -0.5 is no probability"),
+        (np.array([[1.5, -0.5], [0.0, 1.0]]), ValueError, r"transition\[0, 1\] = -0.5 is not a probability"),
         (np.array([[np.nan, 1.0], [0.0, 1.0]]), ValueError, r"transition\[0, 0\] = nan"),
         (np.array([["a", "b"], ["c", "d"]]), TypeError, "holds numbers"),
         (np.eye(4), ValueError, "a matrix of 4 classes does not fit num_classes=2"),

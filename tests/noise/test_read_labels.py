@@ -61,13 +61,13 @@ def test_every_format(tmp_path):
         ("a.json", "[1, true]", None, "entry 1 is True"),
         ("a.json", "[1, null]", None, "entry 1 is None"),
         ("a.json", "[[1, 2], [3]]", None, "not a regular list"),
-        ("a.json", "[1]", "k", "no json object"),
+        ("a.json", "[1]", "k", "not a JSON object"),
         ("a.json", '{"0": 1, "2": 1}', None, "do not run from 0 to 1 without gaps"),
         ("a.json", "[" * 100_000, None, "cannot read"),
         ("a.npy", "no array", None, "cannot read"),
         ("a.npz", "no archive", None, "cannot read"),
         ("a.pt", "", None, "pickles such as .pt and .pkl are never opened"),
-        ("labels", "", None, "no ending is none of .npy, .npz, .csv, .json"),
+        ("labels", "", None, "no ending is not one of .npy, .npz, .csv, .json"),
     ],
 )
 def test_bad_files_are_named(tmp_path, name, text, key, message):
@@ -77,7 +77,7 @@ def test_bad_files_are_named(tmp_path, name, text, key, message):
 
 def test_values_are_checked(tmp_path):
     path = write(tmp_path / "a.json", "[1, 12, 3]")
-    with pytest.raises(ValueError, match=r"a\.json\[1\] = 12 is no class: with 10 classes"):
+    with pytest.raises(ValueError, match=r"a\.json\[1\] = 12 is not a valid class: with 10 classes"):
         read_labels(path, num_classes=10)
     with pytest.raises(ValueError, match="holds 3 labels where 4 are needed"):
         read_labels(path, length=4)
@@ -150,5 +150,5 @@ def test_human_noise_follows_the_file_and_its_indices(tmp_path):
         corrupt([0, 0], spec, num_classes=5, seed=0, index=[1, 50])
     with pytest.raises(ValueError, match="exact=True does not apply"):
         corrupt(clean, spec, num_classes=5, seed=0, exact=True)
-    with pytest.raises(ValueError, match=r"people.npy\[\d+\] = \d is no class"):
+    with pytest.raises(ValueError, match=r"people.npy\[\d+\] = \d is not a valid class"):
         corrupt(np.zeros(50, int), spec, num_classes=2, seed=0)

@@ -74,7 +74,7 @@ def test_the_summary_does_not_boast(suspects, known):
     evidence = Evidence(unsure(suspects, known), loss="ce")
     facts = facts_of(evidence)
     assert (facts.weak, facts.suspects) == (True, suspects)
-    assert "no judge of labels: train longer" in summarise(evidence, facts)[-1]
+    assert "cannot tell which labels are wrong: train longer" in summarise(evidence, facts)[-1]
     assert tiles(facts)[-1].note.startswith("weak evidence")
     if not known:
         assert verdict(facts) == "It learned too little to say which labels are wrong."

@@ -78,7 +78,7 @@ def test_open_set_noise_needs_foreign_inputs(blobs):
 
 def test_data_of_one_class_is_refused_by_its_name():
     one = LabelledData(torch.rand(4, 2), [0, 0, 0, 0], class_names=["cat"])
-    with pytest.raises(ValueError, match="all training labels are 'cat': there is nothing to tell apart"):
+    with pytest.raises(ValueError, match="all training labels are 'cat': there must be at least two classes"):
         make_task(Config(), one)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_data(configs: Iterable[Config]) -> None:
-    """Read the data of every run that is not finished, and let go of it; all that is missing is named.
+    """Read the data of every run that is not finished, and release it; all that is missing is named.
 
     Otherwise each run would fail alone, with the same words, after it was started.
     """

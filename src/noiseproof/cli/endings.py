@@ -13,7 +13,7 @@ from types import FrameType
 from .screen import complain
 
 MISTAKE, FAILURE = 2, 1
-"""Exit codes: what the user can mend in the command, and everything else."""
+"""Exit codes: mistakes in the command, and everything else."""
 NOBODYS_MISTAKE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 FAILURES = ("NonFiniteError", "CaptureError", "OutOfMemoryError", "MemoryError")
 MISTAKES = ("RunLockedError", "OneProcessError")
@@ -29,7 +29,7 @@ ELSEWHERE = ", or set NOISEPROOF_DATA to a folder that has it"
 
 
 def exit_code(problem: BaseException) -> int | None:
-    """The exit code of an error that is told in one line; None for mistakes of the library.
+    """The exit code of an error that is reported in one line; None for faults of the library.
 
     Example:
         >>> exit_code(ValueError("lr=-1")), exit_code(OSError(28, "disk full")), exit_code(KeyError("x"))

@@ -42,7 +42,7 @@ def apply_labels(
 ) -> None:
     """Write the training data with corrected labels: by the decisions of a review, by rules, or by both.
 
-    Rules are for samples that nobody has decided about. The original is never changed.
+    Rules apply to samples without a decision. The original is never changed.
     """
     from ..dynamics import RunFolder
     from ..labels import write_corrected

@@ -34,7 +34,7 @@ def name_of(config: Config, others: Sequence[Config]) -> str:
 
 
 class LinesOfMany(ComparisonWatcher):
-    """Counts runs; a run under way counts by its share of steps."""
+    """Counts runs; an unfinished run counts by its share of steps."""
 
     def __init__(self) -> None:
         self.configs: Sequence[Config] = ()

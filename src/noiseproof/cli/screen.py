@@ -21,7 +21,7 @@ def complain(words: str) -> None:
 
 
 def tell(text: str, *, err: bool = False) -> None:
-    """Lines of ordinary text, on stdout unless told otherwise."""
+    """Lines of ordinary text, on stdout by default."""
     typer.echo(_lines(text), err=err)
 
 

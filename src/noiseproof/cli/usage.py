@@ -1,4 +1,4 @@
-"""A command that is written wrong, told as every other mistake: in one line, with the way out."""
+"""A mistyped command is reported like every other mistake: in one line, with the remedy."""
 
 from __future__ import annotations
 

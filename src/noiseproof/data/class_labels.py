@@ -187,14 +187,14 @@ def check_class_range(
     Example:
         >>> check_class_range(torch.tensor([0, 3]), 3)
         Traceback (most recent call last):
-        ValueError: label[1] = 3 is no class: with 3 classes labels run from 0 to 2
+        ValueError: label[1] = 3 is not a valid class: with 3 classes labels run from 0 to 2
     """
     stray = (labels < 0) | (labels >= num_classes)
     if bool(stray.any()):
         where = int(stray.nonzero()[0])
         raise ValueError(
-            f"{what}[{where}] = {int(labels[where])} is no class: with {num_classes} classes labels run"
-            f" from 0 to {num_classes - 1}{sample_at(where, index)}"
+            f"{what}[{where}] = {int(labels[where])} is not a valid class: with {num_classes} classes labels"
+            f" run from 0 to {num_classes - 1}{sample_at(where, index)}"
         )
 
 

@@ -76,7 +76,7 @@ def _parsed(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
     for number, line in enumerate(lines, 1):
         entry = _entry(line)
         if entry is None and line.strip():
-            raise ValueError(f"{path}, line {number} is damaged: {line[:60]!r}; mend or remove that line")
+            raise ValueError(f"{path}, line {number} is damaged: {line[:60]!r}; repair or remove that line")
         if entry is not None:
             found.append((line, entry))
     entry = _entry(last)

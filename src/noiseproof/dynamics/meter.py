@@ -1,4 +1,4 @@
-"""How hard the loss pulls: running sums over steps of the emphasis, on the device."""
+"""Running sums of the emphasis over training steps, on the device."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def check_classes(record: Record, folder: Path) -> None:
         low, high = (int(end) for end in torch.aminmax(column))
         if low < least or high >= record.num_classes:
             wrong = low if low < least else high
-            raise damaged(folder, f"{name} {wrong} is none of its {record.num_classes} classes")
+            raise damaged(folder, f"{name} {wrong} is not one of its {record.num_classes} classes")
 
 
 def save_samples(

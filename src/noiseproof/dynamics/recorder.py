@@ -85,7 +85,7 @@ class Recorder:
 
     @torch.no_grad()
     def write(self, index: Any, logits: Any, label: Any) -> None:
-        """One batch: permanent sample numbers, what the network said, and the labels it was given."""
+        """One batch: permanent sample numbers, the logits, and the given labels."""
         logits = _as_tensor(logits).detach()
         index, label = (_as_tensor(part).to(logits.device).detach() for part in (index, label))
         logits, label = self._as_classes(logits, label)
@@ -134,7 +134,7 @@ class Recorder:
         )
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All of it, the epoch under way included, as tensors."""
+        """The complete state as tensors, including the current epoch."""
         size = torch.zeros(0, self.size)
         return {
             "num_classes": torch.tensor(self.num_classes),

@@ -114,7 +114,7 @@ class Features:
 
     @property
     def kind(self) -> str:
-        """What X was taken for: "numbers", "table", "text", "sparse" or "images"."""
+        """The kind of X: "numbers", "table", "text", "sparse" or "images"."""
         encoder = self._fitted()
         return "sparse" if isinstance(encoder, SparseBlock) else encoder.kind
 

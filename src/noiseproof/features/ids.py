@@ -1,4 +1,4 @@
-"""Columns that number or name the rows: unique in the table, so they tell nothing about new rows."""
+"""Columns that number or name the rows: unique in the table, so they carry no information about new rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEWEST_ROWS = 10
-"""In fewer rows only the name of a column can tell that it is an id."""
+"""In fewer rows only the name of a column can show that it is an id."""
 DENSE = 1.5
 """Different whole numbers from a range at most this many times as long as the table number its rows."""
 NAME = re.compile(

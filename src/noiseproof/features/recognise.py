@@ -1,4 +1,4 @@
-"""What somebody passed as X: a table, an array, a sparse matrix, texts or images."""
+"""The kind of X: a table, an array, a sparse matrix, texts or images."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ _copies: MutableMapping[Tensor, _Copies] = WeakIdKeyDictionary()
 def tables_on_device(tables: tuple[Tensor, ...], device: torch.device) -> Tensor:
     """All tables joined, (cells, 4) in float32: copied once, so that later calls never synchronise.
 
-    The copy lives as long as the first table: a captured graph reads it at every replay.
+    The copy is kept as long as the first table: a captured graph reads it at every replay.
     """
     known = _copies.setdefault(tables[0], {})
     key = (device, *map(id, tables[1:]))

@@ -29,7 +29,7 @@ STEPS, ENOUGH = 30, 1e-4
 OWN, SKILL = 10.0, 4.0
 """Numbers of answers that weigh as much as what is expected of a row of a matrix, and of a skill."""
 ANCHOR, RIGHT = 0.1, 0.7
-"""As if one more answer for every ten had been right that often: one answer for each sample tells nothing."""
+"""One more answer for every ten counts as right that often: a single answer per sample shows nothing."""
 MOST_CELLS = 1 << 27
 FEW, NEAR = 5000, 0.05
 """Rows that are enough to choose a temperature by, and how strongly it is held near 1: few answers say little

@@ -71,7 +71,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class State:
-    """What holds for a sample, and the decision that somebody made without having seen it."""
+    """The current state of a sample, and a decision that was made without having seen it."""
 
     current: Decision
     conflict: Decision | None = None
@@ -149,7 +149,7 @@ def merged(decisions: Iterable[Decision]) -> dict[int, State]:
     """What holds for each sample: the latest decision by time that was not taken back.
 
     A conflict is a decision that the later one had not seen, with another outcome; it ends with the next
-    decision of somebody who has seen the latest.
+    decision of a reviewer who has seen the latest.
 
     Example:
         >>> first = Decision(3, "keep", time="1", reviewer="anna", id="a", seen=None)
@@ -176,7 +176,7 @@ def read_decisions(path: str | os.PathLike[str]) -> list[Decision]:
     place = Path(path)
     place = place / NAME if place.is_dir() else place
     if not place.is_file():
-        raise FileNotFoundError(f"{place} is not there: nobody has decided about labels yet")
+        raise FileNotFoundError(f"{place} does not exist: no decisions about labels have been made yet")
     return DecisionLog(place).decisions
 
 

@@ -141,7 +141,7 @@ def _values(data: LabelledData) -> Any:
 
 def _check_worth(label: np.ndarray, names: Sequence[str]) -> None:
     if len(np.unique(label)) < 2:
-        raise ValueError(f"all labels are {names[label[0]]!r}: there is nothing to tell apart")
+        raise ValueError(f"all labels are {names[label[0]]!r}: there must be at least two classes")
 
 
 def _of_probabilities(given: object, label: object, names: Sequence[str] | None) -> DataFrame:

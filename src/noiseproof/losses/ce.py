@@ -1,4 +1,4 @@
-"""Cross entropy: the sample furthest from its label gets the most gradient, wrong labels included."""
+"""Cross entropy: the worse the prediction, the larger the gradient, also where the label is wrong."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Confidence regularisation: subtract what the sample would cost under labels drawn blindly."""
+"""Confidence regularisation: subtract the expected loss under labels drawn from the prior."""
 
 from __future__ import annotations
 

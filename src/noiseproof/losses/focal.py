@@ -1,4 +1,4 @@
-"""Focal loss: cross entropy that turns away from samples already fitted. Not robust: a baseline."""
+"""Focal loss: cross entropy with smaller weights for samples already fitted. A baseline, not robust."""
 
 import torch
 from torch import Tensor

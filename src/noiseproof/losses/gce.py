@@ -58,7 +58,7 @@ class GCE(MarginLoss):
 
 
 class TruncatedGCE(MarginLoss):
-    r"""GCE that gives up on samples whose label the model finds unlikely.
+    r"""GCE without a gradient for samples whose label has a low probability.
 
     Loss:
         :math:`(1-p^q)/q` if :math:`p > k`, else the constant :math:`(1-k^q)/q`

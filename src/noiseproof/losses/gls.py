@@ -1,4 +1,4 @@
-"""Generalised label smoothing: mix the label with the uniform distribution, or push away from it."""
+"""Generalised label smoothing: cross entropy with a label mixed with the uniform distribution."""
 
 import torch
 from torch import Tensor

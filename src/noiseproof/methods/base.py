@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Outputs(NamedTuple):
-    """What one network said about a batch.
+    """What one network returned for a batch.
 
     Shape:
         logits (B, C) float32; features (B, D), None unless the method ``needs_features``; extra: whatever
@@ -126,7 +126,7 @@ class Method(nn.Module):
         return {}
 
     def between_epochs(self, evaluation: Evaluation, epoch: int) -> None:
-        """After epoch ``epoch`` was measured: a look at the networks as they are now."""
+        """Called after epoch ``epoch`` was evaluated, with the networks as they are now."""
 
     def epoch_end(self, record: Record) -> None:
         """After each epoch, with the record of that epoch alone."""
@@ -155,7 +155,7 @@ class Method(nn.Module):
 
 
 class OneProcessError(RuntimeError):
-    """Something that only one process can do was asked of several."""
+    """An operation for one process was requested in several."""
 
 
 def check_one_process(method: Method) -> None:

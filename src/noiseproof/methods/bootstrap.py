@@ -1,4 +1,4 @@
-"""Bootstrapping: the target is partly the label and partly the network's own opinion."""
+"""Bootstrapping: the target is a mixture of the given label and the network's prediction."""
 
 from __future__ import annotations
 

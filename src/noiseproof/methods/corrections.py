@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class Corrects(Protocol):
-    """A method with an opinion on every label: nal, selc, joint."""
+    """A method that estimates the label of every sample: nal, selc, joint."""
 
     def corrected_labels(self) -> Tensor:
         """(N,) int64 in the order of the training data."""
@@ -36,7 +36,9 @@ def confusion(label: Tensor, clean_label: Tensor, num_classes: int) -> Tensor:
         stray = (labels < 0) | (labels >= num_classes)
         if bool(stray.any()):
             first = int(stray.nonzero()[0])
-            raise ValueError(f"{name}[{first}] = {int(labels[first])} is none of {num_classes} classes")
+            raise ValueError(
+                f"{name}[{first}] = {int(labels[first])} is not one of the {num_classes} classes"
+            )
     cells = clean_label.cpu() * num_classes + label.cpu()
     return torch.bincount(cells, minlength=num_classes**2).reshape(num_classes, num_classes)
 

@@ -1,4 +1,4 @@
-"""D2L: when the features spread into more dimensions, labels are being memorised; believe them less."""
+"""D2L: a growing local dimensionality of the features signals memorisation; labels then count less."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class D2L(Method):
     def notice(self, lid: float) -> None:
         """What the end of an epoch means: the LID that was found, the turning point, the new alpha.
 
-        For a loop of your own, in which nobody calls ``between_epochs``.
+        For a loop of your own that does not call ``between_epochs``.
         """
         if self.situation is None:
             raise unprepared(self)

@@ -1,4 +1,4 @@
-"""Early-learning regularisation: stay close to what was believed before wrong labels were memorised."""
+"""Early-learning regularisation: predictions stay close to a running mean of earlier predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ELR+: two networks, each kept close to what the averaged other one believed early on."""
+"""ELR+: two networks, each regularised towards the running mean of the other one's predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forward correction: predict the clean label, let the matrix spoil it, compare with the given one."""
+"""Forward correction: multiply the predicted probabilities by the transition matrix before the loss."""
 
 from __future__ import annotations
 

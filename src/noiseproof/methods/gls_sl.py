@@ -1,4 +1,4 @@
-"""Label smoothing with symmetric cross entropy: SL's way of boosting a method that still used CE."""
+"""Label smoothing with symmetric cross entropy in place of cross entropy."""
 
 from __future__ import annotations
 

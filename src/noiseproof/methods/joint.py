@@ -1,4 +1,4 @@
-"""Joint optimisation: labels and network take turns, and two regularisers keep them from collapsing."""
+"""Joint optimisation of labels and network, with two regularisers against collapse."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class MemoryMethod(Method):
         self._warn_if_never_begun(situation.epochs)
 
     def begun(self, epoch: int) -> bool:
-        """Whether the method does in this epoch what it is made for; before, it is little but a loss."""
+        """Whether the method is active in this epoch; before, it is little but a loss."""
         return True
 
     def _warn_if_never_begun(self, epochs: int) -> None:

@@ -1,4 +1,4 @@
-"""Noise attention learning: a head of its own says how much of each label to believe."""
+"""Noise attention learning: an extra head predicts how far each given label is to be trusted."""
 
 from __future__ import annotations
 

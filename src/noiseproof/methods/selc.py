@@ -1,4 +1,4 @@
-"""Self-ensemble label correction: targets drift from the given labels to what the network says."""
+"""Self-ensemble label correction: targets move from the given labels to the mean of the predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SOP: every sample has numbers of its own that explain its label where the network cannot."""
+"""SOP: every sample has parameters of its own that model its label noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truncated GCE as its paper trains it: GCE first, then samples are given up and taken back by epochs."""
+"""Truncated GCE as its paper trains it: GCE first, then samples are pruned and restored between epochs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PrunedGCE(MemoryMethod):
         :math:`v\,[L_q(p_y)-L_q(k)]` with :math:`L_q(p) = (1-p^q)/q`; the gradient is v times that of GCE
     Weights:
         v = 1 at first. In epochs that are at least ``start`` and divisible by ``period`` every sample
-        gets :math:`v = 1[p_y > k]`, so a sample given up may come back. With ``by="visit"`` p is that of the
+        gets :math:`v = 1[p_y > k]`, so a pruned sample may return. With ``by="visit"`` p is that of the
         network as it visits the sample, in training mode; with ``by="validation"`` that of the network
         that was best on validation data up to then, in evaluation mode, for all samples before the epoch.
     Deviations:
@@ -88,7 +88,7 @@ class PrunedGCE(MemoryMethod):
             self.memory.values.copy_(self.decided)
 
     def phase(self, epoch: int) -> bool:
-        """Whether visited samples are given up and taken back."""
+        """Whether visited samples are pruned and restored."""
         return self.by == "visit" and self.begun(epoch)
 
     def begun(self, epoch: int) -> bool:

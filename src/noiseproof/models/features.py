@@ -13,7 +13,7 @@ def forward_with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
     """``model(x)`` and what its last linear layer saw.
 
     Networks of this library give both directly, also under torch.compile; features of an Ensemble stand
-    side by side. In any other module a hook listens to the linear layers and keeps the input of the one
+    side by side. In any other module a hook on the linear layers keeps the input of the one
     that ran last, so auxiliary heads earlier in the network do no harm. Of an output with several parts the
     logits are ``.logits`` or the first. Compiled code skips hooks, so a compiled model runs uncompiled here;
     to keep its speed compile the function instead, as in

@@ -56,7 +56,7 @@ def get(
     Args:
         image_size: needed by networks that flatten images (mlp, cnn4, cnn8) when not their usual size.
         dropout: share of the features dropped before the last linear layer; also an option of the spec.
-        weights: a safetensors file; what does not fit is told in a warning (see load_weights).
+        weights: a safetensors file; what does not fit is named in a warning (see load_weights).
         seed: makes the initial weights a function of it alone; None draws them as torch does.
 
     Example:

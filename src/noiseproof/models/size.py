@@ -15,7 +15,7 @@ class NetworkTooLargeError(MemoryError):
 
 
 def check_size(make: Callable[[], nn.Module], spec: str) -> None:
-    """NetworkTooLargeError if the weights do not fit: else the system kills the process, without a word.
+    """NetworkTooLargeError if the weights do not fit; otherwise the system would kill the process silently.
 
     Example:
         >>> check_size(lambda: nn.Linear(1 << 30, 1 << 30), "linear")

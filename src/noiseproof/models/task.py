@@ -1,4 +1,4 @@
-"""What every network is told: the number of classes and the images it will see."""
+"""What every network is made for: number of classes, channels and image size."""
 
 import math
 import operator
@@ -83,5 +83,5 @@ def widths(option: str, value: object) -> list[int]:
     words = [word.strip() for word in value.split(",")] if value.strip() else []
     strange = [word for word in words if not (word.isascii() and word.isdigit())]
     if strange:
-        raise ValueError(f'{option}={value!r}: {strange[0]!r} is no width, write it like "256,256"')
+        raise ValueError(f'{option}={value!r}: {strange[0]!r} is not a valid width: write it like "256,256"')
     return [count(option, int(word)) for word in words]

@@ -74,7 +74,7 @@ def _read(path: Path) -> dict[str, Tensor]:
     try:
         return read_tensors(path, available_memory())[0]
     except DamagedFileError as problem:
-        raise ValueError(f"{path} is no readable safetensors file: {problem.reason}") from None
+        raise ValueError(f"{path} is not a readable safetensors file: {problem.reason}") from None
 
 
 def _renamed(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:

@@ -1,4 +1,4 @@
-"""How labels go wrong: generators, transition matrices, manifest."""
+"""Label noise: generators, transition matrices, manifest."""
 
 from .anchor import anchor_transition
 from .asymmetric import Asymmetric

@@ -63,6 +63,7 @@ def as_probabilities(values: object) -> Floats:
     if not good.all():
         row = int(np.flatnonzero(~good)[0])
         raise ValueError(
-            f"probabilities[{row}] is no distribution: {table[row].tolist()[:8]} (softmax first)"
+            f"probabilities[{row}] is not a probability distribution: {table[row].tolist()[:8]}"
+            " (softmax first)"
         )
     return table

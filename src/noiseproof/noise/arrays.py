@@ -43,7 +43,7 @@ def as_labels(values: object, num_classes: int, what: str = "labels") -> Integer
 
     >>> as_labels([0, 4], 3)
     Traceback (most recent call last):
-    ValueError: labels[1] = 4 is no class: with 3 classes labels run from 0 to 2
+    ValueError: labels[1] = 4 is not a valid class: with 3 classes labels run from 0 to 2
     """
     labels = as_integers(values, what)
     check_class_range(torch.from_numpy(labels), num_classes, what)

@@ -13,7 +13,7 @@ from .maps import as_map_text, check_map, parse_map
 
 @dataclass(frozen=True)
 class Asymmetric(ClassNoise):
-    r"""Labels of the mapped classes become those of their look-alikes with probability r.
+    r"""Labels of the mapped classes become those of the classes they map to with probability r.
 
     Transition:
         :math:`T_{i,m(i)}=r,\ T_{ii}=1-r` for mapped classes, others stay. ``map`` is ``"mnist"``,
@@ -21,7 +21,7 @@ class Asymmetric(ClassNoise):
         the mapped classes (r/2 on CIFAR-10).
     Mutated:
         Some public code goes through the map and flips labels that it has flipped before. With
-        ``mutated=True`` the matrix is that of the whole walk, the product of its steps: at r = 0.4 cats end
+        ``mutated=True`` the matrix is the product of the steps: at r = 0.4 cats end
         0.4 * 0.6 = 24% wrong and dogs 40%. ``exact`` counts then hold for that matrix.
     Example:
         >>> Asymmetric(0.4, map={0: 1, 1: 0}, mutated=True).transition(2)

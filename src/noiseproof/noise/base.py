@@ -1,4 +1,4 @@
-"""What every noise is: rates that say who is touched, destinations that say what it becomes."""
+"""The base class of noise: which labels are changed with which probability, and what they become."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Drawn(NamedTuple):
 
 
 class Noise(ABC):
-    """A way for labels to go wrong.
+    """A model of label noise.
 
     A noise says with which probability each sample is touched (:meth:`rates`) and what touched samples
     become (:meth:`destinations`). Subclasses are frozen dataclasses whose fields are the parameters of the

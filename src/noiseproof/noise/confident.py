@@ -1,4 +1,4 @@
-"""A transition matrix from confident counts: who looks more like a class than its own members do."""
+"""A transition matrix from the confident joint: counts by given label and confidently predicted class."""
 
 from __future__ import annotations
 

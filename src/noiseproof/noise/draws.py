@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .arrays import Floats, Integers
 
 TOUCH, DESTINATION, PAIRS, FOREIGN, INSTANCE_RATE, PROJECTION = range(6)
-"""Streams: one for each question that is asked of chance."""
+"""Streams: one for each kind of draw."""
 
 _STEP = 0x9E3779B97F4A7C15
 _WORD = 2**64

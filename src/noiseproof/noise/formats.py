@@ -42,7 +42,7 @@ def _read_json(path: Path, key: str | None) -> NDArray[np.generic]:
         else:
             content = content[_only(path, key, list(content))]
     elif key is not None:
-        raise ValueError(f"{path} is no json object: it has no key {key!r}")
+        raise ValueError(f"{path} is not a JSON object: it has no key {key!r}")
     if not isinstance(content, list):
         raise ValueError(f"{path}: a list of labels is needed, got {type(content).__name__}")
     for position, entry in enumerate(content):

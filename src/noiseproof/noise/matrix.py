@@ -82,7 +82,7 @@ def as_transition(values: object) -> Floats:
     bad = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))
     if len(bad):
         row, column = bad[0]
-        raise ValueError(f"transition[{row}, {column}] = {matrix[row, column]} is no probability")
+        raise ValueError(f"transition[{row}, {column}] = {matrix[row, column]} is not a probability")
     sums = matrix.sum(1)
     off = np.flatnonzero(np.abs(sums - 1) > 1e-6)
     if off.size:

@@ -1,4 +1,4 @@
-"""Open-set noise: the input shows something that is none of the classes."""
+"""Open-set noise: inputs that belong to none of the classes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def replace_inputs(inputs: Inputs, noisy: NoisyLabels, foreign: Inputs, *, index
     """
     mask = noisy.open_set
     if mask is None:
-        raise ValueError(f"{noisy.manifest.spec} is no open-set noise: no inputs are to be replaced")
+        raise ValueError(f"{noisy.manifest.spec} is not an open-set noise: it replaces no inputs")
     if len(inputs) != len(mask):
         raise ValueError(f"{len(inputs)} inputs do not fit {len(mask)} labels")
     if inputs.shape[1:] != foreign.shape[1:] or inputs.dtype != foreign.dtype or not len(foreign):

@@ -49,7 +49,7 @@ def read_array(path: str | Path, key: str | None = None) -> NDArray[np.generic]:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise ValueError(
-            f"cannot read {path}: {path.suffix or 'no ending'} is none of {', '.join(READERS)}"
+            f"cannot read {path}: {path.suffix or 'no ending'} is not one of {', '.join(READERS)}"
             " (pickles such as .pt and .pkl are never opened: save the array with numpy.savez first)"
         )
     if not path.is_file():

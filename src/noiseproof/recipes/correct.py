@@ -1,4 +1,4 @@
-"""Estimate how labels go wrong with a first network, then train a second that knows."""
+"""Estimate the transition matrix with a first network, then train a second one with it."""
 
 from __future__ import annotations
 

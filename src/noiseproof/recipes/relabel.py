@@ -1,4 +1,4 @@
-"""Train, replace the labels by what the network says, train again from scratch."""
+"""Train, replace the labels by the predictions, train again from scratch."""
 
 from __future__ import annotations
 

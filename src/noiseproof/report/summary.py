@@ -114,7 +114,7 @@ def _gradient(facts: Facts) -> str:
 
 
 def _suspects(facts: Facts) -> str:
-    weak = " A network that learned so little is no judge of labels: train longer before trusting it."
+    weak = " A network that learned so little cannot tell which labels are wrong: train longer first."
     found = _found(facts) if facts.suspects else "No label is suspected."
     return found + (weak if facts.weak or underfits(facts) else "")
 

@@ -1,4 +1,4 @@
-"""The requests of the page: what there is, one sample, a decision, news."""
+"""The requests of the page: all suspects, one sample, a decision, changes."""
 
 from __future__ import annotations
 

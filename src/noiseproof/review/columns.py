@@ -1,4 +1,4 @@
-"""Which columns of a row speak for one class and against another, and what is usual in both."""
+"""Which columns of a row distinguish two classes, and which values are usual in both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = 60
 """Characters from which a value is a text and shown as one."""
 LONGEST_TEXT = 20_000
 SMOOTH = 0.5
-"""Added to every count, so that a value nobody has is rare and not impossible."""
+"""Added to every count, so that a value without examples is rare and not impossible."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Columns:
         ]
 
     def cells(self, number: int, given: int, suggested: int) -> tuple[list[Cell], int]:
-        """Short values of a row, those first that tell the two classes apart; and how many there are."""
+        """Short values of a row, those that distinguish the two classes first; and how many there are."""
         row = self.table.loc[number]
         ours, theirs = self._usual_in(given), self._usual_in(suggested)
         found = []

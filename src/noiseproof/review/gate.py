@@ -1,4 +1,4 @@
-"""Who may talk to the page: this machine, this page, with the token, and nobody else."""
+"""Access to the page: only from this machine, from this page, with the token."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ HEADERS = {
 class Gate:
     """Refuses a request unless all of this holds.
 
-    - ``Host`` is this machine by name, so that a name that somebody else's DNS points here is of no use;
+    - ``Host`` is this machine by name, so that a foreign name that DNS points here is refused;
     - ``Origin``, where a browser sends one, is the address of this page; ``Sec-Fetch-Site`` says the same,
-      unless somebody follows a link to the page itself;
+      unless a link to the page itself is followed;
     - the token is right: in a header or, for the page itself, in its address.
     """
 

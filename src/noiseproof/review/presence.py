@@ -17,9 +17,9 @@ from ..lock import RunLock, RunLockedError
 from ..report.wording import shown
 
 AWAY = 75.0
-"""Seconds without a word after which a page counts as closed: hidden pages may speak once a minute."""
+"""Seconds without a request after which a page counts as closed: hidden pages may send one a minute."""
 RECENT = 600.0
-"""Seconds for which a decision made elsewhere says that somebody is there."""
+"""Seconds for which a reviewer counts as present after a decision made elsewhere."""
 LONGEST = 60
 """Characters of a reviewer's name."""
 
@@ -44,7 +44,7 @@ class Presence:
             self._pages.pop(session, None)
 
     def read(self, decisions: list[Decision]) -> None:
-        """New decisions of the file; those of our own pages tell nothing."""
+        """New decisions of the file; those of our own pages are not news."""
         with self._lock:
             for decision in decisions:
                 if decision.session not in self._ours:

@@ -119,7 +119,7 @@ class Subject:
         return bool(self.frame.attrs.get("weak"))
 
     def facts(self) -> dict[str, Any]:
-        """What the page is told of all suspects at once: one entry per suspect in each column."""
+        """What the page gets of all suspects at once: one entry per suspect in each column."""
         rows = self.order
         is_calibrated = "wrong_probability" in self.frame
         return {

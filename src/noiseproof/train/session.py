@@ -64,8 +64,7 @@ class Session:
         warn_of_steps(self.method, config)
         self._prepare_method(task)
         self.mixup = mixup_of(config, self.method)
-        decay = self.method.usual_average if config.weight_average is None else config.weight_average
-        self.average = WeightAverage(self.model, decay) if decay else None
+        self.average = self._weight_average()
         self.forward = self._forward()
         self.parameters = [*self.model.parameters(), *self.method.parameters()]
         self.optimizer = make_optimizer(
@@ -85,6 +84,11 @@ class Session:
         self.schedule = get_schedule(config.schedule)
         self.epoch, self.batch, self.step = 1, 0, 0
         self.best: dict[str, Any] | None = None
+
+    def _weight_average(self) -> WeightAverage | None:
+        decay = self.config.weight_average
+        decay = self.method.usual_average if decay is None else decay
+        return WeightAverage(self.model, decay) if decay else None
 
     def _forward(self) -> Forward:
         one = forward_with_features if self.method.needs_features else call

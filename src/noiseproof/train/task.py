@@ -73,7 +73,9 @@ def make_task(config: Config, data: LabelledData | None = None, test: LabelledDa
             check_columns(whole.columns, tested.columns, "the test data")
         tested = _with_same_classes(tested, whole.class_names)
     if whole.num_classes < 2:
-        raise ValueError(f"all training labels are {whole.class_names[0]!r}: there is nothing to tell apart")
+        raise ValueError(
+            f"all training labels are {whole.class_names[0]!r}: there must be at least two classes"
+        )
     noisy, manifest = _with_noise(whole, config)
     if not config.validation:
         return _encoded(Task(noisy, _validation_data(config, whole.class_names), tested, manifest))

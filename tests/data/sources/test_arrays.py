@@ -50,7 +50,10 @@ def test_other_files():
 
 def test_the_number_of_classes_is_that_of_training(tmp_path):
     folder = tmp_path.as_posix()
-    for test_labels, stray in ((np.array([0, 0]), None), (np.array([0, 2]), r"label\[1\] = 2 is no class")):
+    for test_labels, stray in (
+        (np.array([0, 0]), None),
+        (np.array([0, 2]), r"label\[1\] = 2 is not a valid class"),
+    ):
         named = {"x_train": X, "y_train": Y, "x_test": X[:2], "y_test": test_labels}
         np.savez(tmp_path / "a.npz", **named)
         for name, array in named.items():

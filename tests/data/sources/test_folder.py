@@ -43,7 +43,7 @@ def test_splits_share_the_classes_of_training(tmp_path):
         test = load(spec, split="test")
     assert test.label.tolist() == [2]
     written(tmp_path / "test", {"d/1.png": encoded(0, "png")})
-    with pytest.raises(ValueError, match=r"test/d is no class of the training folder \(a, b, c\)"):
+    with pytest.raises(ValueError, match=r"test/d is not a class of the training folder \(a, b, c\)"):
         load(spec, split="test")
     with pytest.raises(ValueError, match=r"holds splits, not classes: use folder\(path="):
         load(f"folder(path={tmp_path.as_posix()!r})")

@@ -41,7 +41,9 @@ def test_damage_is_named_without_large_allocations(pack, content, message, tmp_p
     (tmp_path / "x-ubyte").write_bytes(pack(content))
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match=f"x-ubyte is no whole idx file of 3 dimensions: .*{message}"):
+        with pytest.raises(
+            ValueError, match=f"x-ubyte is not a complete idx file of 3 dimensions: .*{message}"
+        ):
             read_idx(tmp_path / "x-ubyte", dimensions=3)
         _, peak = tracemalloc.get_traced_memory()
     finally:
@@ -51,7 +53,7 @@ def test_damage_is_named_without_large_allocations(pack, content, message, tmp_p
 
 def test_truncated_gzip(tmp_path):
     (tmp_path / "x.gz").write_bytes(gzip.compress(idx(ARRAY))[:-10])
-    with pytest.raises(ValueError, match=r"x\.gz is no whole idx file"):
+    with pytest.raises(ValueError, match=r"x\.gz is not a complete idx file"):
         read_idx(tmp_path / "x.gz", dimensions=3)
 
 

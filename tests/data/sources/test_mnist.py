@@ -42,7 +42,7 @@ def test_npz(tmp_path):
 def test_relatives_of_mnist(tmp_path):
     write_idx(tmp_path / "letters", "train", labels=LABELS + 1)
     path = (tmp_path / "letters").as_posix()
-    with pytest.raises(ValueError, match=r"label\[9\] = 10 is no class"):
+    with pytest.raises(ValueError, match=r"label\[9\] = 10 is not a valid class"):
         load(f"mnist(path={path!r})")
     with pytest.warns(UserWarning, match="no sample has the label 0"):
         assert load(f"mnist(path={path!r}, num_classes=11)").num_classes == 11

@@ -42,7 +42,7 @@ def _problem_of_name(name: str) -> str | None:
     if "\\" in name or ":" in name:
         return "has a backslash or colon, which means a path or drive on Windows"
     if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
-        return "has a control character or bytes that are no text"
+        return "has a control character or bytes that are not text"
     if len(name.encode()) > LONGEST_NAME:
         return f"is longer than {LONGEST_NAME} bytes"
     return None

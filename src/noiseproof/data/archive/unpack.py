@@ -89,7 +89,7 @@ def _damage_named(archive: Path) -> Iterator[None]:
     except ArchiveError as problem:
         raise ArchiveError(f"{archive}: {problem}") from None
     except DAMAGE as problem:
-        raise ArchiveError(f"{archive} is no readable tar or zip archive: {problem}") from problem
+        raise ArchiveError(f"{archive} is not a readable tar or zip archive: {problem}") from problem
     except OSError as problem:
         if problem.errno is not None:
             raise

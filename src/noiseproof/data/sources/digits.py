@@ -73,7 +73,7 @@ def read_idx(path: str | Path, *, dimensions: int) -> NDArray[np.uint8]:
     except (EOFError, OSError, ValueError) as problem:
         if isinstance(problem, FileNotFoundError):
             raise
-        raise ValueError(f"{path} is no whole idx file of {dimensions} dimensions: {problem}") from None
+        raise ValueError(f"{path} is not a complete idx file of {dimensions} dimensions: {problem}") from None
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -42,7 +42,7 @@ def folder(
     names = classes_in(split_path("folder", path, "train"))
     strangers = [name for name in class_folders(here) if name not in names and has_images(here / name)]
     if strangers:
-        raise ValueError(f"{here / strangers[0]} is no class of the training folder ({', '.join(names)})")
+        raise ValueError(f"{here / strangers[0]} is not a class of the training folder ({', '.join(names)})")
     found = [(file, label) for label, name in enumerate(names) for file in image_paths(here / name)]
     if not found:
         raise ValueError(f"{here}: no JPEG, PNG, WebP or BMP file in its subfolders")

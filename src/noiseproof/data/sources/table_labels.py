@@ -67,7 +67,7 @@ class TableClasses:
             warnings.warn(f"{place}: {have}: is {columns[0]!r} an id?", stacklevel=4)
 
     def numbers(self, rows: pd.DataFrame, name: str | None, place: Path) -> NDArray[np.int64]:
-        """Class numbers of a column; a label that is no class of the training table is named."""
+        """Class numbers of a column; a label that is not a class of the training table is named."""
         if name is None:
             return np.zeros(len(rows), np.int64)
         column = _labels(rows, name, place)

@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
     @property
     def right(self) -> Tensor:
-        """(E, B) bool, where the network said what the label says."""
+        """(E, B) bool, where the prediction equals the label."""
         return (self.prediction == self.label) & self.seen
 
     @property

@@ -1,4 +1,4 @@
-"""What a method with memory thinks of a label; only runs of such methods have these columns."""
+"""Statistics from the memory of a method; only runs of such methods have these columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COLUMNS = {"tau": "tau", "memory_disagreement": "target_probability"}
 
 
 def tau(record: Record) -> Tensor:
-    """NAL's attention at the last visit: near 1 where the label is believed, (N,) float32.
+    """NAL's attention at the last visit: near 1 where the label is trusted, (N,) float32.
 
     Example:
         >>> import torch

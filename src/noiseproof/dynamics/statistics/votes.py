@@ -1,4 +1,4 @@
-"""What the network said most often about a sample."""
+"""The class that was predicted most often for a sample."""
 
 from __future__ import annotations
 

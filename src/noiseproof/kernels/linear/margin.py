@@ -1,7 +1,7 @@
 r"""Margins of a linear layer: rows forward, slabs of classes backward.
 
 With the largest other logit and :math:`\sum_{j\ne y} e^{z_j - peak}` of every row kept from the forward
-pass, the gradient of any few classes follows from their logits alone. So the backward pass walks over the
+pass, the gradient of any few classes follows from their logits alone. So the backward pass goes over the
 classes, and every row of the weight's gradient is one product, rounded once. The logits of the last chunk are
 kept between the passes and need not be computed again, unless checkpoints or hooks decide what is saved.
 """

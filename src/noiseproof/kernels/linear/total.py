@@ -99,7 +99,7 @@ def linear_rows(projection: Projection, judge: Judge) -> Tensor:
 def total_over_mean(
     function: RowFunction, projection: Projection, target: Tensor, keep: Tensor | None, share: Tensor
 ) -> Tensor:
-    """``linear_total`` of a function that is divided by its batch mean, in one walk over the logits.
+    """``linear_total`` of a function that is divided by its batch mean, in one pass over the logits.
 
     All gradients share a factor, 1 over the mean weight, which is known when the last row has been judged.
     Until then weights are relative to the largest there can be, so that no sum of them overflows.

@@ -32,13 +32,13 @@ class Edit:
 def decided(run: RunFolder, *, relabel: float | None = None, drop: float | None = None) -> dict[int, State]:
     """What people decided about the labels of a run, and for the others what the rules say.
 
-    What somebody has looked at is left alone by the rules, also where they were unsure.
+    The rules do not change samples with a decision, also where that is unsure.
     """
     people = merged(read_decisions(run.folder)) if (run.folder / NAME).is_file() else {}
     if relabel is None and drop is None:
         if not people:
             raise ValueError(
-                f"nobody has decided about the labels of {run.folder}: use noiseproof labels review, or a"
+                f"there are no decisions about the labels of {run.folder}: use noiseproof labels review, or a"
                 " rule such as --relabel-above 0.9"
             )
         return people

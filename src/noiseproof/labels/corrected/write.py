@@ -83,7 +83,7 @@ def write_corrected(
     and the rows that were dropped, from which ``revert`` makes the original again.
 
     Args:
-        decisions: by default those of the run folder, and for samples nobody decided about the rules:
+        decisions: by default those of the run folder, and for samples without a decision the rules:
         relabel, drop: probabilities of being wrong from which a label is replaced, or its sample dropped.
         out: the new file, by default beside the original with ``.corrected`` in its name.
     """
@@ -214,7 +214,7 @@ def _npy(job: Job) -> ChangeLog:
 
 
 def _in_memory(job: Job) -> ChangeLog:
-    """Data that are no file of the user's, as an .npz file."""
+    """Data that did not come from a file, as an .npz file."""
     target = job.out or job.run.folder / f"{job.name}{MARK}.npz"
     if target.suffix != ".npz":
         raise ValueError(f"cannot write {target}: {job.name} is written as .npz")

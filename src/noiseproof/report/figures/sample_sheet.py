@@ -49,7 +49,7 @@ def plot_sample_sheet(
     evidence = Evidence.of(run)
     record, inputs = evidence.record, inputs_of(evidence, data)
     if not inputs.are_images:
-        raise NothingToShow("the inputs are no images")
+        raise NothingToShow("the inputs are not images")
     rows = some_of(torch.ones(len(record), dtype=torch.bool), samples)
     images = [pixels(image) for image in inputs.read(record.index[rows].tolist())]
     lines = -(-len(images) // COLUMNS)

@@ -37,7 +37,7 @@ function drawProgress() {
   if (speed && left) words.push(`${left > speed * 90 ? `${(left / speed / 60).toFixed(1)} h` : `${Math.max(1, Math.round(left / speed))} min`} to go`);
   words.push(`about ${percentFine(wrong / Math.max(1, all.samples - dropped))} of all labels still wrong`);
   byId("progress").textContent = words.join(" · ");
-  byId("progress").title = all.calibrated ? "The sum of the probabilities of labels nobody has decided about" : "A rough estimate from the scores of labels nobody has decided about";
+  byId("progress").title = all.calibrated ? "The sum of the probabilities of labels without a decision" : "A rough estimate from the scores of labels without a decision";
   return conflicts;
 }
 
