@@ -55,6 +55,7 @@ bench: $(STAMP)
 figures: $(STAMP)
 	$(BIN)/python docs/make_figures.py
 	$(BIN)/python docs/make_fused_figure.py
+	$(BIN)/python docs/make_gallery.py
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
