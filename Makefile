@@ -1,6 +1,7 @@
 # make demo       set up and compare losses on noisy digits
 # make test       set up and run the tests, in five minutes on two cores
 # make test-all   the slow tests too
+# make docs       build the site into build/site
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -8,7 +9,7 @@ STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: demo test test-all test-part test-integrations lint bench figures clean
+.PHONY: demo test test-all test-part test-integrations lint docs bench figures clean
 
 demo: $(STAMP)
 	$(BIN)/noiseproof demo
@@ -46,6 +47,14 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/import_circles.py
+
+# Fails on links that lead nowhere and on anything that pages would load from elsewhere.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
 
 bench: $(STAMP)
 	$(BIN)/noiseproof kernels build

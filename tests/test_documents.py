@@ -54,8 +54,8 @@ def test_python_of_a_page(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["losses.md", "methods.md"])
 def test_pages_written_from_the_code(name):
-    """Run python docs/make_gallery.py after a change of a docstring of a loss or a method."""
-    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == GALLERY["pages"]()[name]
+    now = (ROOT / "docs" / name).read_text(encoding="utf-8") == GALLERY["pages"]()[name]
+    assert now, "a docstring has changed: run python docs/make_gallery.py --pages"
 
 
 def test_every_loss_has_a_picture():

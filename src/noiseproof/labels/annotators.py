@@ -79,14 +79,11 @@ def consensus(
 
     Args:
         table: a DataFrame or an array with a row per sample and a column per annotator; blanks (None, NaN,
-        "",
-            and -1 among whole numbers) where one did not answer.
-        sample, annotator, label: instead of a table, three columns of the same length, one entry per
-        answer; for
-            crowds of many annotators. Samples are numbered from 0.
-        probabilities: (N, C) of a classifier that has not seen the sample, in the order of the sorted
-        labels, as
-            ``cross_val_predict`` gives them when it is fitted to ``consensus(table).labels.consensus_label``.
+            "", and -1 among whole numbers) where one did not answer.
+        sample, annotator, label: instead of a table, three columns of the same length, one entry per answer;
+            for crowds of many annotators. Samples are numbered from 0.
+        probabilities: (N, C) of a classifier that has not seen the sample, in the order of the sorted labels,
+            as ``cross_val_predict`` gives them when fitted to ``consensus(table).labels.consensus_label``.
 
     Example:
         >>> import pandas as pd
