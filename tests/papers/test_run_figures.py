@@ -233,17 +233,11 @@ def test_runs_that_differ_by_their_seed_alone_are_one_curve(two_runs, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["curriculum.figure3", "curriculum.figure9", "curriculum.figure10"])
-def test_ridges_have_the_colours_scales_and_accuracy_of_the_paper(name, two_runs):
+def test_ridges_have_the_colours_and_accuracy_of_the_paper(name, two_runs):
     ax = pictures(draw(name, two_runs))[0]
     hills = {line.get_label(): line.get_color() for line in ax.lines if not line.get_label().startswith("_")}
     assert (hills["right labels"], hills["wrong labels"]) == ("#E69F00", "#009E73")
     assert ax.get_title("left").endswith("\ntest accuracy 80.0%")
-    told = [text.get_text() for text in ax.texts]
-    assert told[0] == "peak density:\nwrong | right"
-    right, wrong = [line for line in ax.lines if len(line.get_xdata()) == 120][-2:]
-    for line, scale in zip((wrong, right), told[-1].split(" | "), strict=True):
-        heights = (np.asarray(line.get_ydata()) + 5) / 1.3
-        assert np.nansum(heights) * np.diff(line.get_xdata())[0] * float(scale) == pytest.approx(1, abs=0.05)
 
 
 def test_the_bound_of_nce_is_above_every_gradient():

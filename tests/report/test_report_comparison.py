@@ -10,7 +10,7 @@ from small_runs import SETTINGS, metrics_of, write_run
 
 from noiseproof import report
 from noiseproof.data import LabelledData
-from noiseproof.report.comparison_folder import is_comparison, runs_in
+from noiseproof.report.comparison import is_comparison, runs_in
 from noiseproof.report.pictures import Shown, arranged
 
 RECORD = report.example_record(120, 6)
@@ -82,7 +82,7 @@ def test_suspects_are_those_of_the_run_that_ended_best(text):
 
 
 def test_several_runs_need_a_path():
-    with pytest.raises(ValueError, match="say where the page goes with path="):
+    with pytest.raises(ValueError, match="pass path="):
         report.write_comparison([RECORD, RECORD])
 
 

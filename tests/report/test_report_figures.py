@@ -10,19 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from sklearn.metrics import average_precision_score, confusion_matrix
+from sklearn.metrics import confusion_matrix
 from small_runs import SETTINGS, metrics_of, write_run
 
 from noiseproof import report, train
 from noiseproof.data import LabelledData
 from noiseproof.dynamics import subset_accuracies
 from noiseproof.report.evidence import Evidence
-from noiseproof.report.figures.confusion import corrected_labels, row_shares
-from noiseproof.report.figures.detection import average_precision, precision_recall
-from noiseproof.report.figures.hills import hill
-from noiseproof.report.figures.margin_ridges import chosen_epochs
-from noiseproof.report.figures.sample_sheet import sheet
-from noiseproof.report.figures.subset_accuracy import subset_curves
+from noiseproof.report.figures.curves import subset_curves
+from noiseproof.report.figures.margins import chosen_epochs, hill
+from noiseproof.report.figures.predictions import corrected_labels, row_shares
+from noiseproof.report.figures.samples import sheet
 from noiseproof.report.palette import FAINT, SUSPECTED, WRONG
 
 SEVERAL = ("plot_test_accuracy", "plot_memorised", "plot_final_margins")
@@ -243,16 +241,6 @@ def test_the_words_beside_a_confusion_are_not_cut_off(classes):
 def test_a_matrix_of_many_classes_has_no_numbers():
     assert not report.plot_confusion(report.example_record(classes=40)).texts
     assert report.plot_confusion(report.example_record(classes=4)).texts
-
-
-@given(st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), min_size=1, max_size=40))
-@settings(deadline=None)
-def test_average_precision_is_scikit_learns_ties_included(pairs):
-    score, wrong = torch.tensor([s for s, _ in pairs]), torch.tensor([w for _, w in pairs])
-    if not bool(wrong.any()):
-        return
-    expected = average_precision_score(wrong.numpy(), -score.numpy())
-    assert average_precision(*precision_recall(score, wrong)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_dot_of_detection_is_the_choice_of_find(run):

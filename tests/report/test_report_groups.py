@@ -6,10 +6,9 @@ import pytest
 from small_runs import SETTINGS, metrics_of, write_run
 
 from noiseproof import report
-from noiseproof.report.comparison_words import common, compare, title_of, winner
-from noiseproof.report.evidence import Evidence
-from noiseproof.report.facts import facts_of, mean_of
-from noiseproof.report.groups import groups_of
+from noiseproof.report.comparison import common, compare, title_of, winner
+from noiseproof.report.evidence import Evidence, groups_of
+from noiseproof.report.summary import facts_of, mean_of
 from noiseproof.report.tables import comparison_table
 from noiseproof.report.wording import NONE
 

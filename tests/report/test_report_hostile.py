@@ -12,7 +12,7 @@ from small_runs import SETTINGS, write_run
 from noiseproof import report
 from noiseproof.data import LabelledData
 from noiseproof.dynamics import RunFolder
-from noiseproof.report import template
+from noiseproof.report import markup
 from noiseproof.report.evidence import Evidence
 
 PAGE = (
@@ -154,9 +154,9 @@ def test_the_alarm_works(browser, server, tmp_path):
 
 def test_without_escaping_the_same_page_does_run(browser, server, tmp_path, monkeypatch):
     """Our own template with its protection switched off, both layers: the tests below would notice."""
-    environment = template._environment()
+    environment = markup._environment()
     careless = environment.overlay(autoescape=False)
-    monkeypatch.setattr(template, "_environment", lambda: careless)
+    monkeypatch.setattr(markup, "_environment", lambda: careless)
     monkeypatch.setattr("noiseproof.report.page.RUN_PICTURES", {})
     words = [word for word in payloads(server.address) if word.isprintable() and "refresh" not in word]
     words = [word for word in words if "<!--" not in word and "<title" not in word][:40]

@@ -143,7 +143,7 @@ def test_samples_that_were_never_visited_do_not_break_a_page(tmp_path):
 
 
 def test_a_record_alone_needs_a_path():
-    with pytest.raises(ValueError, match="say where the report goes with path="):
+    with pytest.raises(ValueError, match="pass path="):
         report.write(report.example_record())
 
 

@@ -9,9 +9,8 @@ from small_runs import SETTINGS, write_run
 from noiseproof.dynamics import Record
 from noiseproof.report import example_record
 from noiseproof.report.evidence import Evidence
-from noiseproof.report.facts import facts_of
 from noiseproof.report.page import tiles
-from noiseproof.report.summary import summarise, verdict
+from noiseproof.report.summary import facts_of, summarise, verdict
 from noiseproof.report.wording import NONE
 
 
@@ -77,7 +76,7 @@ def test_without_the_truth_nothing_is_called_wrong():
     facts = facts_of(evidence)
     words = " ".join([*summarise(evidence, facts), verdict(facts)])
     assert "Clean labels are not known." in words
-    assert (facts.recovered, facts.precision, facts.average_precision) == (None, None, None)
+    assert (facts.recovered, facts.precision) == (None, None)
     assert "really" not in words
     assert f"{facts.suspects} labels of 400 look wrong" in words
 
@@ -88,13 +87,13 @@ def test_without_the_truth_nothing_is_called_wrong():
         ({"fitted": 0.3}, "underfits"),
         ({"memorised": 0.9}, "memorised the wrong labels"),
         ({"memorised": 0.2, "best_test": 0.9, "final_test": 0.8}, "test accuracy fell"),
-        ({"memorised": 0.1, "best_test": 0.9, "final_test": 0.89}, "did not believe most"),
+        ({"memorised": 0.1, "best_test": 0.9, "final_test": 0.89}, "did not fit most"),
         (
             {"memorised": None, "doubted": 0.0, "suspects": 1},
             "No noise was added; 1 label of 10 looks wrong.",
         ),
         ({"is_known": False, "memorised": None, "suspects": 0}, "0 labels of 10 look wrong."),
-        ({"memorised": None, "weak": True}, "too little to say which labels are wrong"),
+        ({"memorised": None, "weak": True}, "too little to find wrong labels"),
     ],
 )
 def test_the_verdict_names_what_happened(changes, expected):
@@ -139,4 +138,4 @@ def test_classes_that_were_never_learned_are_counted(tmp_path):
     assert facts.unlearned == 1
     assert "It never learned 1 of 4 classes." in summarise(Evidence(run), facts)
     good = dataclasses.replace(facts, memorised=0.1, fitted=0.9, final_test=0.9, best_test=0.9, weak=False)
-    assert verdict(good) == "It did not believe most of the wrong labels, but never learned 1 of 4 classes."
+    assert verdict(good) == "It did not fit most of the wrong labels, but never learned 1 of 4 classes."

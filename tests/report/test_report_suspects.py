@@ -13,8 +13,8 @@ from noiseproof.data import ImageFiles, LabelledData
 from noiseproof.report import NothingToShow, example_record
 from noiseproof.report.evidence import Evidence
 from noiseproof.report.inputs import Inputs, inputs_of, pixels
+from noiseproof.report.markup import spark_points, thumbnail
 from noiseproof.report.suspects import UNKNOWN, suspects_of
-from noiseproof.report.thumbnails import spark_points, thumbnail
 from noiseproof.train import Config, fit
 
 

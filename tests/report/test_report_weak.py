@@ -8,9 +8,8 @@ from small_runs import SETTINGS, write_run
 
 from noiseproof import report
 from noiseproof.report.evidence import Evidence
-from noiseproof.report.facts import facts_of
 from noiseproof.report.page import tiles
-from noiseproof.report.summary import summarise, verdict
+from noiseproof.report.summary import facts_of, summarise, verdict
 
 WARNING = "Weak evidence. This network learned too little to judge its labels"
 
@@ -77,4 +76,4 @@ def test_the_summary_does_not_boast(suspects, known):
     assert "cannot tell which labels are wrong: train longer" in summarise(evidence, facts)[-1]
     assert tiles(facts)[-1].note.startswith("weak evidence")
     if not known:
-        assert verdict(facts) == "It learned too little to say which labels are wrong."
+        assert verdict(facts) == "It learned too little to find wrong labels."

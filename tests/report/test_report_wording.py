@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noiseproof.report.palette import new_axes
-from noiseproof.report.wording import BIDIRECTIONAL, count, drawn, percent, shown
+from noiseproof.report.wording import count, drawn, percent, shown
+from noiseproof.terminal import CONTROL
 
 ANY_TEXT = st.text(st.characters(), max_size=80)
 
@@ -17,7 +18,7 @@ def test_a_name_becomes_one_short_line_without_control_characters(text, longest)
     line = shown(text, longest)
     assert len(line) <= longest
     assert not {unicodedata.category(letter) for letter in line} & {"Cc", "Cs"}
-    assert not set(line) & BIDIRECTIONAL
+    assert not CONTROL.search(line)
     line.encode("utf-8")
     assert shown(line, longest) == line
 

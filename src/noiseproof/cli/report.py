@@ -26,7 +26,7 @@ def report(
     """Write a self-contained HTML report: summary, figures, suspects with thumbnails."""
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"cannot write {out}: the report is an .html file")
-    from ..report.comparison_folder import is_comparison
+    from ..report.comparison import is_comparison
 
     if len(runs) == 1 and is_comparison(runs[0]):
         from ..report import write_comparison

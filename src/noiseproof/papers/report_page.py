@@ -12,8 +12,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from .. import __version__
-from ..report.embed import data_uri
-from ..report.template import render
+from ..report.markup import data_uri, render
 
 PAGES: Mapping[str, str] = {
     "README.md": "Overview",

@@ -1,8 +1,8 @@
 """Figures of a run, and one HTML file that holds them all."""
 
+from ..dynamics.record import example_record
 from .comparison import write_comparison
 from .evidence import NothingToShow
-from .example import example_record
 from .figures import *  # noqa: F403
 from .figures import __all__ as _figures
 from .page import write

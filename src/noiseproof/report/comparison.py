@@ -8,17 +8,113 @@ from pathlib import Path
 from .. import __version__
 from ..atomic import write_text
 from ..data import LabelledData
-from .comparison_folder import runs_in
-from .comparison_words import common, compare, title_of, winner
-from .evidence import Evidence, Source
-from .facts import facts_of, mean_of
-from .groups import Group, groups_of
+from ..dynamics import RunFolder
+from ..files import DamagedFileError, read_json
+from .evidence import Evidence, Group, NothingToShow, Source, groups_of
+from .markup import render
 from .pictures import COMPARISON_PICTURES, RUN_PICTURES, Shown, arranged, show
-from .summary import verdict
+from .summary import Facts, facts_of, mean_of, verdict
 from .suspects import suspects_of
 from .tables import comparison_table, settings_table
-from .template import render
-from .wording import shown
+from .wording import count, percent, points, shown
+
+TABLE, CONFIG = "table.json", "config.json"
+
+
+def is_comparison(folder: str | Path) -> bool:
+    """Whether a folder holds a table of runs, rather than one run."""
+    place = Path(folder)
+    return (place / TABLE).is_file() and not (place / CONFIG).is_file()
+
+
+def runs_in(folder: str | Path) -> list[Evidence]:
+    """The runs of the table in its order; those that failed or kept no record are left out.
+
+    Only the names of the run folders are taken from the table, so a comparison may be moved.
+    """
+    place = Path(folder)
+    if not is_comparison(place):
+        raise FileNotFoundError(f"{place} is not a comparison: expected {TABLE} in it, as compare writes it")
+    found = []
+    for name in _names(place / TABLE):
+        try:
+            evidence = Evidence(RunFolder(place / name))
+            _ = evidence.record
+        except (FileNotFoundError, NothingToShow):
+            continue
+        found.append(evidence)
+    return found
+
+
+def _names(table: Path) -> list[str]:
+    try:
+        rows = read_json(table)["rows"]
+        return [Path(run["folder"]).name for row in rows for run in row["runs"]]
+    except (OSError, ValueError, TypeError, KeyError) as problem:
+        reason = problem.reason if isinstance(problem, DamagedFileError) else repr(problem)
+        raise DamagedFileError(table, reason, remedy="run the comparison again") from None
+
+
+def title_of(groups: Sequence[Group]) -> str:
+    """How many experiments, and seeds where each has the same number."""
+    numbers = {len(group.runs) for group in groups}
+    title = f"{count(len(groups), 'run' if numbers == {1} else 'experiment')} compared"
+    if numbers == {1}:
+        return title
+    return f"{title}, {count(numbers.pop(), 'seed')} each" if len(numbers) == 1 else title
+
+
+def winner(means: Sequence[Facts]) -> int:
+    """Place of the highest final test accuracy; without a test, of the fewest doubted labels repeated.
+
+    Not of the best epoch, which training does not know.
+    """
+    tested = [place for place, fact in enumerate(means) if fact.final_test is not None]
+    if tested:
+        return max(tested, key=lambda place: means[place].final_test or 0.0)
+    return min(range(len(means)), key=lambda place: 1.0 if (m := means[place].memorised) is None else m)
+
+
+def common(groups: Sequence[Group]) -> str:
+    """What all were trained on, as far as it is the same; empty where nothing is."""
+    settings = [run.settings for group in groups for run in group.runs]
+    same = {
+        name: value
+        for name in ("data", "noise", "model", "epochs")
+        if (value := settings[0].get(name)) is not None
+        and all(other.get(name) == value for other in settings)
+    }
+    if "data" not in same:
+        return ""
+    words = f"All were trained on {same['data']}"
+    words += f" with noise {same['noise']}" if "noise" in same else ""
+    words += f", with the network {same['model']}" if "model" in same else ""
+    words += f", for {same['epochs']} epochs" if "epochs" in same else ""
+    return shown(f"{words}.", 400)
+
+
+def compare(groups: Sequence[Group], means: Sequence[Facts]) -> list[str]:
+    """The differences in words: who ends best, who memorises most."""
+    named = list(zip([shown(group.name, 80) for group in groups], means, strict=True))
+    sentences = []
+    tested = [(fact.final_test, name) for name, fact in named if fact.final_test is not None]
+    if len(tested) > 1:
+        (top, best), (low, worst) = max(tested), min(tested)
+        mean = ", the mean of its seeds" if any(len(group.runs) > 1 for group in groups) else ""
+        sentences.append(
+            f"{best} ends with the highest test accuracy, {percent(top)}{mean}: {points(top - low)} above"
+            f" {worst}."
+        )
+    kept = [(fact.memorised, name) for name, fact in named if fact.memorised is not None]
+    if len(kept) > 1:
+        (least, quiet), (most, loud) = min(kept), max(kept)
+        known = {run.word for group in groups for run in group.runs}
+        words = known.pop() if len(known) == 1 else "wrong or suspected"
+        sentences.append(
+            f"{loud} repeats {percent(most, 0)} of the {words} labels, {quiet} {percent(least, 0)}."
+        )
+    return sentences
+
 
 NAME = "report.html"
 MOST_RIDGES = 8
@@ -50,7 +146,7 @@ def write_comparison(
     if isinstance(runs, (str, Path)):
         found, target = runs_in(runs), Path(runs) / NAME if path is None else Path(path)
     elif path is None:
-        raise ValueError("several runs have no folder of their own: say where the page goes with path=...")
+        raise ValueError("several runs have no folder of their own: pass path=... for the page")
     else:
         found, target = [Evidence.of(run) for run in runs], Path(path)
     if len(found) < 2:

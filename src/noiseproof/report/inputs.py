@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CHANNELS = (1, 3)
 SMALLEST = 4
-"""Pixels; a shorter side is no picture."""
+"""Pixels; an input with a shorter side is not an image."""
 
 
 class Inputs:

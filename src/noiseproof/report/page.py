@@ -11,14 +11,12 @@ from ..atomic import write_text
 from ..data import LabelledData
 from ..dynamics import Record, RunFolder
 from ..memory import on_the_cpu
-from .corrections import corrections_of
 from .evidence import Evidence, Source
-from .facts import Facts, facts_of
+from .markup import render
 from .pictures import RUN_PICTURES, arranged, show
-from .summary import summarise, verdict
+from .summary import Facts, facts_of, summarise, verdict
 from .suspects import suspects_of
-from .tables import class_table, epoch_table, settings_table
-from .template import render
+from .tables import class_table, corrections_of, epoch_table, settings_table
 from .wording import NONE, count, percent, shown
 
 NAME = "report.html"
@@ -84,7 +82,7 @@ def page(evidence: Evidence, data: LabelledData | str | None = None) -> str:
 
 
 def tiles(facts: Facts) -> list[Tile]:
-    """The numbers one looks for first, each with what it means; those that are not known are left out."""
+    """The most important numbers, each with what it means; those that are not known are left out."""
     best = f"; the best epoch, {facts.best_epoch}, had {percent(facts.best_test)}" if facts.best_epoch else ""
     found = [
         Tile(
@@ -145,7 +143,7 @@ def _suspects_note(facts: Facts) -> str:
         notes.append(f"{percent(facts.precision, 0)} of them really wrong")
     elif facts.expected_wrong is not None:
         notes.append(f"about {count(round(facts.expected_wrong))} of them really wrong")
-    return "; ".join([*notes, "labels that the network did not believe, to be looked at below"])
+    return "; ".join([*notes, "labels that the network did not fit, listed below"])
 
 
 def _review_command(evidence: Evidence) -> str | None:
@@ -159,5 +157,5 @@ def _target(evidence: Evidence, path: str | Path | None) -> Path:
     if path is not None:
         return Path(path)
     if isinstance(evidence.run, Record):
-        raise ValueError("a record alone has no folder: say where the report goes with path=...")
+        raise ValueError("a record alone has no folder: pass path=... for the report")
     return evidence.run.folder / NAME

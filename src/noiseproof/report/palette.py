@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ..losses.curves.drawing import COLOURS, DASHES
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 CLEAN, WRONG, RECOVERED, SUSPECTED = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 INK, FAINT, PAPER = "#000000", "#6e6e6e", "#fefefe"
@@ -40,8 +40,6 @@ def new_axes(ax: Axes | None, width: float = 5.6, height: float = 3.6) -> Axes:
     """The axes given, or those of a new figure that belongs to no window."""
     if ax is not None:
         return ax
-    from matplotlib.figure import Figure
-
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
@@ -68,21 +66,27 @@ def legend(ax: Axes, **settings: Any) -> None:
 
 def as_percent(ax: Axes, *, axis: str = "y") -> None:
     """Ticks from 0 to 100%."""
-    from matplotlib.ticker import PercentFormatter
-
     chosen = ax.yaxis if axis == "y" else ax.xaxis
     chosen.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
 def over_epochs(ax: Axes, x: str = "epoch") -> None:
     """Ticks at whole epochs, or iterations; lines of few points have markers, so that one alone is seen."""
-    from matplotlib.ticker import MaxNLocator
-
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
     ax.set_xlabel(x)
     for line in ax.lines:
         if np.size(line.get_xdata()) <= FEW and line.get_transform() == ax.transData:
             line.set(marker="o", markersize=4)
+
+
+def finished(ax: Axes, label: str, x: str = "epoch", **legend_settings: Any) -> Axes:
+    """Shares from 0 to 100% over the epochs, and a legend of the lines."""
+    ax.set_ylim(0, 1.02)
+    over_epochs(ax, x)
+    ax.set_ylabel(label)
+    as_percent(ax)
+    legend(ax, **legend_settings)
+    return ax
 
 
 def name_bars(ax: Axes, names: list[str]) -> None:

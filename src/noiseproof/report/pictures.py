@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
+from matplotlib.axes import Axes
 
 from . import figures
-from .embed import embed
 from .evidence import NothingToShow
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .markup import embed
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,8 @@ RUN_PICTURES: dict[str, Picture] = {
         figures.plot_margin_ridges,
         "Who gets the gradient",
         "Margins of all training samples, epoch by epoch, below the emphasis curve of the loss if it has one."
-        " A hill in the grey light is being learned. Good: the hills part, and {wrong} labels stay on the"
-        " left, unlit.",
+        " A hill in the grey area gets gradient. Good: the hills part, and {wrong} labels stay on the"
+        " left, outside it.",
         wide=True,
     ),
     "subsets": Picture(
@@ -59,7 +57,7 @@ RUN_PICTURES: dict[str, Picture] = {
     "share": Picture(
         figures.plot_emphasis_share,
         "Gradient on {wrong} labels",
-        "Good: below the dashed line, so that {wrong} labels have less say than their number.",
+        "Good: below the dashed line, so that {wrong} labels get less than their share.",
     ),
     "classes": Picture(
         figures.plot_class_accuracy,
@@ -84,7 +82,7 @@ RUN_PICTURES: dict[str, Picture] = {
     "map": Picture(
         figures.plot_data_map,
         "Data map",
-        "Every point a sample. The labels the network never believes gather at the bottom.",
+        "Every point a sample. Labels that the network never fits lie at the bottom.",
     ),
     "detection": Picture(
         figures.plot_detection,

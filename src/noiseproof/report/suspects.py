@@ -16,12 +16,12 @@ from ..labels.apply import wrong_probability
 from ..labels.findings import weakness
 from .evidence import Evidence, NothingToShow
 from .inputs import Inputs, inputs_of, pixels
-from .thumbnails import spark_points, thumbnail
+from .markup import spark_points, thumbnail
 from .wording import shown
 
 MOST = 60
 VALUES = 8
-"""Of a row that is no image."""
+"""Of a row that is not an image."""
 PAIRS = 10
 UNKNOWN = "?"
 """Stands for the better label where there is none to suggest."""
@@ -60,7 +60,7 @@ class Suspects:
 def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most: int = MOST) -> Suspects:
     """Samples ``labels.find`` calls an issue, the most probably wrong first."""
     frame = evidence.suspects
-    rows = frame["is_label_issue"].to_numpy(dtype=bool).nonzero()[0]
+    rows = evidence.suspected.numpy().nonzero()[0]
     scores = frame["label_score"].to_numpy(dtype=float)
     chances = wrong_probability(frame).to_numpy(dtype=float)
     order = rows[np.lexsort((scores[rows], -chances[rows]))]

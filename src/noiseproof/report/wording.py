@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
+from ..terminal import CONTROL, SURROGATE
 
 NONE = "\N{EN DASH}"
 """Stands for a number that is not there."""
-BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Invisible marks that turn the direction of writing, and so the meaning of what stands beside them."""
 
 
 def shown(text: object, longest: int = 60) -> str:
@@ -17,10 +15,8 @@ def shown(text: object, longest: int = 60) -> str:
         >>> shown("cat\\x1b[31m\\n dog"), shown("a" * 99, 8)
         ('cat[31m dog', 'aaaaaaa…')
     """
-    kept = (
-        " " if letter.isspace() else letter for letter in str(text) if letter.isspace() or _is_visible(letter)
-    )
-    line = " ".join("".join(kept).split())
+    line = " ".join(str(text).split())
+    line = " ".join(SURROGATE.sub("", CONTROL.sub("", line)).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
@@ -70,7 +66,3 @@ def count(number: int, noun: str = "", plural: str = "") -> str:
     """
     words = noun if number == 1 else plural or f"{noun}s"
     return f"{number:,} {words}" if noun else f"{number:,}"
-
-
-def _is_visible(letter: str) -> bool:
-    return unicodedata.category(letter) not in ("Cc", "Cs") and letter not in BIDIRECTIONAL

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ..data.images import read_image
 from ..memory import on_the_cpu
-from ..report.embed import data_uri
 from ..report.inputs import Inputs, pixels
-from ..report.thumbnails import SMALL, spark_points, thumbnail
+from ..report.markup import SMALL, data_uri, spark_points, thumbnail
 from ..report.wording import shown
 from .columns import Columns
 from .neighbours import Neighbours

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from ...report.evidence import Evidence, NothingToShow, Source
-from ...report.figures.class_accuracy import class_curves
-from ...report.figures.comparison import draw_seeds, finished, group_lines
-from ...report.groups import groups_of
-from ...report.palette import as_percent, legend, new_axes, over_epochs, plain
+from ...report.evidence import Evidence, NothingToShow, Source, groups_of
+from ...report.figures.comparison import draw_seeds, group_lines
+from ...report.figures.curves import class_curves
+from ...report.palette import as_percent, finished, legend, new_axes, over_epochs, plain
 from .analytic import bound_of_scale
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import report
 from ...losses import get as get_loss
-from ...report.evidence import Evidence, NothingToShow, Source
-from ...report.groups import ASIDE, spec_of
+from ...report.evidence import ASIDE, Evidence, NothingToShow, Source, spec_of
 from ...report.wording import drawn, percent
 from ..cells import Runs
 from ..plan import HOME, OWN, RUNS

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 
 from ...losses.curves.drawing import DASHES
-from ..evidence import Evidence, NothingToShow, Source
-from ..groups import Group, groups_of
-from ..palette import as_percent, legend, loss_lines, new_axes, over_epochs, plain
+from ..evidence import Evidence, Group, NothingToShow, Source, groups_of
+from ..palette import finished, legend, loss_lines, new_axes, plain
 from ..wording import drawn
-from .hills import draw_rows, span_of, split
-from .subset_accuracy import subset_curves
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .curves import subset_curves
+from .margins import draw_rows, span_of, split
 
 MOST_ROWS = 20
 Curve: TypeAlias = tuple[Sequence[int], Sequence[float]]
@@ -115,13 +112,3 @@ def draw_seeds(
             places, values.min(0), values.max(0), color=line["color"], alpha=0.15, linewidth=0, zorder=1.5
         )
     ax.plot(places, values.mean(0), **line)
-
-
-def finished(ax: Axes, label: str, x: str = "epoch") -> Axes:
-    """Shares from 0 to 100%, and what the lines are."""
-    ax.set_ylim(0, 1.02)
-    over_epochs(ax, x)
-    ax.set_ylabel(label)
-    as_percent(ax)
-    legend(ax)
-    return ax

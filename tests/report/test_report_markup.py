@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from noiseproof.report.embed import LARGEST, embed
+from noiseproof.report.markup import LARGEST, embed
 from noiseproof.report.palette import CLEAN, FAINT, legend, new_axes
 
 

@@ -1,4 +1,4 @@
-"""A figure as part of a page: SVG that follows the page's colours, or a picture where SVG would be large."""
+"""Parts of a page: figures as SVG that follow the colours of the page, small pictures, and templates."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import base64
 import io
 import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import Any
 from xml.etree import ElementTree
 
+import matplotlib as mpl
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
 
 from .palette import CLEAN, FAINT, INK, PAPER, RECOVERED, SUSPECTED, WRONG
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LARGEST = 250_000
 """Characters of SVG; above it a figure becomes a PNG."""
@@ -54,8 +59,6 @@ def data_uri(content: bytes, kind: str) -> str:
 
 
 def _saved(ax: Axes, kind: str) -> bytes:
-    import matplotlib as mpl
-
     memory = io.BytesIO()
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {}
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
@@ -96,3 +99,54 @@ def _adapted(attribute: str, value: str, name: str) -> str:
     if attribute != "style":
         return value
     return re.sub(r"#[0-9a-f]{6}", lambda found: ON_PAGE.get(found.group(), found.group()), value)
+
+
+LARGEST_SIDE = 96
+SMALL = 48
+"""Up to this side PNG is smaller than JPEG, and exact."""
+SPARK = (100.0, 24.0)
+
+
+def thumbnail(image: NDArray[np.uint8]) -> str:
+    """A data: address of an image (H, W, 3), at most 96 pixels wide and high.
+
+    Example:
+        >>> thumbnail(np.zeros((200, 100, 3), np.uint8))[:23]
+        'data:image/jpeg;base64,'
+    """
+    picture = Image.fromarray(image)
+    picture.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+    kind = "png" if max(picture.size) <= SMALL else "jpeg"
+    memory = io.BytesIO()
+    picture.save(memory, kind, **({"optimize": True} if kind == "png" else {"quality": 80}))
+    return data_uri(memory.getvalue(), kind)
+
+
+def spark_points(margin: Tensor, limit: float) -> str:
+    """Points of an SVG polyline: the margins (E,) of one sample from left to right, 0 at half height.
+
+    Example:
+        >>> import torch
+        >>> spark_points(torch.tensor([-10.0, torch.nan, 10.0]), 8.0)
+        '0.0,24.0 100.0,0.0'
+    """
+    values = margin.float().tolist()
+    width, height = SPARK
+    step = width / max(1, len(values) - 1)
+    kept = [(place * step, value) for place, value in enumerate(values) if value == value]
+    heights = [0.5 - 0.5 * max(-1.0, min(1.0, value / limit)) for _, value in kept]
+    return " ".join(f"{x:.1f},{height * share:.1f}" for (x, _), share in zip(kept, heights, strict=True))
+
+
+@cache
+def _environment() -> Environment:
+    """Autoescape does not depend on a file's name: it is always on."""
+    loader = PackageLoader("noiseproof.report", "templates")
+    return Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """The page of a template."""
+    return _environment().get_template(template).render(**values)

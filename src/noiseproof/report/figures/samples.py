@@ -1,0 +1,216 @@
+"""Single samples: the data map, how well suspects are wrong labels, and a sheet of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch, Rectangle
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...data import LabelledData
+from ...dynamics.statistics import confidence, final_margin, mean_margin, variability
+from ..evidence import Evidence, NothingToShow, Source
+from ..inputs import inputs_of, pixels
+from ..palette import CLEAN, FAINT, INK, RECOVERED, SUSPECTED, WRONG, as_percent, legend, new_axes, plain
+from ..wording import drawn
+
+MOST = 4000
+"""Points of either kind."""
+REGIONS = ((0.94, "fitted from early on"), (0.06, "never fitted"))
+
+
+def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
+    r"""Confidence against variability: mean and deviation over epochs of :math:`p_y = \sigma(\Delta)`.
+
+    Labels the network finds easy lie at the top left, those it never fits at the bottom left: wrong
+    labels gather there. On the right are those it changed its mind about. Of many samples a fixed random part
+    is drawn.
+
+    Example:
+        >>> from noiseproof.report import example_record, plot_data_map
+        >>> plot_data_map(example_record()).get_ylabel()
+        'confidence: mean of p'
+
+    Reference:
+        Swayamdipta et al., Dataset Cartography, EMNLP 2020
+    """
+    evidence = Evidence.of(run)
+    height, width = confidence(evidence.record), variability(evidence.record)
+    axes = plain(new_axes(ax, 5.6, 4.0))
+    right = "right" if evidence.is_known else "other"
+    doubted = WRONG if evidence.is_known else SUSPECTED
+    groups = ((~evidence.doubted, CLEAN, "o", right), (evidence.doubted, doubted, "^", evidence.word))
+    for mask, colour, marker, word in groups:
+        part = some_of(mask & height.isfinite(), MOST)
+        look: dict[str, Any] = {"s": 9, "color": colour, "alpha": 0.7, "marker": marker, "linewidths": 0}
+        axes.scatter(
+            width[part].numpy(), height[part].numpy(), label=f"{word} labels", rasterized=True, **look
+        )
+    for place, words in REGIONS:
+        look = {"color": FAINT, "fontstyle": "italic", "ha": "right", "va": "center"}
+        axes.text(0.985, place, words, transform=axes.transAxes, **look)
+    axes.set_xlim(-0.01, 0.51)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_xlabel("variability: standard deviation of p")
+    axes.set_ylabel("confidence: mean of p")
+    as_percent(axes)
+    legend(axes, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, markerscale=2)
+    return axes
+
+
+def some_of(mask: Tensor, most: int) -> Tensor:
+    """Positions in the mask, at most so many, always the same ones."""
+    positions = mask.nonzero().squeeze(1)
+    if len(positions) <= most:
+        return positions
+    order = torch.randperm(len(positions), generator=torch.Generator().manual_seed(0))
+    return positions[order[:most]]
+
+
+def plot_detection(run: Source, *, ax: Axes | None = None) -> Axes:
+    """Precision and recall of the label score on the labels that are really wrong.
+
+    The dot is what ``labels.find`` calls an issue. The thin lines are simpler scores to compare with: the
+    margin of the last epoch, and its mean over all epochs. Guessing has the precision of the dashed line.
+
+    Example:
+        >>> from noiseproof.report import example_record, plot_detection
+        >>> plot_detection(example_record()).get_xlabel()
+        'recall: wrong labels found'
+
+    Reference:
+        Pleiss et al., Identifying Mislabeled Data using the Area Under the Margin Ranking, NeurIPS 2020
+    """
+    from sklearn.metrics import average_precision_score, precision_recall_curve
+
+    evidence = Evidence.of(run)
+    flipped = evidence.record.flipped
+    if flipped is None or not bool(flipped.any()):
+        raise NothingToShow("no label is known to be wrong")
+    score = torch.tensor(evidence.suspects["label_score"].to_numpy(dtype=float))
+    thin: dict[str, Any] = {"linewidth": 1.2}
+    scores: dict[str, tuple[Tensor, dict[str, Any]]] = {
+        "label score": (score, {"color": WRONG, "linewidth": 2.2}),
+        "mean margin": (mean_margin(evidence.record), thin | {"color": CLEAN, "linestyle": "--"}),
+        "last margin": (final_margin(evidence.record), thin | {"color": RECOVERED, "linestyle": ":"}),
+    }
+    axes = plain(new_axes(ax))
+    for name, (values, line) in scores.items():
+        doubt = -values.double().nan_to_num(1e300).numpy()  # samples without a score come last
+        precision, recall, _ = precision_recall_curve(flipped.numpy(), doubt)
+        area = average_precision_score(flipped.numpy(), doubt)
+        axes.plot(recall, precision, label=f"{name}, average {area:.1%}", **line)
+    _mark_choice(axes, evidence, flipped)
+    axes.axhline(float(flipped.float().mean()), color=FAINT, linestyle="--", linewidth=1, label="guessing")
+    axes.set_xlim(-0.01, 1.01)
+    axes.set_ylim(0, 1.03)
+    axes.set_xlabel("recall: wrong labels found")
+    axes.set_ylabel("precision: suspects really wrong")
+    as_percent(axes)
+    as_percent(axes, axis="x")
+    legend(axes)
+    return axes
+
+
+def _mark_choice(ax: Axes, evidence: Evidence, flipped: Tensor) -> None:
+    chosen = evidence.suspected
+    if bool(chosen.any()):
+        hits = int((chosen & flipped).sum())
+        place = hits / int(flipped.sum()), hits / int(chosen.sum())
+        ax.plot(*place, "o", color=INK, markersize=8, zorder=9, label=f"suspects: {int(chosen.sum()):,}")
+
+
+COLUMNS = 10
+CELL = 40
+"""Pixels of a cell at least, so that small images keep sharp edges."""
+
+
+def plot_sample_sheet(
+    run: Source, *, ax: Axes | None = None, data: LabelledData | str | None = None, samples: int = 40
+) -> Axes:
+    """Training images drawn at random, with their given labels; what ``labels.find`` suspects is boxed.
+
+    Where the truth is known, a box is orange if the label is really wrong and grey if it is not, and wrong
+    labels that are not suspected have a dotted one.
+
+    Args:
+        data: the inputs, by default loaded again from the source the run names.
+
+    Example:
+        >>> from noiseproof.data import LabelledData
+        >>> from noiseproof.report import example_record, plot_sample_sheet
+        >>> record = example_record(60)
+        >>> images = LabelledData(torch.rand(60, 1, 8, 8), record.label)
+        >>> len(plot_sample_sheet(record, data=images).texts)
+        40
+
+    Reference:
+        Wang et al., Derivative Manipulation / Gradient Rescaling, Fig. 3
+    """
+    evidence = Evidence.of(run)
+    record, inputs = evidence.record, inputs_of(evidence, data)
+    if not inputs.are_images:
+        raise NothingToShow("the inputs are not images")
+    rows = some_of(torch.ones(len(record), dtype=torch.bool), samples)
+    images = [pixels(image) for image in inputs.read(record.index[rows].tolist())]
+    lines = -(-len(images) // COLUMNS)
+    axes = new_axes(ax, 8.0, 1.02 * lines + 0.5)
+    canvas = sheet(images, COLUMNS)
+    shape = (canvas.shape[0] / lines) / (canvas.shape[1] / COLUMNS)
+    axes.imshow(canvas, extent=(0, COLUMNS, lines, 0), interpolation="nearest", aspect=shape)
+    suspected = evidence.suspected
+    flipped = record.flipped if evidence.has_wrong else None
+    for place, row in enumerate(rows.tolist()):
+        x, y = place % COLUMNS, place // COLUMNS
+        name = drawn(evidence.class_name(int(record.label[row])), 11)
+        axes.text(x + 0.5, y + 0.98, name, ha="center", va="bottom", fontsize="x-small")
+        _box(axes, x, y, _style(bool(suspected[row]), flipped, row))
+    _name_boxes(axes, evidence.has_wrong)
+    axes.set_axis_off()
+    return axes
+
+
+def sheet(images: list[NDArray[np.uint8]], columns: int) -> NDArray[np.uint8]:
+    """Images in the middle of squares, side by side with transparent room between and below: (H, W, 4)."""
+    height, width = images[0].shape[:2]
+    larger = max(1, -(-CELL // max(height, width)))
+    height, width = height * larger, width * larger
+    edge = max(height, width)
+    side, foot = max(2, edge // 16), max(6, edge // 5)
+    lines = -(-len(images) // columns)
+    canvas = np.zeros((lines * (edge + 2 * side + foot), columns * (edge + 2 * side), 4), np.uint8)
+    for place, image in enumerate(images):
+        y = place // columns * (edge + 2 * side + foot) + side + (edge - height) // 2
+        x = place % columns * (edge + 2 * side) + side + (edge - width) // 2
+        canvas[y : y + height, x : x + width, :3] = image.repeat(larger, 0).repeat(larger, 1)
+        canvas[y : y + height, x : x + width, 3] = 255
+    return canvas
+
+
+def _style(suspected: bool, flipped: Tensor | None, row: int) -> dict[str, Any] | None:
+    if flipped is None:
+        return {"edgecolor": SUSPECTED} if suspected else None
+    if suspected:
+        return {"edgecolor": WRONG if bool(flipped[row]) else FAINT}
+    return {"edgecolor": WRONG, "linestyle": ":"} if bool(flipped[row]) else None
+
+
+def _box(ax: Axes, x: float, y: float, style: dict[str, Any] | None) -> None:
+    if style is not None:
+        ax.add_patch(Rectangle((x + 0.03, y + 0.02), 0.94, 0.8, facecolor="none", linewidth=2.2, **style))
+
+
+def _name_boxes(ax: Axes, known: bool) -> None:
+    """A legend of the kinds of boxes."""
+    kinds: dict[str, dict[str, Any]] = {"suspected": {"edgecolor": SUSPECTED}}
+    if known:
+        missed = {"edgecolor": WRONG, "linestyle": ":"}
+        right, wrong = {"edgecolor": FAINT}, {"edgecolor": WRONG}
+        kinds = {"suspected, label is wrong": wrong, "suspected, label is right": right}
+        kinds["wrong, not suspected"] = missed
+    handles = [Patch(facecolor="none", linewidth=2, label=name, **style) for name, style in kinds.items()]
+    legend(ax, handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
