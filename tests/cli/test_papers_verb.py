@@ -2,7 +2,10 @@ import json
 import re
 
 import pytest
+from real_world_trees import TREES
+from safetensors.torch import save_file
 
+from noiseproof import models
 from noiseproof.papers.tables import PRINTED, TABLES
 
 NUMBER = re.compile(r"-?\d+\.\d+")
@@ -228,3 +231,30 @@ def test_figure_draws_runs(shell, run, tmp_path):
     code, _, err = shell("papers", "figure", "sl.figure1", *folders, "--out", tmp_path / "figure.svg")
     assert code == 0, err
     assert (tmp_path / "figure.svg").read_text().count("<svg") == 1
+
+
+def test_without_the_data_one_line_says_what_to_get_and_where_to_put_it(shell, tmp_path, monkeypatch):
+    monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
+    for name, needed in (
+        ("gr.table6", ("clothing1m", "resnet50.safetensors")),
+        ("curriculum.table4", ("webvision",)),
+    ):
+        out = tmp_path / "out"
+        code, _, err = shell("papers", "run", name, "--root", tmp_path / "mine", "--out", out)
+        assert (code, err.count("\n"), out.exists()) == (2, 1, False)
+        assert all(f"put it into DIR/{one}, with --root DIR" in err for one in needed)
+        assert str(tmp_path / "mine") in err
+
+
+@pytest.mark.slow
+def test_the_command_runs_as_it_is_from_weights_of_imagenet(shell, tmp_path, monkeypatch):
+    TREES["clothing1m"](tmp_path / "clothing1m")
+    monkeypatch.setenv("NOISEPROOF_DATA", "nowhere")  # put back after the test, as --root changes it
+    made = models.get('resnet50(stem="imagenet")', num_classes=1000, seed=1).state_dict()
+    tensors = {name.replace("body.", "").replace("head.", "fc."): value for name, value in made.items()}
+    save_file(tensors, tmp_path / "resnet50.safetensors")
+    cut = ["--samples", 14, "--epochs", 1, "--seeds", 1, "--rows", "GR"]
+    where = ["--root", tmp_path, "--out", tmp_path / "out", "--jobs", 1]
+    code, out, err = shell("papers", "run", "gr.table6", *cut, *where, "--json")
+    assert (code, json.loads(out)["changes"]) == (0, "epochs=1, samples=14")
+    assert "318 of 320 tensors loaded" in err

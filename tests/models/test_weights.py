@@ -123,7 +123,7 @@ class Explodes:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("w.pt", "looks like a pickle"), ("w.safetensors", "no readable")]
+    ("name", "message"), [("w.pt", "looks like a pickle"), ("w.safetensors", "not a readable")]
 )
 def test_pickles_are_never_read(name, message, tmp_path):
     (tmp_path / name).write_bytes(pickle.dumps({"weight": Explodes()}))

@@ -6,6 +6,7 @@ import pytest
 
 from noiseproof.papers.cells import BEST, Cell, Quoted, Runs, Table
 from noiseproof.papers.comparing import Comparison, Entry, compare
+from noiseproof.papers.plan import Changes
 from noiseproof.papers.render import HEADINGS, counted, lines, narrow_lines, to_dict, to_markdown
 from noiseproof.papers.results import Result
 from noiseproof.papers.tables import TABLES
@@ -90,7 +91,7 @@ def test_what_is_there(finished, wanted, problems, words):
 
 
 def test_markdown_is_one_table_whatever_the_names_are():
-    text = to_markdown(compared(HOSTILE, HOSTILE, short={("a", "b"): 2}))
+    text = to_markdown(compared(HOSTILE, HOSTILE, short={("a", "b"): Changes(epochs=2)}))
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert len(table) == 4
     bars = [line.replace("\\|", "").count("|") for line in table]

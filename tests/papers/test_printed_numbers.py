@@ -7,7 +7,6 @@ import pytest
 
 from noiseproof.losses import MarginLoss
 from noiseproof.losses import get as get_loss
-from noiseproof.methods.registry import METHODS
 from noiseproof.papers import describe
 from noiseproof.papers.cells import BEST, Computed, Quoted, Runs, Stated
 from noiseproof.papers.results import NUMBERS
@@ -153,10 +152,3 @@ def test_a_table_that_can_be_run_says_what_was_chosen():
             assert table.notes, name
     notes = "\n".join(note for table in TABLES.values() for note in table.notes)
     assert notes.count("hosen") > 10
-
-
-def test_the_note_on_clothing1m_counts_the_rows_whose_method_is_not_there():
-    table = TABLES["nal.table2"]
-    rows = {cell.row.rpartition(" · ")[2].lower() for cell in table.cells if cell.state == "missing"}
-    assert rows - set(METHODS) - {"sce"} == {"elr+", "dividemix"}
-    assert "for two rows ELR+ and DivideMix" in table.notes[1]

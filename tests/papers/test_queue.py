@@ -17,6 +17,9 @@ from noiseproof.papers.plan import Changes, plan
 from noiseproof.papers.results import pack, read_results
 from noiseproof.papers.tables import PRINTED, get
 
+BY_HAND = ("gr.table6", "imae.table5", "sl.table3", "nal.table2", "curriculum.table4")
+"""Their photos are given out on request only."""
+
 
 @pytest.fixture(scope="module")
 def whole():
@@ -31,8 +34,9 @@ def test_every_runnable_cell_is_served(whole):
         for cell in table.cells
         if isinstance(cell.filling, Runs)
     }
-    assert len(runnable) == 731
-    assert runnable <= served
+    needs_data = {place for place in runnable if place[0] in BY_HAND}
+    assert (len(runnable), len(needs_data)) == (759, 28)
+    assert runnable - served == needs_data
 
 
 def test_a_run_is_there_once_and_named_parts_come_first(whole):
@@ -114,9 +118,9 @@ def run_queue(out, minutes, epochs):
 def test_results_are_packed(tmp_path):
     ended = run_queue(tmp_path, 5, 1)
     assert ended.stdout == "2 {}\n", ended.stderr
-    found, epochs = read_results([tmp_path])
+    found, ways = read_results([tmp_path])
     assert {result.seed for result in found.values()} == {0}
-    assert epochs == {1}
+    assert ways == {Changes(epochs=1)}
     lines = list(csv.DictReader((tmp_path / "pack" / "runs.csv").read_text().splitlines()))
     assert [line["commit"] for line in lines] == ["abc", "abc"]
     assert all(0 < float(line["final"]) <= 1 for line in lines)

@@ -13,21 +13,23 @@ if TYPE_CHECKING:
 
 
 def check_data(configs: Iterable[Config]) -> None:
-    """Read the data of every run that is not finished, and release it; all that is missing is named.
+    """Read data and find weights of every run that is not finished; all that is missing is named.
 
     Otherwise each run would fail alone, with the same words, after it was started.
     """
     from ..data import DataMissingError
+    from ..data.locations import weights_file
     from ..train.task import make_task
 
     missing: dict[str, None] = {}
     for config in _one_per_source(configs):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the runs give them
-                make_task(config)
-        except DataMissingError as problem:
-            missing[problem.brief or one_line(problem)] = None
+        for look in (make_task, lambda one: one.weights and weights_file(one.weights)):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the runs give them
+                    look(config)
+            except DataMissingError as problem:
+                missing[problem.brief or one_line(problem)] = None
     if missing:
         raise FileNotFoundError("; ".join(missing) + ELSEWHERE)
 
@@ -37,4 +39,5 @@ def _one_per_source(configs: Iterable[Config]) -> list[Config]:
     from ..train.config import run_folder
 
     left = [config for config in configs if not (run_folder(config) / RESULT).is_file()]
-    return list({(config.data, config.test): config for config in reversed(left)}.values())[::-1]
+    needs = {(one.data, one.test, one.validation_data, one.weights): one for one in reversed(left)}
+    return list(needs.values())[::-1]

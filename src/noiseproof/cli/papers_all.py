@@ -125,9 +125,9 @@ def claim(
     known = {one.number: one for one in CLAIMS}
     if number is not None and number not in known:
         raise ValueError(f"there is no claim {number}: choose 1 to {max(known)}")
-    found, epochs = read_results(results) if results else read_folder(out)
+    found, ways = read_results(results) if results else read_folder(out)
     chosen = CLAIMS if number is None else (known[number],)
-    verdicts = [judge(one, found, epochs) for one in chosen]
+    verdicts = [judge(one, found, ways) for one in chosen]
     if md is not None:
         write_text(md, to_markdown(verdicts))
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,9 @@ ReadingName = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 Seeds = Annotated[int | None, typer.Option(min=1, max=10_000, help="Runs per cell.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Shorten the recipe to so many epochs.")]
+Samples = Annotated[
+    int | None, typer.Option(min=2, help="Take so many training, validation and test samples, to try it.")
+]
 Precision = Annotated[str | None, typer.Option(help="fp32 or bf16.")]
 Out = Annotated[
     Path,
@@ -63,6 +67,7 @@ def plan(
     columns: Columns = None,
     seeds: Seeds = None,
     epochs: Epochs = None,
+    samples: Samples = None,
     precision: Precision = None,
     reading: ReadingName = None,
 ) -> None:
@@ -72,7 +77,7 @@ def plan(
     from ..papers.tables import get
 
     table = get(read_as(name, reading)).select(rows or (), columns or (), seeds)
-    tell(to_markdown(table, Changes(epochs, precision)))
+    tell(to_markdown(table, Changes(epochs, precision, samples)))
 
 
 def run(
@@ -81,6 +86,10 @@ def run(
     columns: Columns = None,
     seeds: Seeds = None,
     epochs: Epochs = None,
+    samples: Samples = None,
+    root: Annotated[
+        Path | None, typer.Option(help="Folder of datasets and weights, in place of $NOISEPROOF_DATA.")
+    ] = None,
     precision: Precision = None,
     reading: ReadingName = None,
     out: Out = HOME,
@@ -94,7 +103,7 @@ def run(
     """Train the runs of a table, or of a part of it, and compare.
 
     Finished runs are kept and interrupted ones go on, so the command can be given again, also with more rows
-    or seeds.
+    or seeds. With --samples 300 --epochs 1 a moment shows whether all of it works.
     """
     from ..papers.plan import Changes, plan, with_folder
     from ..papers.running import run as run_table
@@ -103,7 +112,9 @@ def run(
 
     table = get(read_as(name, reading)).select(rows or (), columns or (), seeds)
     check_targets(md)
-    changes, watcher = Changes(epochs, precision), watch_many(quiet)
+    if root is not None:
+        os.environ["NOISEPROOF_DATA"] = str(root.expanduser().absolute())
+    changes, watcher = Changes(epochs, precision, samples), watch_many(quiet)
     if engine == "local":  # a cluster may have the data where this machine has not
         planned = [one for one in plan(table, changes).values() if one.relabel_of is None]
         check_data(with_folder(one, out.expanduser()) for one in planned)

@@ -15,9 +15,15 @@ BY_HAND = {
     "webvision": "get google_resized_256, val_images_256 and info (data.vision.ee.ethz.ch/cvl/webvision)",
     "animal10n": "ask its authors for raw_image_ver.zip (dm.kaist.ac.kr/datasets/animal-10n)",
     "food101n": "get Food-101N_release (kuanghuei.github.io/Food-101N) and, for the test data, food-101",
+    "resnet50.safetensors": "download model.safetensors of huggingface.co/timm/resnet50.tv_in1k",
     "mars": "get bbox_train and bbox_test (MARS by Zheng et al., 2016)",
 }
 """How to get what no command here can download."""
+
+
+def by_hand(source: str) -> bool:
+    """Whether its user has to get the data of a source."""
+    return source.partition("(")[0] in BY_HAND
 
 
 def data_root() -> Path:
@@ -58,6 +64,13 @@ def find_files(
     problem = DataMissingError(_missing(name, root, choices, places))
     problem.brief = _brief(name, root, choices, places)
     raise problem
+
+
+def weights_file(path: str | Path) -> Path:
+    """The path itself; weights of ``BY_HAND`` may also lie in the data folder."""
+    if Path(path).is_file() or str(path) not in BY_HAND:
+        return Path(path)
+    return find_files(str(path), data_root(), [[str(path)]])[0]
 
 
 def _missing(name: str, root: Path, choices: Sequence[Sequence[str]], places: Sequence[Path]) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from ..data.locations import weights_file
 from ..files import DamagedFileError, read_tensors
 from ..memory import available_memory
 from .weights_report import Report, WrongShape, few
@@ -41,8 +42,9 @@ def load_weights(model: nn.Module, path: str | Path) -> Report:
         >>> report.loaded, report.missing
         (('weight',), ('bias',))
     """
+    path = weights_file(path)
     own = {name: tensor for name, tensor in model.state_dict().items() if isinstance(tensor, Tensor)}
-    found, unexpected = _renamed(_read(Path(path)), own)
+    found, unexpected = _renamed(_read(path), own)
     wrong = {name for name, tensor in found.items() if tensor.shape != own[name].shape}
     fits = {name: tensor for name, tensor in found.items() if name not in wrong}
     parameters = dict(model.named_parameters(remove_duplicate=False))

@@ -221,6 +221,7 @@ METRICS: Mapping[str, Metric] = {
     "fit_clean_subset_%": Metric("clean_subset"),
     "fit_noisy_subset_%": Metric("noisy_subset"),
     "hybrid_accuracy_%": Metric("hybrid"),
+    "test_accuracy_selected_%": Metric("selected"),
     "validation_accuracy_%": Metric("validation"),
     "test_accuracy_after_label_correction_retrain_%": Metric("final"),
     "diff_vs_clean_accuracy_pp": Metric("final"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .cells import BEST, STATES, Cell, Computed, Runs, Table
-from .plan import BASELINE, FIRST, OWN, RELABELLED
+from .plan import BASELINE, FIRST, OWN, RELABELLED, Changes
 from .results import OfCells, Result, Results, read_folder
 from .tables import get
 
@@ -74,13 +74,13 @@ class Comparison:
 
     table: Table
     entries: tuple[Entry, ...]
-    short: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """Epochs of the cells whose runs were cut short, by row and column."""
+    short: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
+    """How the runs of cells were cut short, by row and column."""
 
     @property
     def changes(self) -> str:
         """How runs differ from those of the paper."""
-        return ", ".join(f"epochs={number}" for number in sorted({*self.short.values()}))
+        return "; ".join(sorted({way.words() for way in self.short.values()}))
 
     @property
     def problems(self) -> list[str]:
@@ -101,16 +101,16 @@ def compare(table: str | Table, *, out: str | Path, problems: Mapping[str, str] 
     Args:
         problems: why runs failed, by their key.
     """
-    results, epochs = read_folder(out)
+    results, ways = read_folder(out)
     results |= {key: Result(key, 0, problem=words) for key, words in (problems or {}).items()}
     seeds = len({one.seed for one in results.values() if one.numbers})
     whole = get(table).with_runs(lambda runs: runs.with_seeds(max(seeds, len(runs.seeds))))
-    return compare_with(whole, results, epochs)
+    return compare_with(whole, results, ways)
 
 
-def compare_with(table: Table, results: Results, epochs: Iterable[int] = ()) -> Comparison:
+def compare_with(table: Table, results: Results, ways: Iterable[Changes] = ()) -> Comparison:
     """The printed numbers of a table beside results, by the hash of the config of their run."""
-    runs_of = OfCells(table, results, epochs)
+    runs_of = OfCells(table, results, ways)
     return Comparison(table, tuple(_entry(cell, runs_of(cell)) for cell in table.cells), runs_of.short)
 
 

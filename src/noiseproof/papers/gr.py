@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .cells import Runs, Settings
-from .table_builder import Reading, Record, cropped, make_tables, noise, subject
+from .table_builder import PRETRAINED, Reading, Record, cropped, make_tables, noise, photos, subject
 
 RECIPE: dict[str, Any] = {
     "batch_size": 128,
@@ -17,6 +17,16 @@ RECIPE: dict[str, Any] = {
     "iterations": 100_000,
 }
 PRINTED_SCHEDULE = {"schedule": 'every(period=5000, by="iteration")', "iterations": 20_000}
+CLOTHING1M: dict[str, Any] = {
+    "batch_size": 64,
+    "lr": 1e-3,
+    "momentum": 0.9,
+    "weight_decay": 1e-3,
+    "schedule": 'step(milestones="5")',
+    "epochs": 10,
+    "augment": photos(224),
+    "weights": PRETRAINED,
+}
 NOISE = {"symmetric": "symmetric({rate})", "asymmetric": "sibling({rate})"}
 REWEIGHTED: dict[str, dict[str, Any]] = {
     "Self-paced": {"method": "self_paced(begin=0.5, end=0.7, growth=0.02, warmup=5, decay=0.5)"},
@@ -36,7 +46,7 @@ def gr(beta: float = 8.0, lam: float = 0.5) -> str:
 
 def loss(record: Record) -> str:
     if not record.method.startswith("GR"):
-        return "gce(q=0.7)" if record.method == "GCE" else "ce"
+        return "gce(q=0.7)" if record.method.startswith("GCE") else "ce"
     options = {"lam" if name == "lambda" else name: value for name, value in record.hyperparameters.items()}
     return gr(**{name: options[name] for name in ("beta", "lam") if name in options})
 
@@ -44,7 +54,8 @@ def loss(record: Record) -> str:
 def as_printed(settings: Settings) -> Settings:
     """The schedule of the text, and weights as they are."""
     loss = str(settings["loss"]).replace('normalize="batch"', 'normalize="none"')
-    return {**settings, **PRINTED_SCHEDULE, "loss": loss}
+    schedule = PRINTED_SCHEDULE if settings["schedule"] == RECIPE["schedule"] else {}
+    return {**settings, **schedule, "loss": loss}
 
 
 READINGS = {
@@ -79,5 +90,9 @@ def fill_regularisers(record: Record) -> Runs:
     return Runs(settings(record) | chosen, tuple(range(record.runs or 3)))
 
 
+def fill_clothing1m(record: Record) -> Runs:
+    return Runs({**CLOTHING1M, **subject(record), "loss": loss(record)})
+
+
 REGULARISED = dict.fromkeys(("table8", "table9", "table10"), fill_regularisers)
-TABLES = make_tables("gr", fill, REGULARISED, READINGS)
+TABLES = make_tables("gr", fill, {**REGULARISED, "table6": fill_clothing1m}, READINGS)

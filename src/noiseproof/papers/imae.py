@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from .cells import Runs, Settings
-from .gr import RECIPE
-from .table_builder import Reading, Record, cropped, make_tables, noise, subject
+from .gr import CLOTHING1M, RECIPE
+from .table_builder import Reading, Record, cropped, make_tables, noise, photos, subject
 
 CIFAR10 = RECIPE
 CIFAR100: dict[str, Any] = {
@@ -19,6 +19,15 @@ CIFAR100: dict[str, Any] = {
     "epochs": 150,
 }
 RECIPES = {"CIFAR-10": CIFAR10, "CIFAR-100": CIFAR100}
+PHOTOS = {name: value for name, value in CLOTHING1M.items() if name != "epochs"} | {
+    "batch_size": 84,
+    "lr": 0.01,
+    "weight_decay": 2e-5,
+    "schedule": 'step(milestones="10000,15000", by="iteration")',
+    "iterations": 30_000,
+    "augment": photos(227),
+}
+"""Of Clothing1M."""
 NOISE = {"symmetric": "symmetric({rate})", "asymmetric": "pair({rate})"}
 LOSSES = {"CCE": "ce", "MAE": "mae", "GCE": "gce(q=0.7)"}
 CLEAN_T, NOISY_T = 0.5, 8.0
@@ -73,4 +82,9 @@ def fill_optimizers(record: Record) -> Runs:
     return Runs(settings(record) | chosen | named)
 
 
-TABLES = make_tables("imae", fill, {"table8": fill_optimizers}, READINGS)
+def fill_clothing1m(record: Record) -> Runs:
+    return Runs({**PHOTOS, **subject(record), "loss": LOSSES.get(record.method) or imae(record)})
+
+
+SPECIAL = {"table5": fill_clothing1m, "table8": fill_optimizers}
+TABLES = make_tables("imae", fill, SPECIAL, READINGS)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from . import curriculum, gr, imae, sl
+from . import curriculum, gr, imae, nal, sl
 from .cells import JOINT, Cell, Runs, Table
 from .table_builder import cropped, notes, printed, shifted
 
@@ -24,15 +24,7 @@ GR = {**gr.RECIPE, "data": "cifar10", "augment": cropped("CIFAR-10")}
 IMAE = {**imae.CIFAR10, "data": "cifar10", "model": "resnet20", "augment": cropped("CIFAR-10")}
 SL = {**sl.COMMON, **sl.RECIPES["CIFAR-10"], "data": "cifar10", "model": "cnn8"}
 SL |= {"augment": shifted("CIFAR-10", sl.SHIFT)}
-NAL: dict[str, Any] = {
-    "batch_size": 64,
-    "lr": 0.02,
-    "momentum": 0.9,
-    "weight_decay": 1e-3,
-    "epochs": 500,
-    "schedule": "warm_restarts(period=10, minimum=0.001)",
-    "model": "resnet34",
-}
+NAL = {**nal.RECIPE, "model": "resnet34"}
 CIFAR10 = {"data": "cifar10", "augment": cropped("CIFAR-10")}
 CIFAR100 = {"data": "cifar100", "augment": cropped("CIFAR-100")}
 
@@ -68,7 +60,7 @@ def _sl() -> Iterator[Drawn]:
 
 
 def _attention(lam: float, alpha: float = 0.9) -> dict[str, Any]:
-    return {**NAL, "method": f"nal(lam={lam}, alpha={alpha}, start=60, period=10)"}
+    return {**NAL, **nal.attention(lam, alpha)}
 
 
 def _nal() -> Iterator[Drawn]:

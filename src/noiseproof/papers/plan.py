@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..data.spec import parse_source
+from ..data.spec import parse_source, source_text
 from ..grammar import call
 from ..train import Config
 from ..train.config import NEUTRAL, run_folder
@@ -35,9 +35,34 @@ class Changes:
 
     epochs: int | None = None
     precision: str | None = None
+    samples: int | None = None
+    """Of training, validation and test data, so many each."""
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Changes:
+        """Those that lead to a run with these settings, if its recipe is another.
+
+        Example:
+            >>> Changes.of({"data": "clothing1m(samples=300)", "epochs": "1", "precision": "fp32"}).words()
+            'epochs=1, samples=300'
+        """
+        samples = parse_source(settings["data"])[1].get("samples")
+        precision = None if settings["precision"] == "fp32" else settings["precision"]
+        return cls(
+            int(settings["epochs"] or 0) or None, precision, samples if isinstance(samples, int) else None
+        )
+
+    @property
+    def cut(self) -> bool:
+        """Whether the run is shorter than that of the paper."""
+        return self.epochs is not None or self.samples is not None
 
     def apply(self, settings: Settings) -> dict[str, Any]:
         found = dict(settings) if self.epochs is None else shortened(settings, self.epochs)
+        for name in ("data", "test", "validation_data") if self.samples is not None else ():
+            if found.get(name) not in (None, "none"):
+                source, options = parse_source(found[name])
+                found[name] = source_text(source, {**options, "samples": self.samples})
         return found if self.precision is None else found | {"precision": self.precision}
 
     def words(self) -> str:
@@ -125,6 +150,7 @@ def with_folder(planned: Planned, out: Path) -> Config:
 
 
 SAMPLES = {"mnist": 60_000, "cifar10": 50_000, "cifar100": 50_000, "cifar_n": 50_000, "vehicles10": 5_000}
+SAMPLES |= {"clothing1m": 1_000_000}
 """Training samples, to turn iterations into epochs."""
 TIMES = ("period", "warmup")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..data.locations import by_hand
 from ..dynamics.run_folder import RESULT
 from ..train import Config
 from ..train.comparison.runs import ComparisonStopped, ComparisonWatcher
@@ -84,12 +85,12 @@ class Waiting:
 
 
 def queue(changes: Changes = Changes(precision="bf16"), done: Collection[str] = ()) -> list[Waiting]:
-    """Every run of every runnable cell once, without those that are done."""
+    """Every run of every runnable cell once, without those that are done or need data nobody can download."""
     parts = list(enumerate(get(part.table).select(part.rows, part.columns, part.seeds) for part in FIRST))
     ranks = {key: number for number, part in reversed(parts) for key in plan(part, changes)}
     found: dict[str, Waiting] = {}
     for table in TABLES.values():
-        runs = plan(table, changes)
+        runs = {key: one for key, one in plan(table, changes).items() if not by_hand(one.config.data)}
         firsts = {one.relabel_of for key, one in runs.items() if key not in done}
         for key, planned in runs.items():
             if key in done and key not in firsts:  # a second run needs the folder of its first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ ABOUT = ("data", "noise", "model", "loss", "method", "seed", "precision", "epoch
 CURVES = ("epoch", "lr", "loss", "test_accuracy", "intact_accuracy", "corrupted_accuracy", "alpha", "snr")
 OF_RESULT = {"final": "final_test_accuracy", "best": "best_test_accuracy", "alpha": "alpha", "snr": "snr"}
 OF_TRAINING = ("corrupted", "intact", "clean_subset", "noisy_subset")
-NUMBERS = ("final", "best", *OF_TRAINING, "hybrid", "validation", "class_spread", "alpha", "snr")
+NUMBERS = ("final", "best", *OF_TRAINING, "hybrid", "validation", "selected", "class_spread", "alpha", "snr")
 """Numbers of a finished run, accuracies as fractions."""
 
 
@@ -45,15 +46,16 @@ def _numbers(run: RunFolder) -> dict[str, float | None]:
     found |= {name: result.get("train", {}).get(name) for name in OF_TRAINING}
     tested = 0 if data["test"] is None else data["test"]["samples"]
     found["hybrid"] = hybrid_accuracy(found["final"], tested, found["intact"], data["train"]["samples"])
-    found["validation"] = (result.get("selected") or {}).get("validation_accuracy")
+    chosen = result.get("selected") or {}
+    found |= {"validation": chosen.get("validation_accuracy"), "selected": chosen.get("test_accuracy")}
     found["class_spread"] = _spread(_class_accuracy(run))
     return {name: None if found[name] is None else float(found[name]) for name in NUMBERS}
 
 
 def _class_accuracy(run: RunFolder) -> list[float]:
-    """Test accuracy of each class after the last epoch."""
+    """Test accuracy of each class that has test samples, after the last epoch."""
     last: Mapping[str, Any] = (run.metrics or [{}])[-1]
-    return last.get("test_class_accuracy") or []
+    return [share for share in last.get("test_class_accuracy") or [] if share is not None]
 
 
 def _spread(accuracies: Sequence[float]) -> float | None:
@@ -69,18 +71,17 @@ def _run_folders(folder: Path) -> Iterator[tuple[str, RunFolder]]:
             yield key, RunFolder(place)
 
 
-def read_folder(folder: str | Path) -> tuple[dict[str, Result], set[int]]:
-    """Finished runs of a folder of runs, and the numbers of their epochs.
+def read_folder(folder: str | Path) -> tuple[dict[str, Result], set[Changes]]:
+    """Finished runs of a folder of runs, and in what they may differ from those of the papers.
 
     Runs whose numbers cannot be read have a problem that names the remedy.
     """
     found: dict[str, Result] = {}
-    epochs: set[int] = set()
+    ways: set[Changes] = set()
     for key, run in _run_folders(Path(folder).expanduser()):
         found[key] = _result_of(run)
-        number = None if run.damage else run.settings.get("epochs")
-        epochs |= {int(number)} if isinstance(number, int) else set()
-    return found, epochs
+        ways |= set() if found[key].problem else {Changes.of(run.settings)}
+    return found, ways
 
 
 def _result_of(run: RunFolder) -> Result:
@@ -97,21 +98,22 @@ class OfCells:
     """Results, by the key of their run, as those of the cells of a table.
 
     A run counts whatever its precision; one that was cut short counts where no whole one is there, and
-    ``short`` has the number of epochs of such cells.
+    ``short`` says how those of a cell were.
     """
 
-    def __init__(self, table: Table, results: Results, epochs: Iterable[int] = ()) -> None:
-        self.short: dict[tuple[str, str], int] = {}
+    def __init__(self, table: Table, results: Results, ways: Iterable[Changes] = ()) -> None:
+        self.short: dict[tuple[str, str], Changes] = {}
         self.cells: dict[tuple[str, str], dict[str, list[Result]]] = {}
-        short = [Changes(number, kind) for number in sorted(epochs, reverse=True) for kind in (None, "bf16")]
-        for changes in (Changes(), Changes(precision="bf16"), *short):
+        cut = [way for way in ways if way.cut]
+        cut.sort(key=lambda way: (-(way.samples or math.inf), -(way.epochs or math.inf), way.precision or ""))
+        for changes in (Changes(), Changes(precision="bf16"), *cut):
             left = tuple(cell for cell in table.cells if cell.place not in self.cells)
             found: dict[tuple[str, str], dict[str, list[Result]]] = {}
             for key, planned in plan(replace(table, cells=left), changes).items():
                 for _, row, column, role in planned.cells if key in results else ():
                     found.setdefault((row, column), {}).setdefault(role, []).append(results[key])
             self.cells |= found
-            self.short |= dict.fromkeys(found, changes.epochs) if changes.epochs else {}
+            self.short |= dict.fromkeys(found, changes) if changes.cut else {}
 
     def __call__(self, cell: Cell) -> dict[str, list[Result]]:
         """The runs of a cell by their role."""
@@ -155,10 +157,10 @@ def _as_csv(lines: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def read_results(places: Iterable[str | Path]) -> tuple[dict[str, Result], set[int]]:
-    """Finished runs of CSV files, or of all ``runs.csv`` below a folder, and the numbers of their epochs."""
+def read_results(places: Iterable[str | Path]) -> tuple[dict[str, Result], set[Changes]]:
+    """As ``read_folder``, of CSV files, or of all ``runs.csv`` below a folder."""
     found: dict[str, Result] = {}
-    epochs: set[int] = set()
+    ways: set[Changes] = set()
     for path in _files(places):
         for line in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))):
             try:
@@ -166,10 +168,10 @@ def read_results(places: Iterable[str | Path]) -> tuple[dict[str, Result], set[i
                 of_classes = [float(word) / 100 for word in (line.get("test_class_accuracy") or "").split()]
                 numbers["class_spread"] = _spread(of_classes)
                 found[line["run"]] = Result(line["run"], int(line["seed"]), numbers)
-                epochs |= {int(line["epochs"])} if line.get("epochs") else set()
+                ways.add(Changes.of(line))
             except (KeyError, ValueError) as problem:
                 raise ValueError(f"{path} is not a file of results: {problem!r}") from None
-    return found, epochs
+    return found, ways
 
 
 def _files(places: Iterable[str | Path]) -> Iterator[Path]:

@@ -89,8 +89,15 @@ NETWORKS = {
     "ResNet-44": "resnet44",
     "ResNet-56": "resnet56",
     "GoogLeNet V1": "googlenet",
+    "ResNet-50": 'resnet50(stem="imagenet")',
 }
-DATA = {"MNIST": "mnist", "CIFAR-10": "cifar10", "CIFAR-100": "cifar100", "Vehicles-10": "vehicles10"}
+DATA = {
+    "MNIST": "mnist",
+    "CIFAR-10": "cifar10",
+    "CIFAR-100": "cifar100",
+    "Vehicles-10": "vehicles10",
+    "Clothing1M": "clothing1m",
+}
 CONSTANTS = DATA | {"Vehicles-10": "cifar100"}
 """Mean and deviation that inputs are normalised with."""
 HUMAN = {"CIFAR-10": 'cifar_n(kind="worse")', "CIFAR-100": 'cifar_n(kind="noisy")'}
@@ -100,7 +107,7 @@ HUMAN = {"CIFAR-10": 'cifar_n(kind="worse")', "CIFAR-100": 'cifar_n(kind="noisy"
 def subject(record: Record) -> dict[str, str]:
     """Data and network of a record as settings."""
     data = HUMAN[record.dataset] if record.noise == "human" else DATA[record.dataset]
-    return {"data": data, "model": NETWORKS[record.network]}
+    return {"data": data, "model": NETWORKS[record.network.partition(" (")[0]]}
 
 
 def cropped(dataset: str) -> str:
@@ -112,6 +119,15 @@ def shifted(dataset: str, by: str = "width=0.125, height=0.125") -> str:
     """Shifted at random, mirrored at random; MNIST is only normalised."""
     moved = "" if dataset == "MNIST" else f"shift({by}) | flip | "
     return f"{moved}normalize({CONSTANTS[dataset]})"
+
+
+PRETRAINED = "resnet50.safetensors"
+"""ImageNet weights of ResNet-50, in the data folder."""
+
+
+def photos(size: int, jitter: str = "") -> str:
+    """A random part of a photo of 256 x 256 pixels, mirrored at random."""
+    return f"crop(size={size}) | flip | {jitter}normalize(imagenet)"
 
 
 def noise(record: Record, specs: Mapping[str, str]) -> str | None:

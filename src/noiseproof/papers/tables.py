@@ -5,18 +5,10 @@ from __future__ import annotations
 import re
 
 from ..grammar import unknown
-from . import curriculum, gr, imae, own_tables, sl
-from .cells import Filling, Table
-from .table_builder import Record, make_tables
+from . import curriculum, gr, imae, nal, own_tables, sl
+from .cells import Table
 
-
-def _nothing_to_run(record: Record) -> Filling:
-    raise ValueError(f"no rule for {record}")
-
-
-_NAL = make_tables("nal", _nothing_to_run)
-"""Tables of the appendix of Noise Attention Learning; its figures are runs, see ``own_tables``."""
-_OF_PAPERS = {**gr.TABLES, **imae.TABLES, **sl.TABLES, **_NAL, **curriculum.TABLES}
+_OF_PAPERS = {**gr.TABLES, **imae.TABLES, **sl.TABLES, **nal.TABLES, **curriculum.TABLES}
 PRINTED: dict[str, Table] = {name: table for name, table in _OF_PAPERS.items() if ":" not in name}
 """Tables of the papers."""
 OTHER_READINGS: dict[str, Table] = {name: table for name, table in _OF_PAPERS.items() if ":" in name}

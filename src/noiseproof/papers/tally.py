@@ -14,6 +14,7 @@ from scipy.stats import spearmanr  # type: ignore[import-untyped]
 from .cells import Runs
 from .comparing import Comparison, Entry, compare_with
 from .describe import as_markdown
+from .plan import Changes
 from .queue import distance_from_ce
 from .render import HEADINGS, lines
 from .results import Results
@@ -58,10 +59,10 @@ def agrees(entry: Entry) -> bool | None:
     return abs(difference) <= max(near, DEVIATIONS * (cell.std or 0.0))
 
 
-def compared(results: Results, epochs: Iterable[int], *, readings: bool = False) -> list[Comparison]:
+def compared(results: Results, ways: Iterable[Changes], *, readings: bool = False) -> list[Comparison]:
     """Every table with runnable cells beside the results; with ``readings`` also in other readings."""
     tables = [*PRINTED.values(), *(OTHER_READINGS.values() if readings else ())]
-    return [compare_with(table, results, epochs) for table in tables if table.counts["runs"]]
+    return [compare_with(table, results, ways) for table in tables if table.counts["runs"]]
 
 
 def tally(comparison: Comparison) -> Tally:
@@ -71,7 +72,8 @@ def tally(comparison: Comparison) -> Tally:
 
 
 def _count(comparison: Comparison, entry: Entry) -> Tally:
-    agreement, gap = agrees(entry), distance_from_ce(comparison.table, entry.cell)
+    agreement = None if entry.cell.place in comparison.short else agrees(entry)
+    gap = distance_from_ce(comparison.table, entry.cell)
     far = agreement is not None and gap is not None and abs(gap) > FAR
     return Tally(1, entry.ours is not None, bool(agreement), far, far and bool(agreement))
 
@@ -126,9 +128,9 @@ def _section(found: Comparison, tried: Sequence[Tried]) -> str:
     return f"## {found.table.name}: {found.table.title}\n\n{table}"
 
 
-def _state(entry: Entry, cut: int | None) -> str:
-    verdict = {None: "", True: "agrees", False: "misses"}[agrees(entry)]
-    words = [verdict, entry.state, f"cut to {cut} epochs" if cut else ""]
+def _state(entry: Entry, cut: Changes | None) -> str:
+    verdict = {None: "", True: "agrees", False: "misses"}[None if cut else agrees(entry)]
+    words = [verdict, entry.state, f"cut to {cut.words()}" if cut else ""]
     return ", ".join(word for word in words if word)
 
 

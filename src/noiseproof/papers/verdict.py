@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from .cells import Cell
 from .comparing import own_role
 from .describe import as_markdown
+from .plan import Changes
 from .results import OfCells, Results
 from .tables import get
 
@@ -85,14 +86,13 @@ class Verdict(NamedTuple):
         return list(dict.fromkeys(p.command for n, p in self.claim.points.items() if n not in self.numbers))
 
 
-def judge(claim: Claim, results: Results, epochs: Iterable[int] = ()) -> Verdict:
-    """The verdict on a claim by finished runs, by the hash of their config."""
+def judge(claim: Claim, results: Results, ways: Iterable[Changes] = ()) -> Verdict:
+    """The verdict on a claim by finished runs on all samples, by the hash of their config."""
     numbers: dict[str, float] = {}
+    whole = [way for way in ways if way.samples is None]
     for name, point in claim.points.items():
         cell = point.cell
-        runs = OfCells(replace(get(point.table), cells=(cell,)), results, epochs)(cell).get(
-            own_role(cell), []
-        )
+        runs = OfCells(replace(get(point.table), cells=(cell,)), results, whole)(cell).get(own_role(cell), [])
         values = [value for run in runs if run.numbers and (value := run.numbers[point.number]) is not None]
         if values:
             numbers[name] = (1 if point.number in RATIOS else 100) * statistics.fmean(values)

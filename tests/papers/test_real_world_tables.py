@@ -1,0 +1,93 @@
+"""Tables on photos that are given out on request only, on small trees in the official layouts."""
+
+from dataclasses import replace
+
+import pytest
+from real_world_trees import TREES
+
+from noiseproof.dynamics import RunFolder
+from noiseproof.papers import get, run, tables
+from noiseproof.papers.plan import Changes, plan
+from noiseproof.papers.results import read_folder
+from noiseproof.papers.tally import compared, tally, to_markdown
+from noiseproof.papers.verdict import Claim, Point, judge
+
+DRY = Changes(epochs=1, samples=14)
+ROWS = {
+    "gr.table6": "GR",
+    "imae.table5": "IMAE",
+    "sl.table3": "SL",
+    "nal.table2": "ResNet-50 (from scratch) · NAL",
+    "curriculum.table4": "WebVision (k=50) · MAE scale",
+}
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    """A folder of data with Clothing1M and WebVision."""
+    TREES["clothing1m"](tmp_path / "clothing1m")
+    TREES["webvision"](tmp_path / "webvision")
+    monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
+    return tmp_path
+
+
+def small(name):
+    """A row of a table as planned but for its network and its weights."""
+
+    def change(runs):
+        return replace(runs, settings={**runs.settings, "model": "mlp(hidden=4)", "weights": None})
+
+    return get(name).select([ROWS[name]], seeds=1).with_runs(change)
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in ("gr.table6", "nal.table2")])
+def test_a_dry_run_of_one_epoch_needs_a_few_photos(photos, name):
+    [entry] = [one for one in run(small(name), out=photos / "out", jobs=1, changes=DRY).entries if one.runs]
+    assert entry.finished == 1
+    assert 0 <= entry.ours <= 100
+    [folder] = (photos / "out/runs").iterdir()
+    facts = RunFolder(folder).manifest["data"]
+    assert {facts[part]["samples"] for part in ("train", "test")} == {14}
+    assert facts["validation"] is None
+
+
+def test_a_cut_run_is_labelled_and_agrees_with_no_print_and_decides_no_claim(photos, monkeypatch):
+    table = small("gr.table6")
+    found = run(table, out=photos / "out", jobs=1, changes=DRY)
+    assert found.changes == "epochs=1, samples=14"
+    [entry] = found.entries
+    agreeing = replace(found, entries=(replace(entry, cell=replace(entry.cell, printed=entry.ours)),))
+    assert (tally(agreeing).run, tally(agreeing).agree, tally(replace(agreeing, short={})).agree) == (1, 0, 1)
+    monkeypatch.setitem(tables.PRINTED, "gr.table6", table)
+    page = to_markdown([one for one in compared(*read_folder(photos / "out")) if one.table is table])
+    assert "1 of 3, cut to epochs=1, samples=14" in page
+    monkeypatch.setitem(tables.TABLES, "gr.table6", table)
+    points = {"ours": Point("gr.table6", "GR", "test %", "final")}
+    claim = Claim(1, "all is well", "here", points, {"it is": lambda numbers: numbers["ours"] >= 0})
+    assert judge(claim, *read_folder(photos / "out")).words == "not run"
+
+
+def test_recipes_are_those_of_the_papers():
+    [gr] = {key: one.config for key, one in plan(get("gr.table6").select(["GR"], seeds=1)).items()}.values()
+    assert gr.loss == 'gr(beta=16.0, lam=1.0, normalize="batch")'
+    assert (gr.epochs, gr.batch_size, gr.lr, gr.weight_decay) == (10, 64, 1e-3, 1e-3)
+    [nal] = [one.config for one in plan(get("nal.table2").select(["* · NAL"], seeds=1)).values()]
+    assert (nal.balanced_batches, nal.epochs, nal.weights) == (2000, 250, None)
+    assert (nal.validation_data, nal.method) == (
+        "clothing1m",
+        "nal(lam=50.0, alpha=0.9, start=60, period=10)",
+    )
+    for one in plan(get("curriculum.table4")).values():
+        classes = one.config.data.partition("=")[2].rstrip(")")
+        assert one.config.test == f"webvision(classes={classes}, imagenet=True)"
+        assert "num_classes" not in one.config.loss or f"num_classes={classes})" in one.config.loss
+
+
+def test_accuracy_at_the_best_validation_epoch_is_what_nal_prints(photos):
+    found = run(small("nal.table2"), out=photos / "out", jobs=1, changes=Changes(epochs=2, samples=14))
+    [folder] = (photos / "out/runs").iterdir()
+    assert RunFolder(folder).manifest["data"]["validation"]["samples"] == 14
+    chosen = RunFolder(folder).result["selected"]
+    assert chosen["test_accuracy"] * 100 == next(one.ours for one in found.entries if one.runs)
+    accuracies = [line["validation_accuracy"] for line in RunFolder(folder).metrics]
+    assert chosen["validation_accuracy"] == max(accuracies)
