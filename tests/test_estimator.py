@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -54,6 +55,48 @@ def test_a_messy_table_with_names_for_classes():
     assert set(model.predict(table[["d", "c", "colour", "b", "a"]])) <= set(names)
     assert list(model.classes_) == list(names)
     assert np.allclose(model.predict_proba(table).sum(1), 1)
+
+
+def test_classes_of_any_type_are_named_in_the_findings(tmp_path):
+    X, y, _, _ = noisy_blobs(60)
+    for classes in (
+        ["ant", "bee", "cat"],
+        [7, 8, 9],
+        [1, "bee", "cat"],
+        pd.date_range("2026-01-01", periods=3),
+    ):
+        given = [list(classes)[code] for code in y]
+        model = NoiseproofClassifier(model="linear", folds=2, random_state=0).fit(X, given)
+        found = model.find_label_issues()
+        assert found.given_name.tolist() == given
+        assert found.predicted_name.tolist() == [list(classes)[code] for code in found.predicted_label]
+        assert set(model.predict(X)) <= set(classes)
+    model = NoiseproofClassifier(model="linear", folds=2, random_state=0).fit(
+        X, np.array([1, "bee", 3], object)[y]
+    )
+    model.save(tmp_path / "model")
+    pd.testing.assert_frame_equal(
+        NoiseproofClassifier.load(tmp_path / "model").find_label_issues(), model.find_label_issues()
+    )
+
+
+def test_a_dict_of_columns_and_labels_in_a_frame():
+    X, y, _, _ = noisy_blobs(60)
+    columns = {"a": X[:, 0].tolist(), "b": X[:, 1].tolist()}
+    model = NoiseproofClassifier(model="linear", folds=2, random_state=0)
+    with pytest.warns(Warning, match="column-vector y"):
+        model.fit(columns, pd.DataFrame({"y": y}))
+    assert model.predict(columns).tolist() == model.predict(pd.DataFrame(columns)).tolist()
+    with pytest.raises(ValueError, match="the columns of the dict X do not make a table"):
+        model.fit(columns | {"b": [1.0]}, y)
+
+
+def test_an_estimator_that_reads_no_sparse_matrix_gets_the_components_of_texts():
+    texts = [f"{word} number {n}" for n in range(30) for word in ("boat sea", "tree wood")]
+    y = ["boat", "tree"] * 30
+    forest = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=2)
+    model = NoiseproofClassifier(estimator=forest, folds=2, random_state=0).fit(texts, y)
+    assert model.score(texts, y) == 1
 
 
 def test_texts():
@@ -111,6 +154,27 @@ def test_misuse_is_told_in_one_line():
         NoiseproofClassifier(folds=1).fit(X, y)
     with pytest.raises(ValueError, match="model='forest' is unknown: choose auto, linear"):
         NoiseproofClassifier(model="forest").fit(X, y)
+    for settings, told in [
+        ({"epochs": 0}, "epochs=0 must be a whole number, at least 1"),
+        ({"loss": "gcee"}, "unknown loss 'gcee', did you mean 'gce'"),
+        ({"estimator": "forest"}, "estimator='forest' must be a scikit-learn classifier with predict_proba"),
+        ({"estimator": LogisticRegression}, "must be a scikit-learn classifier"),
+        ({"estimator": LogisticRegression(), "loss": "gce"}, "estimator= and a network were given"),
+        (
+            {"model": torch.nn.Linear(4, 5)},
+            r"model=Linear gives outputs of shape \(5,\): 3 classes need \(3,\)",
+        ),
+        ({"model": torch.nn.Linear(7, 3)}, r"model=Linear does not accept rows of shape \(4,\)"),
+        (
+            {"model": lambda hidden: torch.nn.Linear(4, 3)},
+            "needs 'hidden': for these data it can have num_classes, in_channels",
+        ),
+        ({"model": "cnn8"}, r"model='cnn8' does not accept rows of shape \(4,\)"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=told):
+            NoiseproofClassifier(**settings).fit(X, y)
+    with pytest.raises(ValueError, match="every class has one row"):
+        NoiseproofClassifier().fit(X[:2], [0, 1])
     with pytest.raises(Exception, match="not fitted"):
         NoiseproofClassifier().predict(X)
 
@@ -169,7 +233,7 @@ def test_images_with_channels_last_or_without(channels):
 
     trained = NoiseproofClassifier("ce", network, folds=2, epochs=20, random_state=0).fit(images, y)
     assert trained.score(images, y) > 0.9
-    assert seen == [(2, channels[0] if channels else 1, (8, 8))]
+    assert set(seen) == {(2, channels[0] if channels else 1, (8, 8))}
     assert "network trained with ce" in trained.choice_
 
 

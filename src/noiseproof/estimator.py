@@ -15,11 +15,23 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .auto import Ensemble, Network, agreement, as_inputs, hear, is_network, train_network, trust_of
+from . import losses
+from .auto import (
+    Ensemble,
+    Network,
+    agreement,
+    as_inputs,
+    check_network,
+    hear,
+    is_network,
+    train_network,
+    trust_of,
+)
 from .auto.store import Parts
 from .features import Features, as_labels
+from .features.recognise import columns_as_table
 from .labels.cross_fit import Rounds, asker, inputs_of, two_rounds
-from .labels.findings import frame, weakness
+from .labels.findings import frame, weakness, with_classes
 from .labels.folds import Split, split
 from .labels.witnesses import WITNESSES, Inputs
 
@@ -86,7 +98,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
         if getattr(getattr(X, "dtype", None), "kind", None) == "c":
             raise ValueError(f"Complex data not supported: X has dtype {X.dtype}")
-        seed = _seed(self.random_state)
+        X, seed = columns_as_table(X), _seed(self.random_state)
         features = Features(random_state=seed).fit(X)
         count = _rows(X)
         if count != len(label):
@@ -94,13 +106,13 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         weight = _weights(sample_weight, count)
         if weight is not None and self._is_network:
             raise ValueError("sample_weight cannot be used with a network: leave it out")
-        self._features, self.classes_ = features, np.asarray(classes)
+        self._features, self.classes_ = features, _as_array(classes)
         self.n_features_in_ = _columns(X)
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self._fit(inputs_of(features, X), label, weight, seed)
+        self._fit(inputs_of(features, X, self.estimator), label, weight, seed)
         return self
 
     def _check_settings(self) -> None:
@@ -112,6 +124,18 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
         if not isinstance(self.folds, Integral) or self.folds < 2:
             raise ValueError(f"folds={self.folds!r} must be a whole number, at least 2")
+        if self.epochs is not None and (not isinstance(self.epochs, Integral) or self.epochs < 1):
+            raise ValueError(f"epochs={self.epochs!r} must be a whole number, at least 1")
+        if self.loss != "auto":
+            losses.get(self.loss)
+        if self.estimator is not None and self._is_network:
+            raise ValueError("estimator= and a network were given: leave out estimator=, or model= and loss=")
+        foreign = isinstance(self.estimator, type) or not hasattr(self.estimator, "predict_proba")
+        if self.estimator is not None and foreign:
+            raise TypeError(
+                f"estimator={self.estimator!r} must be a scikit-learn classifier with predict_proba, such as"
+                " LogisticRegression()"
+            )
         if not 0 <= self.validation < 1:
             raise ValueError(f"validation={self.validation!r} is out of range: 0 <= validation < 1")
 
@@ -121,12 +145,14 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self.loss != "auto" or not witness
 
     def _fit(self, inputs: Inputs, label: np.ndarray, given: np.ndarray | None, seed: int) -> None:
+        if self._is_network:
+            check_network(self._network, as_inputs(inputs.dense, self._image_shape), len(self.classes_))
         splits = split(label, max(2, min(self.folds, len(label))), rows=inputs.linear, seed=seed)
         chosen = self._names() if self.estimator is None else self.estimator
         ask = asker(chosen, inputs, label, len(self.classes_), splits, seed, lambda name, fold: None)
         rounds = two_rounds(ask, label)
-        names, about = list(map(str, self.classes_)), {"folds": len(splits)}
-        self._set_found(frame(rounds.judged, np.arange(len(label)), names, about))
+        about = {"folds": len(splits)}
+        self._set_found(frame(rounds.judged, np.arange(len(label)), self.classes_.tolist(), about))
         if self._is_network:
             self._train(inputs, label, seed)
         elif self.estimator is None:
@@ -182,8 +208,12 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._model = Ensemble.of(model, len(self.classes_))
         self.choice_ = f"{type(model).__name__} on {int(keep.sum()):,} of {len(label):,} rows"
 
+    @property
+    def _network(self) -> Any:
+        return "mlp" if isinstance(self.model, str) and self.model == "auto" else self.model
+
     def _train(self, inputs: Inputs, label: np.ndarray, seed: int) -> None:
-        model = "mlp" if isinstance(self.model, str) and self.model == "auto" else self.model
+        model = self._network
         names = list(map(str, self.classes_))
         self._model, words = train_network(
             as_inputs(inputs.dense, self._image_shape),
@@ -205,12 +235,13 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def predict_proba(self, X: Any) -> np.ndarray:
         """(N, C) probabilities of the classes in the order of ``classes_``."""
         check_is_fitted(self, "classes_")
+        X = columns_as_table(X)
         if not hasattr(X, "columns") and _columns(X) not in (None, self.n_features_in_):
             raise ValueError(
                 f"X has {_columns(X)} features, but {type(self).__name__} is expecting {self.n_features_in_}"
                 " features as input"
             )
-        inputs = inputs_of(self._features, X)
+        inputs = inputs_of(self._features, X, self.estimator)
         if isinstance(self._model, Ensemble):
             return self._model.predict_proba(inputs)
         found: np.ndarray = self._model.predict_proba(as_inputs(inputs.dense, self._image_shape))
@@ -241,8 +272,9 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         parts.facts["classes"] = [_plain(name) for name in self.classes_.tolist()]
         parts.facts["classes_dtype"] = self.classes_.dtype.str
         parts.facts["column_names"] = list(map(str, getattr(self, "feature_names_in_", []))) or None
-        parts.facts["found"], parts.facts["found_columns"] = self._found.attrs, list(self._found)
-        parts.put_arrays("found.safetensors", {name: self._found[name].to_numpy() for name in self._found})
+        columns = [name for name in self._found if not name.endswith("_name")]
+        parts.facts["found"], parts.facts["found_columns"] = self._found.attrs, columns
+        parts.put_arrays("found.safetensors", {name: self._found[name].to_numpy() for name in columns})
         parts.facts["features"], arrays = self._features.state()
         parts.put_arrays("features.safetensors", arrays)
         if self.estimator is not None:
@@ -270,7 +302,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             found = DataFrame(parts.arrays("found.safetensors"))
             found = found[facts["found_columns"]]
             found.attrs = dict(facts["found"])
-            new._set_found(found)
+            new._set_found(with_classes(found, new.classes_.tolist()))
             new._model = Ensemble.get(parts) if "models.skops" in parts.parts else Network.get(parts, model)
         return new
 
@@ -314,6 +346,12 @@ def _labels(y: Any) -> tuple[np.ndarray, list[Any]]:
             stacklevel=3,
         )
     return as_labels(y)
+
+
+def _as_array(classes: list[Any]) -> np.ndarray:
+    """Text stays text beside numbers: 1 does not become "1"."""
+    kinds = {isinstance(name, str) for name in classes}
+    return np.asarray(classes, dtype=object if len(kinds) > 1 else None)
 
 
 def _seed(random_state: Any) -> int:

@@ -34,6 +34,7 @@ def test_the_same_classes_as_scikit_learn(labels):
         (pd.Series(["b", "a"], dtype="string"), ["a", "b"]),
         (torch.tensor([3, 1]), [1, 3]),
         (np.array([["b"], ["a"]]), ["a", "b"]),
+        (pd.DataFrame({"y": ["b", "a"]}), ["a", "b"]),
         ([1, "1"], [1, "1"]),
         (pd.Series([1.0, 3.0]), [1.0, 3.0]),
         (pd.array([3, 1], "Int64"), [1, 3]),
@@ -53,6 +54,7 @@ def test_types(labels, classes):
         ([1.0, 0.5], r"y\[1\] = 0\.5 has a fraction"),
         ([[0, 1], [1, 0]], r"shape \(2, 2\).*argmax"),
         ([], "y is empty"),
+        (pd.DataFrame({"y": ["b"], "z": ["a"]}), r"y has 2 columns \(y, z\): give the one with the labels"),
     ],
 )
 def test_mistakes(labels, message):

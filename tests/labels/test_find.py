@@ -61,7 +61,7 @@ def test_the_frame_has_the_columns_of_the_contract_and_plain_attributes():
     record, _ = made_up(samples=200)
     found = labels.find(record)
     contract = ["index", "is_label_issue", "label_score", "wrong_probability"]
-    contract += ["given_label", "predicted_label"]
+    contract += ["given_label", "given_name", "predicted_label", "predicted_name"]
     assert list(found.columns) == [*contract, *available(record)]
     assert list(labels.find(record, statistics=False).columns) == contract
     assert found.is_label_issue.dtype == bool
@@ -78,6 +78,7 @@ def test_samples_never_seen_are_unknown_and_not_suspected():
     assert found.label_score[:50].isna().all()
     assert not found.is_label_issue[:50].any()
     assert (found.predicted_label[:50] == -1).all()
+    assert found.predicted_name[:50].isna().all()
     assert found.label_score[50:].notna().all()
     assert f1(torch.tensor(found.is_label_issue.to_numpy())[50:], wrong[50:]) > 0.95
 

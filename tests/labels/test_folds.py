@@ -30,7 +30,7 @@ def test_every_row_is_predicted_once_and_groups_stay_together(count, folds, seed
     found = fold_of(split(label, folds, groups=groups, seed=seed), count)
     for group in np.unique(groups):
         assert len(np.unique(found[groups == group])) == 1
-    rows[0], rows[1] = (7, 7), (8, 8)
+    label[:6], rows[:6, 0] = [0, 1, 2, 0, 1, 2], np.arange(7, 13)  # no class has one kind of row alone
     found = fold_of(split(label, folds, rows=rows, seed=seed), count)
     for row in np.unique(rows, axis=0):
         assert len(np.unique(found[(rows == row).all(1)])) == 1
@@ -52,11 +52,24 @@ def test_every_fold_gets_its_share_of_each_class():
 
 def test_equal_rows_of_a_sparse_matrix_are_seen():
     table = csr_matrix(np.array([[0, 1.0], [1, 0], [0, 1], [2, 0]]))
-    found = fold_of(split(np.array([0, 1, 0, 1]), 3, rows=table), 4)
-    assert found[0] == found[2]
+    found = fold_of(split(np.array([0, 1, 1, 0]), 3, rows=table), 4)
+    assert found[1] != found[0] == found[2] != found[3]
+
+
+def test_equal_rows_that_are_all_of_a_class_lie_in_several_folds():
+    rows, label = np.repeat([[0.0], [1.0], [2.0], [2.0]], 6, axis=0), np.repeat([0, 1, 1, 0], 6)
+    found = fold_of(split(label, 2, rows=rows), 24)
+    assert [len(np.unique(found[rows[:, 0] == value])) for value in range(3)] == [1, 1, 1]
+    label = np.repeat([0, 1, 1, 1], 6)
+    found = fold_of(split(label, 2, rows=rows), 24)
+    assert [len(np.unique(found[rows[:, 0] == value])) for value in range(3)] == [2, 1, 1]
 
 
 def test_what_cannot_be_split_is_told():
+    with pytest.raises(ValueError, match="all rows are equal: cross-fitting needs at least two"):
+        split(np.array([0, 1, 0, 1]), 2, rows=np.ones((4, 2)))
+    with pytest.raises(ValueError, match="every class has one row: a label is judged by other rows"):
+        split(np.arange(4), 2)
     with pytest.raises(ValueError, match=r"folds=1 is out of range: choose 2 to 4"):
         split(np.array([0, 1, 0, 1]), 1)
     with pytest.raises(ValueError, match="groups has 3 entries for 4 rows"):

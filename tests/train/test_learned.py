@@ -33,7 +33,7 @@ def test_a_loss_that_starves_with_many_classes_is_named(tmp_path):
 
 def test_too_few_steps_are_told(tmp_path):
     words = told(tmp_path, blobs(10, 500), loss="ce", lr=1e-5, epochs=3)
-    assert "12 steps are few, train longer (--epochs)" in words
+    assert "12 steps are few, train longer: more epochs" in words
 
 
 def test_inputs_that_say_nothing_end_at_the_majority_share(tmp_path):

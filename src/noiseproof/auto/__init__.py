@@ -2,7 +2,7 @@
 
 from .choose import Choice, choose, fit, which_epoch
 from .ensemble import Ensemble, agreement, hear, trust_of
-from .network import Network, as_inputs, is_network, train_network
+from .network import Network, as_inputs, check_network, is_network, train_network
 
 __all__ = [
     "Choice",
@@ -10,6 +10,7 @@ __all__ = [
     "Network",
     "agreement",
     "as_inputs",
+    "check_network",
     "choose",
     "fit",
     "hear",

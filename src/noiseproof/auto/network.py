@@ -77,11 +77,38 @@ def make(model: Factory, shape: dict[str, Any]) -> nn.Module:
         return models.get(model, **shape)
     known = inspect.signature(model).parameters.values()
     everything = any(one.kind == one.VAR_KEYWORD for one in known)
-    names = [one.name for one in known]
+    names = [one.name for one in known if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+    needed = [one.name for one in known if one.name in names and one.default is one.empty]
+    if unknown := [name for name in needed if name not in shape]:
+        raise TypeError(
+            f"model={model!r} needs {unknown[0]!r}: for these data it can have {', '.join(shape)}"
+        )
     made = model(**{name: value for name, value in shape.items() if everything or name in names})
     if not isinstance(made, nn.Module):
         raise TypeError(f"model={model!r} made a {type(made).__name__}, not a torch.nn.Module")
     return made
+
+
+def check_network(model: Factory, inputs: torch.Tensor, classes: int) -> None:
+    """Refuse a network that does not accept the rows or does not give a number per class."""
+    called = repr(model) if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        module = make(model, shape_of(inputs, classes)).eval()
+        try:
+            found = tuple(module(inputs[:2]).shape[1:])
+        except (RuntimeError, ValueError, TypeError, LookupError) as problem:
+            reason = str(problem).partition("\n")[0]
+            wanted = f"model={called} does not accept rows of shape {tuple(inputs.shape[1:])}"
+            raise ValueError(f"{wanted}: {reason}") from None
+    if found != (classes,):
+        raise ValueError(
+            f"model={called} gives outputs of shape {found}: {classes} classes need ({classes},)"
+        )
+
+
+def shape_of(inputs: torch.Tensor, classes: int) -> dict[str, Any]:
+    size = {"image_size": tuple(inputs.shape[2:])} if inputs.dim() == 4 else {}
+    return {"num_classes": classes, "in_channels": int(inputs.shape[1]), **size}
 
 
 def as_inputs(dense: np.ndarray, shape: tuple[int, ...]) -> torch.Tensor:
@@ -113,8 +140,7 @@ def train_network(
     Also returns in words what it was trained with, which is chosen here if the loss is "auto".
     """
     data = LabelledData(inputs, label, class_names=names, name="X", duplicates="ignore")
-    size = {"image_size": tuple(inputs.shape[2:])} if inputs.dim() == 4 else {}
-    shape = {"num_classes": len(names), "in_channels": int(inputs.shape[1]), **size}
+    shape = shape_of(inputs, len(names))
     spec = model if isinstance(model, str) else None
     with torch.random.fork_rng(devices=[]), tempfile.TemporaryDirectory(prefix="noiseproof-") as folder:
         torch.manual_seed(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,17 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
 
 def _one_column(y: Any, name: str) -> NDArray[Any]:
     values = y.detach().cpu().numpy() if hasattr(y, "detach") else y
+    if isinstance(values, Mapping):
+        raise TypeError(
+            f"{name} is a dict: expected one label per row, such as {name}[{next(iter(values), 0)!r}]"
+        )
+    if hasattr(values, "columns"):
+        if len(values.columns) != 1:
+            columns = ", ".join(map(str, values.columns[:5]))
+            raise ValueError(
+                f"{name} has {len(values.columns)} columns ({columns}): give the one with the labels"
+            )
+        values = values.to_numpy()
     if not hasattr(values, "__len__") and hasattr(values, "__array__"):
         values = np.asarray(values)
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):

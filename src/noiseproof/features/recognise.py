@@ -34,8 +34,7 @@ def recognise(X: Any) -> tuple[str, Any]:
         X = X.detach().cpu().numpy()
     elif not isinstance(X, (pd.DataFrame, pd.Series)) and hasattr(X, "to_pandas"):  # of pyarrow or polars
         X = X.to_pandas()
-    if isinstance(X, Mapping):
-        X = pd.DataFrame(dict(X))
+    X = columns_as_table(X)
     if isinstance(X, pd.Series):
         return _series(X)
     if isinstance(X, pd.DataFrame):
@@ -45,6 +44,18 @@ def recognise(X: Any) -> tuple[str, Any]:
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
         raise TypeError(f"X is a {type(X).__name__}: {EXPECTED}")
     return _array(X)
+
+
+def columns_as_table(X: Any) -> Any:
+    """A dict of columns as a DataFrame, anything else as it is."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    if not isinstance(X, Mapping) or hasattr(X, "shape"):  # a dok_matrix is a dict
+        return X
+    try:
+        return pd.DataFrame(dict(X))
+    except (ValueError, TypeError) as problem:
+        raise ValueError(f"the columns of the dict X do not make a table: {problem}") from None
 
 
 def _series(X: Any) -> tuple[str, Any]:

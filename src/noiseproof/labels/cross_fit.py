@@ -38,7 +38,7 @@ def judge_by_cross_fitting(
     """Cross-fit models to the rows and judge each label by what they predict for it."""
     if isinstance(model, str) and model not in WITNESSES:
         return _by_networks(rows, label, classes, folds, model, groups, seed, on_fit)
-    inputs = inputs_of(Features(random_state=seed).fit(rows), rows)
+    inputs = inputs_of(Features(random_state=seed).fit(rows), rows, model)
     splits = split(label, folds, rows=inputs.linear, groups=groups, seed=seed)
     return two_rounds(asker(model, inputs, label, classes, splits, seed, on_fit), label).judged
 
@@ -62,10 +62,17 @@ def two_rounds(ask: Ask, label: np.ndarray) -> Rounds:
     return Rounds(first, second, Judgement(label, wrong_probability(kind, rounds, label), rounds[-1].true))
 
 
-def inputs_of(features: Features, rows: Any) -> Inputs:
-    """The rows as every kind of model reads them, by features that are fitted."""
+def inputs_of(features: Features, rows: Any, model: object = None) -> Inputs:
+    """The rows as every kind of model reads them, by features that are fitted; ``model``: the user's own."""
     dense, sparse = features.transform(rows), features.sparse(rows)
-    return Inputs(dense, dense if sparse is None else sparse.tocsr())
+    return Inputs(dense, dense if sparse is None or not _reads_sparse(model) else sparse.tocsr())
+
+
+def _reads_sparse(model: object) -> bool:
+    """False for an estimator of scikit-learn that declares that it does not."""
+    from sklearn.utils import get_tags
+
+    return not hasattr(model, "__sklearn_tags__") or bool(get_tags(model).input_tags.sparse)
 
 
 def asker(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..atomic import write_bytes
 from ..terminal import printable
+from .findings import with_classes
 from .original_rows import rows_of
 
 if TYPE_CHECKING:
@@ -36,13 +37,10 @@ def neutral(text: str) -> str:
 
 
 def with_names(found: DataFrame, safe: Callable[[str], str] = neutral) -> DataFrame:
-    """The frame of ``find`` with the names of the classes, made safe for a file, after their numbers."""
-    names = {number: safe(str(name)) for number, name in enumerate(found.attrs["class_names"])}
-    named = found.copy()
-    for what in ("given", "predicted"):
-        place = named.columns.get_loc(f"{what}_label") + 1
-        named.insert(place, f"{what}_name", named[f"{what}_label"].map(names).fillna(""))
-    return named
+    """The frame of ``find`` with the names of the classes made safe for a file."""
+    classes = [safe(str(name)) for name in found.attrs["class_names"]]
+    named = found.drop(columns=["given_name", "predicted_name"], errors="ignore")
+    return with_classes(named, classes).fillna({"predicted_name": ""})
 
 
 def with_original(table: DataFrame, data: object, *, as_text: bool) -> DataFrame:

@@ -69,7 +69,8 @@ def find(
         ``index`` (permanent number), ``is_label_issue``, ``label_score`` (higher = cleaner, in [0, 1]; an
         issue is below 1/2), ``wrong_probability`` (calibrated, except of a record: there the
         share of epochs that contradict the label), ``given_label``, ``predicted_label`` (class
-        numbers; -1 and NaN for a sample never seen). ``frame.attrs`` holds ``noise_rate``,
+        numbers; -1 and NaN for a sample never seen), ``given_name`` and ``predicted_name`` (the classes
+        themselves, as they are in ``label``). ``frame.attrs`` holds ``noise_rate``,
         ``class_noise_rate``, ``transition`` (``transition[i][j]`` = P(given j | true i)), ``expected_wrong``
         (how many of the marked labels are expected to be really wrong), ``weak`` (the data do not show well
         which labels are wrong) and ``class_names``. Clean labels, where there are any, are not looked at.
@@ -80,9 +81,9 @@ def find(
         >>> names = ["low"] * 60 + ["high"] * 60
         >>> names[3] = "high"
         >>> found = find(rows, label=names)
-        >>> found[found.is_label_issue][["index", "given_label", "predicted_label"]]
-           index  given_label  predicted_label
-        3      3            0                1
+        >>> found[found.is_label_issue][["index", "given_name", "predicted_name"]]
+           index given_name predicted_name
+        3      3       high            low
         >>> found.attrs["class_names"], found.attrs["weak"]
         (['high', 'low'], False)
     """
@@ -112,14 +113,14 @@ def _of_data(
     rows, index = given, None
     if isinstance(given, LabelledData):
         _refuse({"label": label, "class_names": class_names}, "the data have their own labels")
-        codes, names, index = given.label.numpy(), given.class_names, given.index.numpy()
+        codes, index = given.label.numpy(), given.index.numpy()
+        names: Sequence[Any] = given.class_names
         is_network = isinstance(model, str) and model not in WITNESSES
         rows = given if is_network else _values(given)
     elif label is None:
         raise TypeError("data need their labels: label=...")
     else:
-        codes, classes = as_labels(label, "label")
-        names = tuple(map(str, classes))
+        codes, names = as_labels(label, "label")
         count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
         if not isinstance(rows, Mapping) and count != len(codes):
             raise ValueError(f"there are {count:,} rows and {len(codes):,} labels: one per row is needed")
@@ -139,7 +140,7 @@ def _values(data: LabelledData) -> Any:
     return data.batch(torch.arange(len(data))).input.numpy()
 
 
-def _check_worth(label: np.ndarray, names: Sequence[str]) -> None:
+def _check_worth(label: np.ndarray, names: Sequence[Any]) -> None:
     if len(np.unique(label)) < 2:
         raise ValueError(f"all labels are {names[label[0]]!r}: there must be at least two classes")
 

@@ -90,8 +90,8 @@ def weakness(about: Mapping[str, Any]) -> str | None:
     )
 
 
-def frame(judged: Judgement, index: np.ndarray, names: Sequence[str], about: dict[str, Any]) -> DataFrame:
-    """One row per label and, in ``attrs``, what holds for all of them."""
+def frame(judged: Judgement, index: np.ndarray, names: Sequence[Any], about: dict[str, Any]) -> DataFrame:
+    """One row per label and, in ``attrs``, what holds for all; ``names``: the classes, of any type."""
     from pandas import DataFrame
 
     score = score_of(judged)
@@ -112,8 +112,20 @@ def frame(judged: Judgement, index: np.ndarray, names: Sequence[str], about: dic
         "expected_wrong": float(judged.wrong[issue].sum()),
         "weak": is_weak(judged.wrong),
         **about,
-        "class_names": list(names),
+        "class_names": list(map(str, names)),
     }
+    return with_classes(found, names)
+
+
+def with_classes(found: DataFrame, classes: Sequence[Any]) -> DataFrame:
+    """With ``given_name`` and ``predicted_name``, the classes themselves, after their numbers."""
+    from pandas import Series
+
+    values = np.array([*classes, None], dtype=object)  # None where nothing is predicted: -1
+    for what in ("given", "predicted"):
+        codes = found[f"{what}_label"]
+        column = Series(values[codes.to_numpy()], index=found.index).infer_objects()
+        found.insert(found.columns.get_loc(codes.name) + 1, f"{what}_name", column)
     return found
 
 

@@ -23,7 +23,7 @@ def split(
     Args:
         label: class numbers; every fold gets its share of each class as far as the groups allow.
         folds: number of folds, at least 2; fewer where there are fewer groups.
-        rows: the features, dense or sparse. Equal rows form a group.
+        rows: the features, dense or sparse. Equal rows form a group, unless they are all that a class has.
         groups: one entry per row, e.g. the patient or the source file. Rows of a group share a fold.
         seed: of the assignment of rows to folds.
     """
@@ -31,7 +31,12 @@ def split(
         raise ValueError(f"folds={folds} is out of range: choose 2 to {len(label)}, the number of rows")
     together = _together(len(label), rows, groups)
     if together.max() + 1 < 2:
-        raise ValueError("all rows belong to one group: cross-fitting needs at least two")
+        why = "all rows are equal" if groups is None else "all rows belong to one group"
+        raise ValueError(f"{why}: cross-fitting needs at least two different ones")
+    if np.bincount(label).max() < 2:
+        raise ValueError("every class has one row: a label is judged by other rows of its class")
+    if groups is None:
+        together = _spread(label, together)
     fold = _assign(label, together, min(folds, int(together.max()) + 1), seed)
     numbers = np.arange(len(label))
     return [(numbers[fold != k], numbers[fold == k]) for k in range(fold.max() + 1)]
@@ -53,6 +58,16 @@ def _assign(label: np.ndarray, together: np.ndarray, folds: int, seed: int) -> n
         counts[chosen] += held
         fold[rows] = chosen
     return np.unique(fold, return_inverse=True)[1].reshape(-1)
+
+
+def _spread(label: np.ndarray, together: np.ndarray) -> np.ndarray:
+    """Equal rows apart where they are all that a class has: otherwise no model of theirs would know it."""
+    classes, groups = np.unique(np.stack([label, together]), axis=1)
+    found, count = np.unique(classes, return_counts=True)
+    confined = found[(count == 1) & (np.bincount(label)[found] > 1)]
+    apart = np.isin(together, groups[np.isin(classes, confined)])
+    spread = np.where(apart, together.max() + 1 + np.arange(len(label)), together)
+    return np.unique(spread, return_inverse=True)[1].reshape(-1)
 
 
 def _members(together: np.ndarray) -> Iterator[np.ndarray]:

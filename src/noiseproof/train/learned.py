@@ -72,7 +72,7 @@ def remedy(method: Method, config: Config, classes: int, steps: int) -> str:
         except (ValueError, NotImplementedError):  # a loss of the user's without a largest emphasis
             words = []
     if not words and steps < FEW_STEPS:
-        words = [f"{steps:,} steps are few, train longer (--epochs)"]
+        words = [f"{steps:,} steps are few, train longer: more epochs"]
     if not words:
         words = [f"try another lr than {config.lr:g}" + ("" if config.loss == "ce" else ", or the loss ce")]
     return "; ".join([*words, "if nothing helps, the inputs may say nothing about the labels"])
