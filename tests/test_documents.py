@@ -3,17 +3,22 @@
 import doctest
 import re
 import runpy
+import shlex
 from pathlib import Path
 
 import pytest
 
+from noiseproof.cli.main import main
+
 ROOT = Path(__file__).parents[1]
-CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = {
     str(page.relative_to(ROOT)): CODE.findall(page.read_text(encoding="utf-8"))
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 }
-SLOW = {"README.md", "docs/guide.md"}
+STARTS = {"docs/start_table.md": 0.75, "docs/start_text.md": 0.75, "docs/start_images.md": 0.85}
+"""Pages whose commands are run too, and the least share of marked labels that are really wrong."""
+SLOW = {"README.md", "docs/guide.md", *STARTS}
 """Pages whose code takes more than two seconds."""
 ELSEWHERE = {"docs/finding_labels.md", "docs/reviewing.md"}
 """Pages about files and names that the reader has."""
@@ -22,6 +27,8 @@ GALLERY = runpy.run_path(str(ROOT / "docs/make_gallery.py"))
 
 def run(code, page, names):
     """Statements, or a session whose output is compared."""
+    if "transformers" in code:
+        pytest.importorskip("transformers", reason="transformers is not installed: the page is not run")
     if not code.startswith(">>>"):
         exec(compile(code, page, "exec"), names)  # noqa: S102
         return
@@ -39,17 +46,39 @@ def run(code, page, names):
     [
         pytest.param(page, marks=[pytest.mark.slow] if page in SLOW else [])
         for page, found in PAGES.items()
-        if found and page not in ELSEWHERE
+        if "python" in dict(found) and page not in {*ELSEWHERE, *STARTS}
     ],
 )
 def test_python_of_a_page(page, tmp_path, monkeypatch):
     """Blocks of a page run one after the other, in one namespace, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "document"}
-    for code in PAGES[page]:
-        if "transformers" in code:
-            pytest.importorskip("transformers", reason="transformers is not installed: the page is not run")
-        run(code, page, names)
+    for kind, code in PAGES[page]:
+        if kind == "python":
+            run(code, page, names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", STARTS)
+def test_a_page_to_start_with(page, tmp_path, monkeypatch):
+    """Python and commands run in their order, but for the review, which waits for a person."""
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "document"}
+    for kind, code in PAGES[page]:
+        if kind == "python":
+            run(code, page, names)
+            continue
+        for line in re.findall(r"^\$ (.*)$", code.replace("\\\n", " "), re.MULTILINE):
+            if " labels review " not in line:
+                command(monkeypatch, shlex.split(line, comments=True))
+    assert names["share"] > STARTS[page]
+
+
+def command(monkeypatch, words):
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code, words
 
 
 @pytest.mark.parametrize("name", ["losses.md", "methods.md"])
