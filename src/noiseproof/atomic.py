@@ -14,6 +14,7 @@ import errno
 import json
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -168,6 +169,25 @@ def open_in_place(path: str | os.PathLike[str], flags: int) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+@contextmanager
+def staging(folder: Path) -> Iterator[Path]:
+    """A new folder beside ``folder``, gone afterwards unless it was renamed."""
+    new = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(8)}.part")
+    new.mkdir()
+    try:
+        yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def require_space(folder: Path, needed: int) -> None:
+    """OSError unless the disk of ``folder`` has that many bytes free."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        told = f"{needed:,} bytes are needed, {free:,} are free on the disk"
+        raise OSError(errno.ENOSPC, told, os.fspath(folder))
 
 
 def sweep(folder: str | os.PathLike[str]) -> list[str]:

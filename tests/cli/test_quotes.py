@@ -3,7 +3,7 @@
 import pytest
 
 from noiseproof.cli.quotes import check_quotes
-from noiseproof.data.spec import parse_source
+from noiseproof.data.registry import parse_source
 
 
 @pytest.mark.parametrize(

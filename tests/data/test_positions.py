@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiseproof.data.positions import as_positions
+from noiseproof.data.inputs import as_positions
 
 
 @given(st.lists(st.integers(0, 9)))

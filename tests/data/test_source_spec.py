@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiseproof.data.spec import parse_source, source_text
+from noiseproof.data.registry import parse_source, source_text
 
 LITERALS = st.one_of(
     st.integers(-(10**9), 10**9),

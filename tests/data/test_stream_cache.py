@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from noiseproof.data.mapped_files import StreamCache
+from noiseproof.data.numpy_files import StreamCache
 
 
 def make(cache, value):

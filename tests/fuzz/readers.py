@@ -10,7 +10,7 @@ from noiseproof import losses, methods, models, noise
 from noiseproof.data import augmentation, load
 from noiseproof.data.images import read_image
 from noiseproof.data.numpy_files import map_npy
-from noiseproof.data.spec import parse_source
+from noiseproof.data.registry import parse_source
 from noiseproof.dynamics import Record, RunFolder
 from noiseproof.files import read_tensors
 from noiseproof.models.making import maker

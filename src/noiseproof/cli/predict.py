@@ -42,7 +42,7 @@ def predict(
         raise ValueError(f"cannot write {out}: use one of {', '.join(FORMATS)}")
     check_not_foreign(out, "predicted_label")
     from .. import atomic
-    from ..data.spec import source_of_path
+    from ..data.registry import source_of_path
     from ..train import Run
 
     check_quotes(data)
@@ -75,7 +75,7 @@ def samples_of(run: Run, data: str, split: str | None) -> LabelledData:
 
 def ignored_columns(run: Run, samples: LabelledData) -> list[str]:
     """Columns of a table that the run was not trained on, but for those of labels."""
-    from ..data.spec import parse_source
+    from ..data.registry import parse_source
     from ..terminal import printable
 
     if run.features is None or not samples.is_raw:

@@ -1,11 +1,9 @@
 """What we learn from: inputs with labels that may be wrong, from one file per source."""
 
-from .archive.unpack import Limits, unpack
 from .augment import AUGMENTATIONS, Augmentation, augmentation
-from .batch import Batch
 from .download.fetch import DATASETS, fetch, verify
 from .images import BrokenFile, BrokenFileError, ImageFiles
-from .inputs import LazyInputs
+from .inputs import Batch, LazyInputs
 from .labelled import Duplicate, LabelledData, find_duplicates
 from .locations import DataMissingError, data_root
 from .registry import SOURCES, load
@@ -25,7 +23,6 @@ __all__ = [
     "ImageFiles",
     "LabelledData",
     "LazyInputs",
-    "Limits",
     "PickleRefusedError",
     "augmentation",
     "data_root",
@@ -33,6 +30,5 @@ __all__ = [
     "find_duplicates",
     "from_huggingface",
     "load",
-    "unpack",
     "verify",
 ]

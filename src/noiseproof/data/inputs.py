@@ -1,14 +1,106 @@
-"""Inputs in memory, memory-mapped or read from files when asked: one way to read rows of them."""
+"""Inputs of any kind, one way to read rows of them, and the batches that are made of them."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from ..features import Features
+from ..features.recognise import recognise
+
+
+class Batch(NamedTuple):
+    """Inputs, given labels and permanent indices of some samples.
+
+    Clean labels are not here: they serve metrics, never training.
+
+    Shape:
+        input (B, ...), label (B,) int64, index (B,) int64
+    Example:
+        >>> batch = Batch(torch.zeros(2, 3), torch.tensor([0, 1]), torch.tensor([7, 9]))
+        >>> batch.to("cpu").index
+        tensor([7, 9])
+    """
+
+    input: Tensor
+    label: Tensor
+    index: Tensor  # type: ignore[assignment]
+    """Number of the sample in the dataset it came from; shadows ``tuple.index``."""
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Batch:
+        """The same batch on another device."""
+        return Batch(*(part.to(device, non_blocking=non_blocking) for part in self))
+
+
+Positions: TypeAlias = Sequence[int] | NDArray[Any] | Tensor | slice
+
+
+def as_positions(chosen: Positions, count: int) -> NDArray[np.int64]:
+    """Positions 0 ... count - 1 as an int64 array; a bool mask of all samples chooses the true ones.
+
+    Example:
+        >>> as_positions(slice(1, None, 2), 5)
+        array([1, 3])
+        >>> as_positions([0, 5], 5)
+        Traceback (most recent call last):
+        IndexError: position 5 (number 1 of those asked for) is outside 0 ... 4
+    """
+    if isinstance(chosen, slice):
+        return np.arange(*chosen.indices(count), dtype=np.int64)
+    array = chosen.detach().cpu().numpy() if isinstance(chosen, Tensor) else np.asarray(chosen)
+    if array.size == 0 and array.ndim == 1 and array.dtype != np.bool_:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iub":
+        raise TypeError(f"positions must be a row of integers, got shape {array.shape} of {array.dtype}")
+    if array.dtype == np.bool_:
+        if len(array) != count:
+            raise IndexError(f"the mask has {len(array)} entries for {count} samples")
+        return np.flatnonzero(array)
+    stray = (array < 0) | (array >= count)
+    if stray.any():
+        where = int(stray.argmax())
+        raise IndexError(
+            f"position {array[where]} (number {where} of those asked for) is outside 0 ... {count - 1}"
+        )
+    return np.array(array, np.int64)
+
+
+def check_index(index: Tensor, count: int) -> None:
+    """One number >= 0 of its own for each sample."""
+    if len(index) != count:
+        raise ValueError(f"index has {len(index)} entries for {count} samples")
+    numbers, counts = np.unique(index.cpu().numpy(), return_counts=True)
+    if numbers[0] < 0 or counts.max() > 1:
+        number = numbers[0] if numbers[0] < 0 else numbers[counts.argmax()]
+        raise ValueError(f"index contains {number}, but each sample needs a number >= 0 of its own")
+
+
+def check_no_repeats(rows: NDArray[np.int64]) -> None:
+    """No position twice."""
+    positions, counts = np.unique(rows, return_counts=True)
+    if len(positions) < len(rows):
+        where = int((counts > 1).argmax())
+        raise ValueError(
+            f"position {positions[where]} is asked for {counts[where]} times, but a subset has every sample"
+            " once because its permanent index names one sample; batch may repeat samples"
+        )
+
+
+def warn_of_empty_classes(label: Tensor, class_names: tuple[str, ...]) -> None:
+    counts = torch.bincount(label.cpu(), minlength=len(class_names))
+    empty = [f"{number} ({class_names[number]})" for number in (counts == 0).nonzero().flatten().tolist()]
+    if empty:
+        more = f" and {len(empty) - 10} more" if len(empty) > 10 else ""
+        warnings.warn(f"no sample has the label {', '.join(empty[:10])}{more}", stacklevel=4)
+
 
 CHUNK = 1 << 22
 """Elements looked at together when values are checked: bounds the memory of the check."""
@@ -116,3 +208,96 @@ def _why_not_finite(row: Tensor) -> str:
         f"{value:g}{f' at {place}' if place else ''}, but networks compute in float32, which ends at"
         f" {torch.finfo(torch.float32).max:.3g}: scale the values, or leave the sample out with subset"
     )
+
+
+class RawInputs:
+    """A DataFrame, a list of strings or a sparse matrix as inputs.
+
+    Training fits Features on its own rows and stores them with the run; ``read`` alone fits them on all rows.
+    ``settings`` are those of Features.
+
+    Example:
+        >>> RawInputs(["good film", "bad film"]).read(np.array([1])).shape
+        torch.Size([1, 2])
+    """
+
+    def __init__(self, values: Any, **settings: Any) -> None:
+        self.form, self.values = recognise(values)
+        self.settings = settings
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0]) if self.form == "sparse" else len(self.values)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.values.columns) if self.form == "frame" else ()
+
+    def rows(self, positions: NDArray[np.int64]) -> Any:
+        """Some rows, in the form they came in."""
+        if self.form == "frame":
+            return self.values.iloc[positions]
+        return self.values[positions] if self.form == "sparse" else [self.values[at] for at in positions]
+
+    @cached_property
+    def features(self) -> Features:
+        return Features(**self.settings).fit(self.values)
+
+    def read(self, positions: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(self.features.transform(self.rows(positions)))
+
+    def cells(self) -> NDArray[np.int64]:
+        """Numbers (n, 1 + columns) that are the same where cells are the same, to look for repeated rows.
+
+        The first is -1 in all rows, because an input of one value throughout is taken for an empty one.
+        """
+        import pandas as pd  # type: ignore[import-untyped]
+
+        if self.form == "sparse":
+            dense = self.values.tocsr()
+            ends = zip(dense.indptr[:-1], dense.indptr[1:], strict=True)
+            texts = [(dense.indices[a:b].tobytes(), dense.data[a:b].tobytes()) for a, b in ends]
+            return np.column_stack([np.full(len(self), -1), pd.factorize(pd.Series(texts, dtype=object))[0]])
+        columns = [self.values[name] for name in self.columns] if self.form == "frame" else [self.values]
+        codes = [pd.factorize(pd.Series(column, dtype=object).astype(str))[0] for column in columns]
+        return np.column_stack([np.full(len(self), -1), *codes])
+
+
+def is_raw(values: object) -> bool:
+    """Whether somebody passed rows that only Features can read: no tensor and no array of numbers."""
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "OUST" and values.ndim in (1, 2)
+    named = {base.__name__ for base in type(values).__mro__}
+    if named & {"DataFrame", "Series", "spmatrix", "sparray", "_spbase", "dict"} or hasattr(
+        values, "to_pandas"
+    ):
+        return True
+    return isinstance(values, (list, tuple)) and len(values) > 0
+
+
+def as_inputs(values: Any) -> Any:
+    """Rows that only Features can read as RawInputs; anything else as it is."""
+    if not is_raw(values):
+        return values
+    rows = RawInputs(values)
+    return rows.values if rows.form == "array" else rows
+
+
+def raw_rows(inputs: Inputs) -> Any | None:
+    """The rows as they came; None where inputs are numbers already."""
+    if isinstance(inputs, Selection) and isinstance(inputs.base, RawInputs):
+        return inputs.base.rows(inputs.rows)
+    return inputs.values if isinstance(inputs, RawInputs) else None
+
+
+def raw_bytes(inputs: Inputs) -> bytes:
+    """All cells of these rows, to tell whether they are the same as before."""
+    rows: Any = raw_rows(inputs)
+    if hasattr(rows, "indptr"):
+        return b"".join(part.tobytes() for part in (rows.indptr, rows.indices, rows.data))
+    return (rows.to_csv() if hasattr(rows, "to_csv") else "\0".join(map(str, rows or ()))).encode()
+
+
+def settings_of(inputs: Inputs) -> dict[str, Any]:
+    """How Features are to be made of these rows."""
+    base = inputs.base if isinstance(inputs, Selection) else inputs
+    return base.settings if isinstance(base, RawInputs) else {}

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from ..features import Features
 from ..memory import on_the_cpu
-from .batch import Batch
 from .class_labels import (
     as_class_numbers,
     check_class_range,
@@ -23,9 +22,25 @@ from .class_labels import (
 )
 from .duplicates import Duplicate, Pairs, check_policy, report_duplicates
 from .images import BrokenFile
-from .inputs import Inputs, check_finite, check_inputs, check_values, read_rows, select, streams
-from .positions import Positions, as_positions, check_index, check_no_repeats, warn_of_empty_classes
-from .raw_inputs import RawInputs, as_inputs, raw_rows, settings_of
+from .inputs import (
+    Batch,
+    Inputs,
+    Positions,
+    RawInputs,
+    as_inputs,
+    as_positions,
+    check_finite,
+    check_index,
+    check_inputs,
+    check_no_repeats,
+    check_values,
+    raw_rows,
+    read_rows,
+    select,
+    settings_of,
+    streams,
+    warn_of_empty_classes,
+)
 
 __all__ = ["Duplicate", "find_duplicates"]
 
@@ -42,7 +57,7 @@ class LabelledData:
 
     ``duplicates`` says what happens when an input occurs twice, byte for byte: "warn" and "error" look
     through all of the data, "ignore" does not look. By default only the same input under *different* labels
-    is warned of, and only in memory up to 256 MiB and 2 million samples, which takes a fraction of a second;
+    is warned of, and only in memory up to 256 MiB and half a million samples, which takes less than a second;
     inputs that are one value throughout, such as empty images, do not count. ``find_duplicates`` lists all.
 
     Shape:

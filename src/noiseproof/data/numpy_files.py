@@ -1,10 +1,13 @@
-"""Arrays from .npz files: no pickles, and no allocation that the file does not back."""
+"""Arrays from .npz and .npy files: no pickles, and no allocation that the file does not back."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import math
 import os
+import shutil
 import struct
 import tokenize
 import zipfile
@@ -12,15 +15,16 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from ..atomic import require_space, staging
 from ..files import DamagedFileError, open_regular
-from .archive.compressed_file import FREE, allowance
-from .archive.zip import check_directory
+from ..memory import is_large
+from .compressed import FREE, allowance
 
 MOST_BYTES = 1 << 33
 MOST_MEMBERS = 10_000
@@ -114,6 +118,37 @@ def check_ratio(path: str | Path, member: zipfile.ZipInfo) -> None:
         )
 
 
+END, END_64, PLACE_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
+"""How the records at the end of an archive begin: the end, that of large ones, and where the latter lies."""
+LONGEST_END = 22 + 65535
+PER_MEMBER = 1024
+"""Bytes of the table of contents that a member may take on average; a name has mostly less than 100."""
+
+
+def check_directory(file: BinaryIO, members: int) -> None:
+    """ValueError if the archive has more members than that; its table of contents is not read for it.
+
+    ``zipfile`` would first make an object of each, which takes minutes and gigabytes for millions.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - LONGEST_END))
+    tail = file.read(LONGEST_END)
+    place = tail.rfind(END)
+    record = tail[place : place + 22]
+    if place >= 0 and len(record) == 22:
+        count, length = struct.unpack("<10xHI6x", record)
+        where = tail.rfind(PLACE_64, 0, place)
+        if where >= 0 and (count == 0xFFFF or length == 0xFFFFFFFF):
+            file.seek(min(size, int.from_bytes(tail[where + 8 : where + 16], "little")))
+            large = file.read(56)
+            if large.startswith(END_64) and len(large) == 56:
+                count, length = struct.unpack("<32xQQ8x", large)
+        if count > members or length > PER_MEMBER * members:
+            told = f"{count:,} members" if count > members else f"a table of contents of {length:,} bytes"
+            raise ValueError(f"it has {told}, more than {members:,} members are not read")
+    file.seek(0)
+
+
 def _array(archive: zipfile.ZipFile, path: str | Path, member: zipfile.ZipInfo) -> NDArray[Any]:
     check_ratio(path, member)
     with damage_named(path, member.filename):
@@ -132,17 +167,10 @@ def map_npy(path: str | Path, verb: str = "read") -> NDArray[Any]:
     """The array as a memory map; ValueError if the file is damaged, not a regular one, or holds objects."""
     with damage_named(path, verb=verb), open_regular(path) as file:
         header = checked_header(file, os.fstat(file.fileno()).st_size)
-        return mapped(path, header, 0)
-
-
-def mapped(path: str | Path, header: NpyHeader, start: int) -> NDArray[Any]:
-    """The array whose header begins at byte ``start``."""
-    if header.nbytes == 0:
-        return np.empty(header.shape, header.dtype)
-    order: Any = "F" if header.fortran else "C"
-    return np.memmap(
-        path, header.dtype, mode="r", offset=start + header.start, shape=header.shape, order=order
-    )
+        if header.nbytes == 0:
+            return np.empty(header.shape, header.dtype)
+        order: Any = "F" if header.fortran else "C"
+        return np.memmap(path, header.dtype, "r", header.start, header.shape, order)
 
 
 class Readable(Protocol):
@@ -186,3 +214,122 @@ def read_header(file: Readable) -> NpyHeader:
     if any(side < 0 for side in shape):
         raise ValueError(f"the shape {shape} has a side below 0")
     return NpyHeader(shape, fortran, dtype, file.tell())
+
+
+UNPACKED = "array.npy"
+CHUNK = 1 << 20
+"""Bytes held in memory at a time."""
+FOLDER = "streams"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+
+
+def read_or_map(path: Path, key: str, root: Path, *, stream: bool | None = None) -> NDArray[Any]:
+    """The array, in memory or as a memory map.
+
+    ``stream`` None maps an array that is larger than a quarter of the available memory. It is unpacked once,
+    block by block, to a file under ``root`` and mapped from there; the checksum is compared.
+    """
+    with opened(path) as archive:
+        member = member_of(archive, path, key)
+        if not (is_large(member.file_size) if stream is None else stream):
+            return read_npz(path, [key])[0]
+        return _unpacked(archive, path, member, root)
+
+
+def _unpacked(archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo, root: Path) -> NDArray[Any]:
+    cache = StreamCache(root, path, ["npz", member.filename])
+    found = cache.map(UNPACKED)
+    if found is None:
+        with cache.writing() as new:
+            check_ratio(path, member)
+            require_space(new, member.file_size)
+            with damage_named(path, member.filename):
+                _write_member(archive, member, new / UNPACKED)
+            cache.keep(new)
+        found = cache.map(UNPACKED)
+    if found is None:
+        raise ValueError(f"cannot read {path}: member {member.filename!r} cannot be mapped when unpacked")
+    return found
+
+
+def _write_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> None:
+    """Block by block; reading to the end compares the checksum."""
+    with archive.open(member) as packed:
+        checked_header(packed, member.file_size)
+    with archive.open(member) as packed, target.open("xb") as file:
+        while block := packed.read(CHUNK):
+            file.write(block)
+
+
+class StreamCache:
+    """A folder of files made from one source file; it is there completely or not at all.
+
+    Its name holds the path of the source and what was asked of it, then the size and time of the source: a
+    source that changes gets a new folder, and the old one goes. Files are written beside it and the folder
+    is renamed when they are complete, so a half-written one is never used.
+    """
+
+    def __init__(self, root: Path, source: Path, asked: object) -> None:
+        self.source = source.resolve()
+        self.stamp = self._stamp_now()
+        what = _digest([str(self.source), asked])
+        stem = "".join(letter if letter.isalnum() else "_" for letter in source.name.split(".")[0])
+        self.prefix = f"{stem.encode('ascii', 'replace').decode().replace('?', '_')[:40]}-{what}-"
+        self.folder = root / FOLDER / (self.prefix + _digest(self.stamp))
+
+    def _stamp_now(self) -> list[int]:
+        state = self.source.stat()
+        return [state.st_size, state.st_mtime_ns]
+
+    def map(self, name: str, row: tuple[int, ...] = ()) -> NDArray[Any] | None:
+        """A .npy file, or float32 numbers in rows of a shape, as a memory map; None if it must be made."""
+        file = self.folder / name
+        try:
+            if row:
+                return np.memmap(file, np.float32, "r").reshape(-1, *row)
+            mapped: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            self.discard()
+            return None
+        return mapped
+
+    def discard(self) -> None:
+        """Forget the folder, because something in it is missing or cannot be read."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextmanager
+    def writing(self) -> Iterator[Path]:
+        """A folder for the new files; it goes again unless ``keep`` was called."""
+        try:
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            with staging(self.folder) as new:
+                yield new
+        except OSError as problem:
+            if problem.errno not in NO_ROOM:
+                raise
+            raise OSError(
+                problem.errno,
+                f"cannot write the streamed form of {self.source} ({problem.strerror}): point root=... or"
+                " NOISEPROOF_DATA to a folder with room, or pass stream=False",
+                os.fspath(self.folder.parent),
+            ) from problem
+
+    def keep(self, new: Path) -> None:
+        """The files in ``new`` are complete: give them their name, and drop those of older sources."""
+        if self._stamp_now() != self.stamp:
+            raise ValueError(f"{self.source} changed while it was read: load it again")
+        for file in new.iterdir():
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+        try:
+            new.rename(self.folder)
+        except OSError:
+            if not self.folder.is_dir():  # else another process was faster, with the same files
+                raise
+        for older in self.folder.parent.glob(self.prefix + "*"):
+            if older != self.folder:
+                shutil.rmtree(older, ignore_errors=True)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]

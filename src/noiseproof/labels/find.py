@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..data import LabelledData
-from ..data.raw_inputs import RawInputs
+from ..data.inputs import RawInputs
 from ..dynamics import Record, RunFolder
 from ..dynamics.statistics import STATISTICS, available
 from ..features import as_labels

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..data.locations import split_path
+from ..data.registry import parse_source
 from ..data.sources.table_file import read_table, size_in_memory, table_columns, table_pieces
-from ..data.spec import parse_source
 from ..memory import is_large
 
 if TYPE_CHECKING:

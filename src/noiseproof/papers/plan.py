@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..data.spec import parse_source, source_text
+from ..data.registry import parse_source, source_text
 from ..grammar import call
 from ..train import Config
 from ..train.config import NEUTRAL, run_folder

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..data import LabelledData, load
-from ..data.inputs import select
-from ..data.raw_inputs import raw_rows
+from ..data.inputs import raw_rows, select
 from ..dynamics import RunFolder
 from ..labels.run_data import training_data
 from .evidence import Evidence, NothingToShow

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import LabelledData, load
-from ..data.raw_inputs import raw_rows
+from ..data.inputs import raw_rows
 from ..dynamics import Record, RunFolder
 from ..labels import find
 from ..labels.apply import wrong_probability

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import losses, methods, noise
 from ..data import augmentation
-from ..data.spec import IN_MEMORY, parse_source
+from ..data.registry import IN_MEMORY, parse_source
 from ..files import parse_json, read_bytes
 from ..grammar import nearest
 from ..losses.checks import choice

@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from .. import methods, models
 from ..data import LabelledData, load
 from ..data.locations import split_path
-from ..data.registry import SOURCES
+from ..data.registry import SOURCES, parse_source, source_text
 from ..data.sources.arrays import arrays
 from ..data.sources.folder import folder
 from ..data.sources.table import table
-from ..data.spec import parse_source, source_text
 from ..dynamics import RunFolder
 from ..dynamics.checks import REMEDY, damaged, read_tensors
 from ..dynamics.run_folder import BEST, CONFIG, MANIFEST, MODEL

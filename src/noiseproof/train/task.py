@@ -16,9 +16,9 @@ from torch import Tensor
 
 from .. import noise
 from ..data import LabelledData, load
+from ..data.inputs import raw_bytes
 from ..data.locations import NoSplitError
-from ..data.raw_inputs import raw_bytes
-from ..data.spec import IN_MEMORY, parse_source, source_text
+from ..data.registry import IN_MEMORY, parse_source, source_text
 from ..dynamics.run_folder import RESULT
 from ..features import Features
 from .config import Config, run_folder

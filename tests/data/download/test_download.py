@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from noiseproof.data.download import fetch as download_https
-from noiseproof.data.download.fetch import DATASETS, Dataset, Download, fetch, verify
-from noiseproof.data.download.install import LABELS
+from noiseproof.data.download.fetch import DATASETS, LABELS, Dataset, Download, fetch, verify
 
 BODY = bytes(range(256)) * 300
 
@@ -239,6 +238,33 @@ def test_archives_are_unpacked_and_removed(offer, tmp_path):
 def test_an_archive_with_the_wrong_contents_leaves_nothing(members, offer, tmp_path):
     offer({"a.tar.gz": tar_of(**members)}, form="archive", contents={"batches/one": sha(BODY)})
     with pytest.raises(ValueError, match=r"a.tar.gz|batches/one"):
+        fetch("toy", tmp_path / "root", progress=False)
+    assert tree(tmp_path) == []
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+HOSTILE = {
+    "a file outside": [member("../../../evil")],
+    "a symbolic link outside": [member("link", tarfile.SYMTYPE, "../.."), member("link/evil")],
+    "a hard link outside": [member("link", tarfile.LNKTYPE, "../../evil")],
+    "a device": [member("null", tarfile.CHRTYPE)],
+    "a pipe": [member("pipe", tarfile.FIFOTYPE)],
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_an_archive_that_writes_elsewhere_leaves_nothing(case, offer, tmp_path):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for info in HOSTILE[case]:
+            tar.addfile(info)
+    offer({"a.tar.gz": out.getvalue()}, form="archive", contents={"batches/one": sha(BODY)})
+    with pytest.raises(ValueError, match=r"a\.tar\.gz cannot be unpacked"):
         fetch("toy", tmp_path / "root", progress=False)
     assert tree(tmp_path) == []
 

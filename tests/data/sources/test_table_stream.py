@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from noiseproof.data import load
-from noiseproof.data.sources import table_file, table_stream
+from noiseproof.data.sources import table_file
 from noiseproof.features import Features
 
 
@@ -211,8 +211,8 @@ def test_the_pass_is_made_once_and_again_when_the_table_changes(tmp_path, monkey
     path.write_text("a,label\n1,0\n2,1\n3,1\n")
     spec = f"csv(path={path.as_posix()!r}, stream=True)"
     passes = []
-    real = table_stream.table_pieces
-    monkeypatch.setattr(table_stream, "table_pieces", lambda *given: passes.append(1) or real(*given))
+    real = table_file.table_pieces
+    monkeypatch.setattr(table_file, "table_pieces", lambda *given: passes.append(1) or real(*given))
     load(spec, root=tmp_path)
     load(spec, root=tmp_path)
     assert len(passes) == 4, "labels, features and inputs, then labels alone"
@@ -247,7 +247,7 @@ def test_a_type_is_chosen_from_the_whole_column(tmp_path, monkeypatch):
     assert whole[0] == ("01", "x")
 
 
-@pytest.mark.parametrize("name", ["inputs.npy", "features.json", "features.safetensors"])
+@pytest.mark.parametrize("name", ["inputs.float32", "features.json", "features.safetensors"])
 @pytest.mark.parametrize("damage", ["gone", "cut"])
 def test_a_damaged_cache_is_made_again(name, damage, tmp_path):
     path = tmp_path / "a.csv"

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ..class_labels import numbers_and_names
 from ..labelled import LabelledData
 from ..locations import NoSplitError, check_split, data_root, split_path
-from ..mapped_files import read_or_map
-from ..numpy_files import map_npy, opened, read_npz
+from ..numpy_files import map_npy, opened, read_npz, read_or_map
 
 
 def arrays(
@@ -31,11 +30,9 @@ def arrays(
     which the largest in training says how many classes there are, or text, which names the classes.
     ``labelled=False`` reads inputs alone, x_test or x_train of an .npz or one .npy file, to predict them.
 
-    ``stream=True`` maps the inputs of an .npz file instead of reading them: in place where they are stored
-    plainly (numpy.savez), from a file in the folder ``streams`` of ``root``, unpacked once, where they are
-    compressed. The first call reads them once, block by block, for their checksum. That is the default for
-    inputs larger than a quarter of the available memory. Inputs of an .npy file are always mapped, unless
-    ``stream=False`` reads them.
+    ``stream=True`` maps the inputs of an .npz file instead of reading them, from a file in the folder
+    ``streams`` of ``root``, unpacked once. That is the default for inputs larger than a quarter of the
+    available memory. Inputs of an .npy file are mapped where they lie, unless ``stream=False`` reads them.
     """
     check_split("arrays", split)
     place = data_root() if root is None else root

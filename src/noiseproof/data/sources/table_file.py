@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 import lzma
 import re
 import zipfile
@@ -14,10 +16,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..archive.compressed_file import FREE, allowance, open_packed
+import numpy as np
+from numpy.typing import NDArray
+
+from ...features import Features
+from ...features.store import load_features, save_features
+from ..compressed import FREE, allowance, open_packed
+from ..numpy_files import StreamCache
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
+
 
 CELLS = 1 << 18
 """Values read together when a table comes in pieces: some 10 MB with all that pandas needs."""
@@ -208,3 +217,76 @@ def _has_pyarrow() -> bool:
 def _unreadable(path: Path, problem: Exception) -> ValueError:
     advice = ": save it as UTF-8" if isinstance(problem, UnicodeError) else ""
     return ValueError(f"cannot read the table {path}: {' '.join(str(problem).split())}{advice}")
+
+
+FORM = "table 3"
+"""Changes when the files in the cache mean something else."""
+INPUTS = "inputs.float32"
+CELLS_FITTED = 1 << 18
+"""Features of a streamed table are fitted on rows of so many values, spread over the table."""
+FEWEST_ROWS = 1000
+"""But on so many rows at least."""
+
+
+def fitted_features(place: Path, names: list[str], root: Path, settings: dict[str, Any]) -> Features:
+    """Features of these columns, from the cache under ``root`` or fitted on a sample of the rows."""
+    cache = StreamCache(root, place, [FORM, names, settings])
+    try:
+        known = load_features(cache.folder)
+    except ValueError:  # damaged: fitted again
+        known = None
+    if known is not None:
+        return known
+    cache.discard()
+    features = Features(**settings).fit(
+        read_in_pieces(place, names, max(FEWEST_ROWS, CELLS_FITTED // len(names)))
+    )
+    with cache.writing() as new:
+        save_features(new, features)
+        cache.keep(new)
+    return features
+
+
+def read_in_pieces(place: Path, names: list[str], most: int | None = None) -> pd.DataFrame:
+    """These columns as if the table were read whole: all rows, or of a table with more than ``most`` every
+    second, fourth, ... row."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    step, seen, width = 1, 0, len(table_columns(place))
+    from_text = separator_of(place) is not None
+    kept: list[pd.DataFrame] = []
+    for piece in table_pieces(place, width, names if from_text else (), names):
+        kept.append(piece[names].iloc[-seen % step :: step].copy())
+        seen += len(piece)
+        while most is not None and sum(map(len, kept)) > most:
+            step *= 2
+            kept = [pd.concat(kept, ignore_index=True)[::2].copy()]
+    if seen == 0:
+        raise ValueError(f"{place} has no rows")
+    rows = pd.concat(kept, ignore_index=True)
+    return pd.read_csv(io.StringIO(rows.to_csv(index=False)), **CSV) if from_text else rows
+
+
+def streamed_features(place: Path, features: Features, root: Path) -> NDArray[np.float32]:
+    """The rows of a table as Features give them, from the cache under ``root`` or by one pass over it."""
+    cache = StreamCache(root, place, [FORM, _digest(features)])
+    row = (len(features.names),)
+    mapped = cache.map(INPUTS, row)
+    if mapped is None:
+        with cache.writing() as new:
+            with (new / INPUTS).open("xb") as file:
+                for piece in table_pieces(place, len(table_columns(place)), features.text_inputs):
+                    file.write(np.ascontiguousarray(features.transform(piece), np.float32).tobytes())
+            cache.keep(new)
+        mapped = cache.map(INPUTS, row)
+    if mapped is None:
+        raise ValueError(f"the streamed form of {place} cannot be mapped")
+    return mapped
+
+
+def _digest(features: Features) -> str:
+    facts, arrays = features.state()
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name in sorted(arrays):
+        digest.update(name.encode() + arrays[name].tobytes())
+    return digest.hexdigest()

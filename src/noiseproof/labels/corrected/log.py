@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...atomic import write_bytes
-from ...data.spec import parse_source
+from ...data.registry import parse_source
 from ...dynamics.lines import read as read_lines
 from ..decisions import Decision
 

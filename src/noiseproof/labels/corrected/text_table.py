@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from ...data.archive.compressed_file import open_packed
+from ...data.compressed import open_packed
 from ...data.sources.table_file import separator_of
 from .edit import Edit
 from .place import replacing

@@ -17,8 +17,8 @@ import numpy as np
 from ...data import ImageFiles, LabelledData, load
 from ...data.locations import NoSplitError, split_path
 from ...data.numpy_files import map_npy
+from ...data.registry import parse_source
 from ...data.sources.table_file import COMPRESSED, separator_of
-from ...data.spec import parse_source
 from ...dynamics import RunFolder
 from ...memory import is_large
 from ..apply import Decisions, held_decisions

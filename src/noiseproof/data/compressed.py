@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, cast
 
-from ...files import open_regular
+from ..files import open_regular
 
 RATIO = 100
 FREE = 1 << 26

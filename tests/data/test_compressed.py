@@ -12,11 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from noiseproof.data import Limits, load, unpack
-from noiseproof.data.archive.compressed_file import FREE, Bounded, open_packed
-from noiseproof.data.archive.unpack import ArchiveError
-from noiseproof.data.archive.zip import check_directory
-from noiseproof.data.numpy_files import read_npz
+from noiseproof.data import load
+from noiseproof.data.compressed import FREE, Bounded, open_packed
+from noiseproof.data.numpy_files import check_directory, read_npz
 
 ROWS = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (n % 7, n * n, n % 3) for n in range(200))
 
@@ -138,21 +136,9 @@ def many(path, members):
 def test_an_archive_of_too_many_members_is_refused_at_once(tmp_path):
     many(tmp_path / "many.zip", 100_500)  # so many that the count needs the records of large archives
     begin = time.perf_counter()
-    with pytest.raises(ArchiveError, match=r"many\.zip: it has 100,500 members, more than 100,000"):
-        unpack(tmp_path / "many.zip", tmp_path / "out")
-    assert time.perf_counter() - begin < 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["many.zip"]
     with pytest.raises(ValueError, match="it has 100,500 members"):
         read_npz(tmp_path / "many.zip", ["x"])
-
-
-def test_a_count_that_is_a_lie_does_not_help(tmp_path):
-    many(tmp_path / "a.zip", 50)
-    content = bytearray((tmp_path / "a.zip").read_bytes())
-    content[-22 + 8 : -22 + 12] = b"\1\0\1\0"  # one member, says the end
-    (tmp_path / "b.zip").write_bytes(content)
-    with pytest.raises(ArchiveError, match=r"more than 10 members|'a'"):
-        unpack(tmp_path / "b.zip", tmp_path / "out", limits=Limits(members=10))
+    assert time.perf_counter() - begin < 1
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"PK\x05\x06" * 9, b"\0" * 100_000])

@@ -1,1 +1,0 @@
-"""Unpacking archives and compressed files from untrusted sources, within limits."""
