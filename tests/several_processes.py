@@ -2,6 +2,7 @@
 
 import os
 import socket
+import warnings
 
 import torch
 from torch import distributed, multiprocessing
@@ -12,7 +13,12 @@ def run(function, *args, processes=2):
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    multiprocessing.spawn(_begin, (processes, port, function, args), nprocs=processes)
+    method = "spawn" if torch.cuda.is_available() else "fork"  # which need not load torch again
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        multiprocessing.start_processes(
+            _begin, (processes, port, function, args), nprocs=processes, start_method=method
+        )
 
 
 def _begin(rank, processes, port, function, args):

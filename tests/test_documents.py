@@ -20,7 +20,7 @@ STARTS = {"docs/start_table.md": 0.75, "docs/start_text.md": 0.75, "docs/start_i
 """Pages whose commands are run too, and the least share of marked labels that are really wrong."""
 SLOW = {"README.md", "docs/guide.md", *STARTS}
 """Pages whose code takes more than two seconds."""
-ELSEWHERE = {"docs/finding_labels.md", "docs/reviewing.md"}
+ELSEWHERE = {"docs/finding_labels.md", "docs/reviewing.md", "docs/training_on_several_gpus.md"}
 """Pages about files and names that the reader has."""
 GALLERY = runpy.run_path(str(ROOT / "docs/make_gallery.py"))
 

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor, distributed
 
+_same_rows = False
+
+
+@contextmanager
+def same_rows() -> Iterator[None]:
+    """Inside, every process computes all rows of a batch, so that losses and methods exchange nothing."""
+    global _same_rows
+    before, _same_rows = _same_rows, True
+    try:
+        yield
+    finally:
+        _same_rows = before
+
 
 def count() -> int:
-    """How many processes there are; 1 without torch.distributed."""
+    """How many processes share the rows of a batch; 1 without torch.distributed."""
     return distributed.get_world_size() if _is_ready() else 1
 
 
@@ -17,7 +33,7 @@ def rank() -> int:
 
 
 def _is_ready() -> bool:
-    return distributed.is_available() and distributed.is_initialized()
+    return not _same_rows and distributed.is_available() and distributed.is_initialized()
 
 
 def collective_device(device: torch.device) -> torch.device:

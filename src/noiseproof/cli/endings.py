@@ -15,7 +15,7 @@ from .screen import complain
 MISTAKE, FAILURE = 2, 1
 """Exit codes: mistakes in the command, and everything else."""
 NOBODYS_MISTAKE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-FAILURES = ("NonFiniteError", "CaptureError", "OutOfMemoryError", "MemoryError")
+FAILURES = ("NonFiniteError", "CaptureError", "OutOfMemoryError", "MemoryError", "RankLostError")
 MISTAKES = ("RunLockedError", "OneProcessError")
 """By name, so that knowing them does not load torch."""
 ALLOCATOR = "DefaultCPUAllocator"

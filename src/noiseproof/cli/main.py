@@ -71,7 +71,7 @@ def main() -> None:
             code, line = exit_code(problem), one_line(problem)
         if code is None:
             raise
-        if line:
+        if line and not getattr(problem, "is_told", False):
             complain(line)
     sys.exit(code)
 

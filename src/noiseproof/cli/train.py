@@ -29,13 +29,18 @@ def train(
 
     The same command with the same --out goes on where an interrupted run stopped. With --loss auto short runs
     on held-out labels, which may be wrong too, choose among losses, ELR, and --lr or five times as much.
+
+    Several GPUs: torchrun --nproc-per-node 2 -m noiseproof train ...; --batch-size is that of all together.
     """
     config = read_config(settings)
     from ..train import fit
     from ..train.config import AUTO, run_folder
+    from ..train.distributed import place
     from .progress import Bar, watch
 
     check_no_comparison(run_folder(config))
+    is_first = place()[0] == 0
+    quiet, tensorboard = quiet or not is_first, tensorboard and is_first
     watcher = watch(config, quiet)
     try:
         if config.loss == AUTO:
@@ -44,6 +49,8 @@ def train(
     finally:
         if isinstance(watcher, Bar):
             watcher.close()
+    if not is_first:
+        return
     if as_json:
         typer.echo(json.dumps({"folder": str(run.folder), **(run.result or {})}, indent=2))
     else:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 
+from .. import processes
 from ..data import Batch
 from ..kernels import values_can_be_checked
 from ..losses.rows import raise_for_invalid
@@ -163,14 +164,12 @@ def check_one_process(method: Method) -> None:
 
     Each sees a part of the samples, so that what it remembers of the others is out of date.
     """
-    if not method.one_process or not (distributed.is_available() and distributed.is_initialized()):
-        return
-    size = distributed.get_world_size()
-    if size > 1:
+    size = processes.count()
+    if method.one_process and size > 1:
         raise OneProcessError(
-            f"{method.name} cannot be used in {size} processes of torch.distributed yet: each would remember"
-            " only the samples it has seen itself; train in one process, or use a loss such as gce, which"
-            " remembers nothing"
+            f"{method.name} cannot be used in {size} processes of torch.distributed in your own loop: each"
+            " would remember only the samples it has seen; use train.fit or noiseproof train, which exchange"
+            " them, or a loss such as gce, which remembers nothing"
         )
 
 

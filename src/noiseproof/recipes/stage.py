@@ -15,6 +15,7 @@ from ..atomic import refuse_link, write_bytes
 from ..dynamics.run_folder import CONFIG, RESULT
 from ..train import Config, Run, RunExistsError, Watcher, fit
 from ..train.config import run_folder
+from ..train.distributed import refuse_ranks
 from ..train.resume import check_finished
 from ..train.task import make_task
 from ..train.task import settled as settled_config
@@ -26,6 +27,7 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
     Args:
         given: ``data``, ``test`` or ``model``, as ``train.fit`` takes them.
     """
+    refuse_ranks("a recipe or a choice of the loss")
     settled = settled_config(config.replace(out=str(recipe_folder(config) / name)), given.get("data"))
     folder = run_folder(settled)
     refuse_link(folder)

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import distributed, nn
+from torch import nn
 
-from ..methods import OneProcessError
 from ..models.input_shape import Values
 from .gpu.capture import capture_lock
 
@@ -107,15 +106,3 @@ def is_small(model: nn.Module, sample_shape: tuple[int, ...], batch_size: int) -
     if not are_vectors or any(weight.dim() > 2 for weight in weights):
         return False
     return sum(weight.numel() for weight in weights) * batch_size <= SMALL
-
-
-def refuse_ranks() -> None:
-    """Raise OneProcessError under torchrun with several ranks: all would train the same run."""
-    rank, size = os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1")
-    if distributed.is_available() and distributed.is_initialized():
-        rank, size = str(distributed.get_rank()), str(distributed.get_world_size())
-    if size.isdecimal() and int(size) > 1:
-        raise OneProcessError(
-            f"training under torchrun is not supported yet, and this is rank {rank} of {size}: start the"
-            " command once, without torchrun; to train several runs side by side use noiseproof compare"
-        )

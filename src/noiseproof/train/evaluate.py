@@ -12,6 +12,7 @@ from ..data import LabelledData
 from ..dynamics import accuracy, class_accuracy, hybrid_accuracy, subset_accuracies
 from ..methods import Outputs
 from ..models import forward_with_features
+from .distributed import Ranks
 from .gpu.capture import capture_lock
 from .session import Session
 from .task import Task
@@ -44,11 +45,15 @@ def predict_outputs(
     device: torch.device,
     autocast: bool = False,
     features: bool = False,
+    ranks: Ranks | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Logits, and features if they are asked for, on the CPU."""
-    found = list(_evaluated(model, data, prepare, device, autocast, features))
+    """Logits, and features if they are asked for, on the CPU; several ``ranks`` share the work."""
+    ranks, size = ranks or Ranks(device), len(data)
+    rows = ranks.rows(size, ROWS)
+    found = list(_evaluated(model, data, prepare, device, autocast, features, rows))
     seen = [part for _, part in found if part is not None]
-    return torch.cat([logits for logits, _ in found]), torch.cat(seen) if seen else None
+    logits = ranks.joined(torch.cat([logits for logits, _ in found]), rows, size)
+    return logits, ranks.joined(torch.cat(seen), rows, size) if seen else None
 
 
 def score(logits: Tensor, data: LabelledData, prefix: str) -> dict[str, Any]:
@@ -67,13 +72,15 @@ def _evaluated(
     device: torch.device,
     autocast: bool,
     features: bool,
+    rows: slice | None = None,
 ) -> Iterator[tuple[Tensor, Tensor | None]]:
     modes = {module: module.training for module in model.modules()}
     model.eval()
+    first, last = (0, len(data)) if rows is None else (rows.start, rows.stop)
     try:
         with torch.inference_mode():
-            for start in range(0, len(data), ROWS):
-                batch = data.batch(slice(start, start + ROWS), device=device)
+            for start in range(first, last, ROWS):
+                batch = data.batch(slice(start, min(start + ROWS, last)), device=device)
                 with capture_lock, torch.autocast(device.type, torch.bfloat16, enabled=autocast):
                     inputs = prepare(batch.input)
                     logits, seen = forward_with_features(model, inputs) if features else (model(inputs), None)
@@ -107,9 +114,10 @@ def measure(session: Session, task: Task) -> dict[str, Any]:
 
 def logits_of(session: Session, data: LabelledData) -> Tensor:
     bf16 = session.config.precision == "bf16"
-    return predict_logits(
-        session.predictor, data, session.views.evaluation, device=session.device, autocast=bf16
-    )
+    prepare, ranks = session.views.evaluation, session.ranks
+    return predict_outputs(
+        session.predictor, data, prepare, device=session.device, autocast=bf16, ranks=ranks
+    )[0]
 
 
 class InEvaluation:
@@ -150,6 +158,7 @@ class InEvaluation:
                 device=session.device,
                 autocast=bf16,
                 features=features,
+                ranks=session.ranks,
             )
             for network in session.networks
         ]

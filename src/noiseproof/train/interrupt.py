@@ -15,6 +15,8 @@ from typing_extensions import Self
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGALRM") if hasattr(signal, name))
 """SIGALRM is sent when the time limit of a queue of runs has passed."""
+TORCHRUN = "TORCHELASTIC_RUN_ID"
+"""Set by ``torchrun`` in its processes."""
 
 
 class Interruption:
@@ -23,7 +25,8 @@ class Interruption:
     The loop checks ``received`` after each step, saves, and ends with ``exit_code``, which is 128 + number of
     the signal, as in shells. A second signal of any kind ends the process at once. Signals that the process
     was started to ignore (``nohup``, background jobs of a shell) stay ignored. Does nothing outside the main
-    thread, where Python has no signal handlers.
+    thread, where Python has no signal handlers. Under ``torchrun``, which passes on a signal its processes
+    may have received already and kills them after 30 seconds, a second signal changes nothing.
 
     Example:
         >>> with Interruption() as interruption:
@@ -60,8 +63,8 @@ class Interruption:
             signal.raise_signal(self.received)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.received is None:
-            self.received = number
+        if self.received is None or TORCHRUN in os.environ:
+            self.received = self.received or number
             return
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):

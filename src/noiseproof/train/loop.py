@@ -8,7 +8,8 @@ from ..data import LabelledData
 from ..memory import on_the_cpu
 from .callbacks import Watcher
 from .config import AUTO, Config
-from .device import isolated_random, pick_device, refuse_ranks, suitable_threads
+from .device import isolated_random, suitable_threads
+from .distributed import together
 from .evaluate import InEvaluation, measure
 from .gpu.capture import capture_lock
 from .gpu.graph import Steps, make_steps
@@ -85,12 +86,16 @@ def train(
         raise ValueError(
             "loss='auto' is not a loss: noiseproof train --loss auto chooses one, or auto.fit in Python"
         )
-    refuse_ranks()
-    device = pick_device(config.device)
-    with on_the_cpu(), RunWriter(config) as writer, isolated_random(config.seed, device):
+    with (
+        together(config.device) as ranks,
+        on_the_cpu(),
+        RunWriter(config, ranks) as writer,
+        isolated_random(config.seed, device := ranks.device),
+    ):
+        watcher = watcher if ranks.is_first else Watcher()
         task = make_task(config, data, test)
         with capture_lock:  # initial weights come from the random state of the process
-            session = Session(config, task, device, model)
+            session = Session(config, task, device, model, ranks)
         with suitable_threads(session.model, session.views.shape, config.batch_size, device):
             with capture_lock:
                 writer.begin(task, session)
@@ -105,7 +110,7 @@ def train(
                 watcher.epoch(line)
             writer.save(session)
             writer.finish(session, task)
-    watcher.end()
+        watcher.end()
     return Run(writer.folder)
 
 
@@ -117,10 +122,11 @@ def train_epoch(
     session.method.train()
     for _ in steps.epoch():
         watcher.step(session.step)
-        if interruption.received is not None:
+        signal, is_due = session.ranks.agreed(interruption.received, writer.is_time())
+        if signal is not None:
             check_health(session)
-            writer.stop(session, interruption.received)
-        if writer.is_time():
+            writer.stop(session, signal)
+        if is_due:
             check_health(session)
             writer.save(session)
     check_health(session)

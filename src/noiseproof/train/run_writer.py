@@ -23,6 +23,7 @@ from ..features.store import save_features
 from ..lock import RunLock
 from . import checkpoint
 from .config import Config, run_folder
+from .distributed import Ranks
 from .evaluate import logits_of, predict_features
 from .gpu.capture import capture_lock
 from .interrupt import Interrupted
@@ -50,17 +51,20 @@ FEATURES = 1000
 class RunWriter:
     """Writes a run folder such that the run can be resumed after any interruption.
 
-    A context manager that holds the lock of the folder.
+    A context manager that holds the lock of the folder. Of several processes that train a run, only the first
+    writes.
     """
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, config: Config, ranks: Ranks) -> None:
+        self.config, self.writes = config, ranks.is_first
         self.folder = run_folder(config)
         self._lock = RunLock(self.folder)
         self._saved = self._ended = time.monotonic()
         self._unsynced: list[Path] = []
 
     def __enter__(self) -> Self:
+        if not self.writes:
+            return self
         self._refuse_others()
         self._lock.__enter__()
         try:
@@ -74,7 +78,8 @@ class RunWriter:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lock.__exit__(kind, problem, trace)
+        if self.writes:
+            self._lock.__exit__(kind, problem, trace)
 
     def _refuse_others(self) -> None:
         """Raise for folders that must stay as they are: finished or damaged runs, other configs, links."""
@@ -109,6 +114,15 @@ class RunWriter:
             check_loss(self.folder, before, self.config)
             warn_of_versions(self.folder, before)
             restore(session, found, self.folder / CHECKPOINTS)
+        session.ranks.check_same(
+            {
+                "other settings": self.config.digest(),
+                "other data": json.dumps(facts),
+                "another checkpoint": str(session.step),
+            }
+        )
+        if not self.writes:
+            return
         self._remove_epochs_from(session.epoch)
         train = task.train
         atomic.make_folder(self.folder / RECORD)
@@ -137,10 +151,12 @@ class RunWriter:
             file.unlink()
 
     def is_time(self) -> bool:
-        return time.monotonic() - self._saved >= self.config.checkpoint_seconds
+        return self.writes and time.monotonic() - self._saved >= self.config.checkpoint_seconds
 
     def save(self, session: Session) -> None:
         """Write a checkpoint of the current state."""
+        if not self.writes:
+            return
         atomic.flush([*self._unsynced, self.folder / METRICS])
         self._unsynced.clear()
         with capture_lock:
@@ -151,10 +167,22 @@ class RunWriter:
     def stop(self, session: Session, signal: int) -> None:
         """Save a checkpoint and raise Interrupted."""
         self.save(session)
+        session.ranks.wait()  # torchrun ends all processes when one has ended
         raise Interrupted(signal, self.folder, epoch=session.epoch, step=session.step)
 
     def end_epoch(self, session: Session, line: dict[str, Any]) -> None:
         """Write record and metrics of the epoch, and the network if its validation accuracy is the best."""
+        if self.writes:
+            self._write_epoch(session, line)
+        accuracy = line.get("validation_accuracy")
+        if accuracy is not None and (session.best is None or accuracy > session.best["validation_accuracy"]):
+            session.best = {
+                name: line.get(name) for name in ("epoch", "validation_accuracy", "test_accuracy")
+            }
+            if self.writes:
+                atomic.write_tensors(self.folder / BEST, session.predictor.state_dict(), checked=True)
+
+    def _write_epoch(self, session: Session, line: dict[str, Any]) -> None:
         if self.config.record:
             columns = session.recorder.epoch()
             self._unsynced.append(record.save_epoch(self.folder / RECORD, session.epoch, columns))
@@ -162,12 +190,6 @@ class RunWriter:
         line["seconds"] = round(now - self._ended, 3)
         self._ended = now
         lines.append(self.folder / METRICS, line)
-        accuracy = line.get("validation_accuracy")
-        if accuracy is not None and (session.best is None or accuracy > session.best["validation_accuracy"]):
-            session.best = {
-                name: line.get(name) for name in ("epoch", "validation_accuracy", "test_accuracy")
-            }
-            atomic.write_tensors(self.folder / BEST, session.predictor.state_dict(), checked=True)
 
     def is_out_of_patience(self, session: Session) -> bool:
         """Whether ``patience`` epochs have passed since the best validation accuracy."""
@@ -178,9 +200,12 @@ class RunWriter:
 
     def finish(self, session: Session, task: Task) -> None:
         """Write weights, outputs and, last, the result; then remove what only an unfinished run needs."""
-        atomic.write_tensors(self.folder / MODEL, session.predictor.state_dict(), checked=True)
         train = logits_of(session, task.train)
-        atomic.write_tensors(self.folder / OUTPUTS, _outputs(session, task, train), checked=True)
+        outputs = _outputs(session, task, train)
+        if not self.writes:
+            return
+        atomic.write_tensors(self.folder / MODEL, session.predictor.state_dict(), checked=True)
+        atomic.write_tensors(self.folder / OUTPUTS, outputs, checked=True)
         fitted = subset_accuracies(train.argmax(1), task.train.label, task.train.clean_label)
         record.merge(self.folder / RECORD)
         result = summary(lines.read(self.folder / METRICS), session.best, fitted)

@@ -20,6 +20,7 @@ from ..methods import Outputs, Situation
 from ..models import Ensemble, forward_with_features
 from ..models.ensemble import mean_logits
 from .config import Config
+from .distributed import Ranks
 from .mixing import WeightAverage, draw_mix, logits_without_gradient, mixup_of
 from .optimizer import make_optimizer, restore_optimizer
 from .order import balanced_size, batch_bounds, epoch_order, network_seed
@@ -48,9 +49,14 @@ class Session:
     """
 
     def __init__(
-        self, config: Config, task: Task, device: torch.device, model: nn.Module | None = None
+        self,
+        config: Config,
+        task: Task,
+        device: torch.device,
+        model: nn.Module | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
-        self.device = device
+        self.device, self.ranks = device, ranks or Ranks(device)
         layout = torch.channels_last if device.type == "cuda" and config.precision == "bf16" else None
         self.views = Views(config, task.train.sample_shape, layout)
         self.train = task.train if streams(task.train.inputs) else task.train.to(device)
@@ -65,7 +71,7 @@ class Session:
         self._prepare_method(task)
         self.mixup = mixup_of(config, self.method)
         self.average = self._weight_average()
-        self.forward = self._forward()
+        self.forward: Forward = self.ranks.sharded(self._forward(), self._place)
         self.parameters = [*self.model.parameters(), *self.method.parameters()]
         self.optimizer = make_optimizer(
             config.optimizer,
@@ -95,6 +101,9 @@ class Session:
         return (
             partial(call_each, one, self.networks) if self.method.networks > 1 else partial(one, self.model)
         )
+
+    def _place(self) -> tuple[int, int, int]:
+        return self.config.seed, self.epoch, self.batch
 
     @property
     def networks(self) -> tuple[nn.Module, ...]:
@@ -175,6 +184,7 @@ class Session:
             )
         )
         self.method.to(self.device)
+        self.ranks.copy_first(self.model, self.method)
 
     def learning_rate(self, ahead: int = 0) -> float:
         """The learning rate of the next step, or of the one ``ahead`` steps later in the same epoch."""
@@ -204,8 +214,9 @@ class Session:
         found = self.outputs(mix.apply(inputs.float()))
         if not self.method.needs_unmixed:
             return tuple(one._replace(extra=mix) for one in found)
+        look = partial(logits_without_gradient, self._parts(self.predictor))
         with self.autocast():
-            seen = logits_without_gradient(self._parts(self.predictor), inputs)
+            seen = self.ranks.sharded(look, self._place)(inputs)
         return tuple(
             one._replace(extra=mix._replace(unmixed=its)) for one, its in zip(found, seen, strict=True)
         )

@@ -36,6 +36,7 @@ def train_step(
     for weight in session.parameters:  # as zero_grad, without its hooks
         weight.grad = None
     loss.backward()  # type: ignore[no-untyped-call]
+    session.ranks.sum_gradients(session.model, session.method)
     if session.config.clip is not None:
         nn.utils.clip_grad_norm_(session.parameters, session.config.clip)
     session.update()

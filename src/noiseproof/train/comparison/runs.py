@@ -11,7 +11,8 @@ from typing import Any
 from ...atomic import refuse_link
 from ...dynamics.run_folder import CONFIG, RESULT, RunFolder
 from ..config import Config, run_folder
-from ..device import pick_device, refuse_ranks
+from ..device import pick_device
+from ..distributed import refuse_ranks
 from ..interrupt import Interrupted, Interruption
 from ..resume import DamagedRunError, RunExistsError, check_all_finished, config_of
 from ..run import Run
@@ -70,7 +71,7 @@ def compare(
         ...     [(row.name, row.seeds) for row in compare(runs, jobs=1).rows]
         [('ce', [0]), ('mae', [0])]
     """
-    refuse_ranks()
+    refuse_ranks("a comparison")
     _check_configs(configs)
     watcher, folders = watcher or ComparisonWatcher(), _folders(configs)
     damaged = {number: words for number, folder in enumerate(folders) if (words := _damage(folder))}

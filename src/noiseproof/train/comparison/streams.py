@@ -22,6 +22,7 @@ from ...models.spec import parse as parse_model
 from ..callbacks import Watcher
 from ..config import Config
 from ..device import pick_device
+from ..distributed import refuse_ranks
 from ..gpu.graph import keeps_promise
 from ..interrupt import Interrupted, Interruption
 from ..loop import fit, train
@@ -107,6 +108,7 @@ def fit_each(
     runs: Sequence[tuple[Config, LabelledData]], on_begin: Callable[[int], None] = lambda number: None
 ) -> list[Run]:
     """Train each config on its data: together where they can share a GPU, otherwise one after the other."""
+    refuse_ranks("training on parts of the data")
     if len(runs) < 2 or not all(can_share(config) for config, _ in runs):
         found = []
         for number, (config, data) in enumerate(runs):

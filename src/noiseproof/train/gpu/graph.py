@@ -207,6 +207,8 @@ def obstacle(session: Session) -> str | None:
     """Why the steps of this session cannot be captured, in words; None if nothing speaks against it."""
     if session.device.type != "cuda":
         return f"the device is {session.device}, graphs are of CUDA"
+    if session.ranks.count > 1:
+        return "several processes train together"
     if streams(session.train.inputs):
         return "the training data is read from disk as it is needed"
     if not all(isinstance(network, Classifier) for network in session.networks):

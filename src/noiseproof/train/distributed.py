@@ -1,0 +1,272 @@
+"""One run trained by several processes, started by ``torchrun`` or in a process group of the user.
+
+Every process holds all data and the whole state of the run. In each step a process runs the network on its
+own rows of the batch. Logits and features of all rows are exchanged, so every process evaluates the method,
+the loss and the record of the whole batch, as a single process does, and no method needs code for this. Each
+process then propagates the gradients of its own rows back through the network, and their sum is exchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch import distributed as dist
+
+from .. import processes
+from ..counter import draw
+from ..methods import OneProcessError
+from .device import isolated_random, pick_device
+
+TIMEOUT = timedelta(minutes=30)
+"""How long a process waits for the others; one that ends is noticed at once."""
+FEWEST = 2
+"""Rows per process: every process computes smaller batches whole, since batch norm needs two rows."""
+STREAM = (1 << 20) + 3
+"""Of the random numbers that seed dropout."""
+
+
+class RankLostError(RuntimeError):
+    """Another process of the run has ended, or cannot be reached."""
+
+
+class Ranks:
+    """The processes that train a run; one process alone, as usual, exchanges nothing.
+
+    Example:
+        >>> ranks = Ranks(torch.device("cpu"))
+        >>> ranks.is_first, ranks.rows(10), ranks.agreed(None, True)
+        (True, slice(0, 10, None), (None, True))
+    """
+
+    def __init__(self, device: torch.device, rank: int = 0, count: int = 1, store: Any = None) -> None:
+        self.device, self.rank, self.count, self._store = device, rank, count, store
+        self._of_cpu = dist.new_group(backend="gloo", timeout=TIMEOUT) if count > 1 else None
+        self._said: tuple[Tensor, Any] | None = None
+        self._splits = False
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes the run folder and shows progress."""
+        return self.rank == 0
+
+    def rows(self, size: int, unit: int = 1) -> slice:
+        """The rows of this process, in whole units; all of them if there are few."""
+        units = -(-size // unit)
+        if units < FEWEST * self.count:
+            return slice(0, size)
+        first, last = (units * rank // self.count * unit for rank in (self.rank, self.rank + 1))
+        return slice(first, min(last, size))
+
+    def sharded(self, forward: Callable[[Tensor], Any], seed: Callable[[], tuple[int, int, int]]) -> Any:
+        """``forward`` as a function of a whole batch, of which this process computes its rows.
+
+        Args:
+            seed: the seed of the run, the epoch and the number of the batch, which determine dropout.
+        """
+        if self.count == 1:
+            return forward
+
+        def whole(inputs: Tensor) -> Any:
+            rows = self.rows(len(inputs))
+            self._splits = rows != slice(0, len(inputs))
+            run, epoch, batch = seed()
+            number = torch.tensor([batch * self.count + (self.rank if self._splits else 0)])
+            bits = draw(seed=run, epoch=epoch, index=number, stream=STREAM)
+            with isolated_random(int(bits) & (2**62 - 1), self.device):
+                found = forward(inputs[rows])
+            return self._joined(found, rows, len(inputs)) if self._splits else found
+
+        return whole
+
+    def _joined(self, found: Any, rows: slice, size: int) -> Any:
+        if isinstance(found, (list, tuple)):
+            return type(found)([self._joined(part, rows, size) for part in found])
+        return None if found is None else _Joined.apply(found.float(), rows, size, self)  # type: ignore[no-untyped-call]
+
+    def joined(self, own: Tensor, rows: slice, size: int) -> Tensor:
+        """The rows (size, ...) of all processes, from those that each computed."""
+        if rows == slice(0, size):
+            return own
+        whole = own.new_zeros((size, *own.shape[1:]))
+        whole[rows] = own
+        return self.sum(whole)
+
+    @torch.no_grad()
+    def sum_gradients(self, model: nn.Module, method: nn.Module) -> None:
+        """After a backward pass: the gradients of the whole batch, and the buffers of the first process.
+
+        Parameters of the method have the gradient of the whole batch everywhere; that of the first process
+        is taken, as are the statistics of batch norm, so that rounding cannot separate the processes.
+        """
+        if self.count == 1:
+            return
+        summed = [weight.grad for weight in model.parameters() if weight.grad is not None]
+        copied = [weight.grad for weight in method.parameters() if weight.grad is not None]
+        copied += [values for values in model.buffers() if values.is_floating_point()]
+        if not self.is_first:
+            for values in copied if self._splits else [*copied, *summed]:
+                values.zero_()
+        for dtype in {values.dtype: None for values in (*summed, *copied)}:
+            together = [values for values in (*summed, *copied) if values.dtype == dtype]
+            flat = self.sum(torch.cat([values.reshape(-1) for values in together]))
+            parts = torch.split(flat, [values.numel() for values in together])
+            for values, part in zip(together, parts, strict=True):
+                values.copy_(part.view_as(values))
+
+    def copy_first(self, *modules: nn.Module) -> None:
+        """Give all processes the parameters and buffers of the first one."""
+        for module in modules if self.count > 1 else ():
+            for values in module.state_dict().values():
+                whole = values.contiguous()
+                with _explained():
+                    dist.broadcast(whole, 0, group=self._of_cpu if values.device.type == "cpu" else None)
+                values.copy_(whole)
+
+    def check_same(self, facts: Mapping[str, str]) -> None:
+        """ValueError if a process has another fact than the first one."""
+        for name, fact in facts.items() if self.count > 1 else ():
+            digest = int.from_bytes(hashlib.sha256(fact.encode()).digest()[:7], "big")
+            found = torch.zeros(self.count, dtype=torch.int64)
+            found[self.rank] = digest
+            others = (self.sum(found) != found[0]).nonzero().flatten().tolist()
+            if others:
+                raise ValueError(
+                    f"process {others[0]} of {self.count} has {name} than process 0: start all of them with"
+                    " the same command, on data and an --out that all hosts share"
+                )
+
+    def agreed(self, signal: int | None, is_due: bool) -> tuple[int | None, bool]:
+        """A signal that any process received, and whether the first one wants a checkpoint.
+
+        The answers of one step are read in the next one, so that nobody waits for them.
+        """
+        if self.count == 1:
+            return signal, is_due
+        before, said = self._said, torch.tensor([signal or 0, int(is_due)])
+        with _explained():
+            work = dist.all_reduce(said, dist.ReduceOp.MAX, group=self._of_cpu, async_op=True)
+            self._said = said, work
+            if before is None:
+                return None, False
+            before[1].wait()
+        found, due = before[0].tolist()
+        return found or None, bool(due)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum over all processes, in place."""
+        with _explained():
+            dist.all_reduce(values, group=self._of_cpu if values.device.type == "cpu" else None)
+        return values
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        if self.count > 1:
+            if self._said is not None:
+                self._said[1].wait()
+            self.sum(torch.zeros(1))
+
+    def is_told(self) -> bool:
+        """Whether another process has already said why the run ends."""
+        try:
+            return self._store is not None and self._store.add("noiseproof/ended", 1) > 1
+        except RuntimeError:  # the process that held the store is gone
+            return False
+
+
+class _Joined(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, own: Tensor, rows: slice, size: int, ranks: Ranks) -> Tensor:  # type: ignore[override]
+        ctx.rows = rows
+        return ranks.joined(own, rows, size)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        return gradient[ctx.rows], None, None, None
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as problem:
+        reason = str(problem).partition("\n")[0].rpartition("] ")[2].partition(". ")[0]
+        raise RankLostError(
+            "another process of this run has ended, or cannot be reached; the same command goes on from the"
+            f" last checkpoint ({reason})"
+        ) from None
+
+
+@contextmanager
+def together(device_name: str) -> Iterator[Ranks]:
+    """The processes that were started for this run, connected; an error ends all of them.
+
+    ``is_told`` is set on errors of all processes but the one that failed first, which says why.
+    """
+    begun, (rank, count) = dist.is_available() and dist.is_initialized(), place()
+    if count == 1:
+        yield Ranks(pick_device(device_name))
+        return
+    device = _own_device(device_name)
+    ranks = Ranks(device, rank, count) if begun else _connected(device)
+    try:
+        with processes.same_rows(), nullcontext() if ranks.is_first else warnings.catch_warnings():
+            if not ranks.is_first:
+                warnings.simplefilter("ignore")
+            yield ranks
+            ranks.wait()
+    except Exception as problem:
+        problem.is_told = ranks.is_told()  # type: ignore[attr-defined]
+        if not begun and device.type == "cpu":  # NCCL would wait for the process that ended
+            dist.destroy_process_group()
+        raise
+    if not begun:
+        dist.destroy_process_group()
+
+
+def _connected(device: torch.device) -> Ranks:
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, count = next(rendezvous("env://", timeout=TIMEOUT))
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=TIMEOUT)
+    return Ranks(device, rank, count, store)
+
+
+def _own_device(name: str) -> torch.device:
+    """The GPU of this process among those of its machine, unless ``name`` says which, or the CPU."""
+    device, place = pick_device(name), int(os.environ.get("LOCAL_RANK", "0"))
+    if device.type != "cuda" or device.index is not None:
+        return device
+    if place >= torch.cuda.device_count():
+        raise ValueError(
+            f"process {place + 1} on this machine finds {torch.cuda.device_count()} GPUs: start as many"
+            " processes as there are GPUs (--nproc-per-node), or give --device cpu"
+        )
+    torch.cuda.set_device(place)
+    return torch.device("cuda", place)
+
+
+def place() -> tuple[int, int]:
+    """The number of this process and how many there are, as torch.distributed or ``torchrun`` say."""
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    count = os.environ.get("WORLD_SIZE", "1")
+    return (int(os.environ.get("RANK", "0")), int(count)) if count.isdecimal() and int(count) > 1 else (0, 1)
+
+
+def refuse_ranks(what: str) -> None:
+    """OneProcessError for several processes of ``torchrun`` where each would do the same."""
+    rank, count = place()
+    if count > 1:
+        raise OneProcessError(
+            f"{what} cannot be divided among processes, and this is process {rank} of {count}: start the"
+            " command without torchrun"
+        )
