@@ -80,6 +80,55 @@ def test_names_of_common_resnet_code(prefix, head, shortcut, tmp_path):
     assert same(source.state_dict(), target.state_dict())
 
 
+def names_of_torchvision_resnet50():
+    """Names and shapes in ``torchvision.models.resnet50().state_dict()``; those of timm are the same."""
+
+    def norm(name, width):
+        parts = dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (width,))
+        return {f"{name}.{part}": shape for part, shape in parts.items()} | {
+            f"{name}.num_batches_tracked": ()
+        }
+
+    found, inputs = {"conv1.weight": (64, 3, 7, 7), **norm("bn1", 64)}, 64
+    for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512)), start=1):
+        for block in range(blocks):
+            place = f"layer{stage}.{block}"
+            layers = {
+                "conv1": (width, inputs, 1, 1),
+                "conv2": (width, width, 3, 3),
+                "conv3": (4 * width, width, 1, 1),
+            }
+            for number, (layer, shape) in enumerate(layers.items(), start=1):
+                found |= {f"{place}.{layer}.weight": shape, **norm(f"{place}.bn{number}", shape[0])}
+            if block == 0:
+                found[f"{place}.downsample.0.weight"] = (4 * width, inputs, 1, 1)
+                found |= norm(f"{place}.downsample.1", 4 * width)
+            inputs = 4 * width
+    return {**found, "fc.weight": (1000, 2048), "fc.bias": (1000,)}
+
+
+@pytest.mark.parametrize("where", ["as a path", "in the data folder"])
+def test_resnet50_of_torchvision_and_timm_is_loaded_whole(where, tmp_path, monkeypatch):
+    shapes = names_of_torchvision_resnet50()
+    assert (
+        sum(torch.Size(shape).numel() for name, shape in shapes.items() if "running" not in name)
+        == 25_557_085
+    )
+    tensors = {
+        name: torch.zeros(shape).to(torch.int64 if not shape else torch.float16)
+        for name, shape in shapes.items()
+    }
+    tensors["layer4.2.bn3.weight"][5] = 7
+    path = saved(tensors, tmp_path, "resnet50.safetensors")
+    monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
+    target = models.get('resnet50(stem="imagenet")', num_classes=14)
+    report = models.load_weights(target, path if where == "as a path" else path.name)
+    assert (len(report.loaded), report.missing, report.unexpected) == (len(shapes) - 2, (), ())
+    assert [wrong.name for wrong in report.wrong_shape] == ["head.weight", "head.bias"]
+    assert target.body.layer4[2].bn3.weight[5] == 7
+    assert not target.body.conv1.weight.any()
+
+
 def test_names_of_common_vgg_code(tmp_path):
     source = models.get("vgg19_bn", num_classes=3, seed=1)
     foreign = {

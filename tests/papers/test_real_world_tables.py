@@ -1,12 +1,13 @@
 """Tables on photos that are given out on request only, on small trees in the official layouts."""
 
+import json
 from dataclasses import replace
 
 import pytest
 from real_world_trees import TREES
 
 from noiseproof.dynamics import RunFolder
-from noiseproof.papers import get, run, tables
+from noiseproof.papers import compare, get, run, tables
 from noiseproof.papers.plan import Changes, plan
 from noiseproof.papers.results import read_folder
 from noiseproof.papers.tally import compared, tally, to_markdown
@@ -31,13 +32,13 @@ def photos(tmp_path, monkeypatch):
     return tmp_path
 
 
+def small_network(runs):
+    return replace(runs, settings={**runs.settings, "model": "mlp(hidden=4)", "weights": None})
+
+
 def small(name):
     """A row of a table as planned but for its network and its weights."""
-
-    def change(runs):
-        return replace(runs, settings={**runs.settings, "model": "mlp(hidden=4)", "weights": None})
-
-    return get(name).select([ROWS[name]], seeds=1).with_runs(change)
+    return get(name).select([ROWS[name]], seeds=1).with_runs(small_network)
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in ("gr.table6", "nal.table2")])
@@ -65,6 +66,19 @@ def test_a_cut_run_is_labelled_and_agrees_with_no_print_and_decides_no_claim(pho
     points = {"ours": Point("gr.table6", "GR", "test %", "final")}
     claim = Claim(1, "all is well", "here", points, {"it is": lambda numbers: numbers["ours"] >= 0})
     assert judge(claim, *read_folder(photos / "out")).words == "not run"
+
+
+@pytest.mark.parametrize("name", ["gr.table7", "imae.table9"])
+def test_people_are_found_again_in_videos_of_others(photos, name):
+    TREES["mars"](photos / "mars")
+    table = get(name).select(["*CCE"], seeds=1).with_runs(small_network)
+    found = run(table, out=photos / "out", jobs=1, changes=Changes(epochs=1, samples=36))
+    [folder] = (path for path in (photos / "out/runs").iterdir() if path.is_dir())
+    assert RunFolder(folder).manifest["data"]["test"] is None
+    for entry, name in zip(found.entries, ("mAP", "CMC-1"), strict=True):
+        assert entry.ours == 100 * json.loads((folder / "retrieval.json").read_text())[name]
+        assert 0 < entry.ours <= 100
+    assert compare(table, out=photos / "out").entries[0].ours == found.entries[0].ours
 
 
 def test_recipes_are_those_of_the_papers():

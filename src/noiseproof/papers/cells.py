@@ -225,6 +225,8 @@ METRICS: Mapping[str, Metric] = {
     "validation_accuracy_%": Metric("validation"),
     "test_accuracy_after_label_correction_retrain_%": Metric("final"),
     "diff_vs_clean_accuracy_pp": Metric("final"),
+    "mAP_%": Metric("mAP"),
+    "CMC-1_%": Metric("CMC-1"),
     "snr": Metric("snr", 1.0),
     "alpha_t_x1e4": Metric("alpha", 1e4, comparable=False),
 }

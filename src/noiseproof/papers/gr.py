@@ -27,6 +27,16 @@ CLOTHING1M: dict[str, Any] = {
     "augment": photos(224),
     "weights": PRETRAINED,
 }
+MARS: dict[str, Any] = {
+    "batch_size": 180,
+    "lr": 0.01,
+    "momentum": 0.9,
+    "weight_decay": 5e-4,
+    "schedule": 'every(period=10000, gamma=0.5, by="iteration")',
+    "iterations": 50_000,
+    "augment": photos(227),
+}
+LOSSES = {"CCE": "ce", "MAE": "mae", "GCE": "gce(q=0.7)"}
 NOISE = {"symmetric": "symmetric({rate})", "asymmetric": "sibling({rate})"}
 REWEIGHTED: dict[str, dict[str, Any]] = {
     "Self-paced": {"method": "self_paced(begin=0.5, end=0.7, growth=0.02, warmup=5, decay=0.5)"},
@@ -46,7 +56,7 @@ def gr(beta: float = 8.0, lam: float = 0.5) -> str:
 
 def loss(record: Record) -> str:
     if not record.method.startswith("GR"):
-        return "gce(q=0.7)" if record.method.startswith("GCE") else "ce"
+        return LOSSES.get(record.method.rstrip("*"), "ce")
     options = {"lam" if name == "lambda" else name: value for name, value in record.hyperparameters.items()}
     return gr(**{name: options[name] for name in ("beta", "lam") if name in options})
 
@@ -90,9 +100,10 @@ def fill_regularisers(record: Record) -> Runs:
     return Runs(settings(record) | chosen, tuple(range(record.runs or 3)))
 
 
-def fill_clothing1m(record: Record) -> Runs:
-    return Runs({**CLOTHING1M, **subject(record), "loss": loss(record)})
+def fill_photos(record: Record) -> Runs:
+    recipe = MARS if record.dataset == "MARS" else CLOTHING1M
+    return Runs({**recipe, **subject(record), "loss": loss(record)})
 
 
 REGULARISED = dict.fromkeys(("table8", "table9", "table10"), fill_regularisers)
-TABLES = make_tables("gr", fill, {**REGULARISED, "table6": fill_clothing1m}, READINGS)
+TABLES = make_tables("gr", fill, {**REGULARISED, "table6": fill_photos, "table7": fill_photos}, READINGS)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from .cells import Runs, Settings
-from .gr import CLOTHING1M, RECIPE
+from .gr import CLOTHING1M, LOSSES, MARS, RECIPE
 from .table_builder import Reading, Record, cropped, make_tables, noise, photos, subject
 
 CIFAR10 = RECIPE
@@ -29,7 +29,6 @@ PHOTOS = {name: value for name, value in CLOTHING1M.items() if name != "epochs"}
 }
 """Of Clothing1M."""
 NOISE = {"symmetric": "symmetric({rate})", "asymmetric": "pair({rate})"}
-LOSSES = {"CCE": "ce", "MAE": "mae", "GCE": "gce(q=0.7)"}
 CLEAN_T, NOISY_T = 0.5, 8.0
 OPTIMIZERS: dict[str, dict[str, Any]] = {
     "SGD": {"optimizer": "sgd", "momentum": 0.0},
@@ -82,9 +81,10 @@ def fill_optimizers(record: Record) -> Runs:
     return Runs(settings(record) | chosen | named)
 
 
-def fill_clothing1m(record: Record) -> Runs:
-    return Runs({**PHOTOS, **subject(record), "loss": LOSSES.get(record.method) or imae(record)})
+def fill_photos(record: Record) -> Runs:
+    recipe = MARS if record.dataset == "MARS" else PHOTOS
+    return Runs({**recipe, **subject(record), "loss": LOSSES.get(record.method) or imae(record)})
 
 
-SPECIAL = {"table5": fill_clothing1m, "table8": fill_optimizers}
+SPECIAL = {"table5": fill_photos, "table8": fill_optimizers, "table9": fill_photos}
 TABLES = make_tables("imae", fill, SPECIAL, READINGS)

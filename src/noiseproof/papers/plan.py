@@ -150,7 +150,7 @@ def with_folder(planned: Planned, out: Path) -> Config:
 
 
 SAMPLES = {"mnist": 60_000, "cifar10": 50_000, "cifar100": 50_000, "cifar_n": 50_000, "vehicles10": 5_000}
-SAMPLES |= {"clothing1m": 1_000_000}
+SAMPLES |= {"clothing1m": 1_000_000, "mars": 509_914}
 """Training samples, to turn iterations into epochs."""
 TIMES = ("period", "warmup")
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..atomic import write_text
 from ..dynamics.accuracy import hybrid_accuracy
+from ..dynamics.checks import read_json
 from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
 from .cells import Cell, Table
 from .plan import RUNS, Changes, key_of, plan
@@ -22,7 +23,20 @@ ABOUT = ("data", "noise", "model", "loss", "method", "seed", "precision", "epoch
 CURVES = ("epoch", "lr", "loss", "test_accuracy", "intact_accuracy", "corrupted_accuracy", "alpha", "snr")
 OF_RESULT = {"final": "final_test_accuracy", "best": "best_test_accuracy", "alpha": "alpha", "snr": "snr"}
 OF_TRAINING = ("corrupted", "intact", "clean_subset", "noisy_subset")
-NUMBERS = ("final", "best", *OF_TRAINING, "hybrid", "validation", "selected", "class_spread", "alpha", "snr")
+RETRIEVAL, RANKS = "retrieval.json", ("mAP", "CMC-1")
+"""File in the folder of a run on MARS, and what it says."""
+NUMBERS = (
+    "final",
+    "best",
+    *OF_TRAINING,
+    "hybrid",
+    "validation",
+    "selected",
+    "class_spread",
+    "alpha",
+    "snr",
+    *RANKS,
+)
 """Numbers of a finished run, accuracies as fractions."""
 
 
@@ -49,6 +63,8 @@ def _numbers(run: RunFolder) -> dict[str, float | None]:
     chosen = result.get("selected") or {}
     found |= {"validation": chosen.get("validation_accuracy"), "selected": chosen.get("test_accuracy")}
     found["class_spread"] = _spread(_class_accuracy(run))
+    ranks = run.folder / RETRIEVAL
+    found |= dict.fromkeys(RANKS) | (read_json(ranks) if ranks.is_file() else {})
     return {name: None if found[name] is None else float(found[name]) for name in NUMBERS}
 
 

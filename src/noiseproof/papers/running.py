@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from ..atomic import explained
+from ..atomic import explained, write_text
+from ..data import load
+from ..data.registry import parse_source, source_text
+from ..data.sources.real_world import frame_of
+from ..dynamics.retrieval import rank_videos
 from ..dynamics.run_folder import RESULT
 from ..recipes.stage import save_array
 from ..train import Config, Run
 from ..train.comparison.runs import ComparisonWatcher
 from ..train.comparison.runs import compare as compare_runs
 from ..train.device import pick_device
+from ..train.evaluate import predict_features
+from ..train.views import Views
 from .cells import Table
 from .comparing import Comparison, compare
 from .describe import nothing_to_run
 from .plan import HOME, Changes, Planned, plan, with_folder
 from .ray_engine import NEEDS_RAY, compare_with_ray
+from .results import RANKS, RETRIEVAL
 from .tables import get
 
 
@@ -63,6 +71,8 @@ def run(
     problems = train(first, jobs=jobs, watcher=watcher, engine=engine)
     again, unreadable = second_runs(planned, {key: first[key] for key in first if key not in problems}, place)
     problems |= unreadable | train(again, jobs=jobs, watcher=watcher, engine=engine)
+    for config in first.values():
+        look_for_people(config)
     return compare(whole, out=place, problems=problems)
 
 
@@ -125,6 +135,22 @@ def train(
 def is_finished(config: Config) -> bool:
     """Whether its folder holds its result."""
     return (Path(str(config.out)) / RESULT).is_file()
+
+
+def look_for_people(config: Config) -> None:
+    """Write how well a finished run on MARS finds people it has not seen, unless that is known."""
+    source, options = parse_source(config.data)
+    target = Path(str(config.out), RETRIEVAL)
+    if source != "mars" or target.is_file() or not is_finished(config):
+        return
+    data: Any = load(source_text(source, {**options, "people": "test"}))
+    network, device = Run(target.parent).load_model(), pick_device(config.device)
+    views = Views(config, data.sample_shape)
+    features = predict_features(network.to(device), data, views.evaluation, device=device)
+    found = rank_videos(features, [frame_of(path) for path in data.inputs.paths])
+    mean = found.mean_average_precision  # None where few samples have no match
+    numbers = (mean, None if mean is None else float(found.cmc[0]))
+    write_text(target, json.dumps(dict(zip(RANKS, numbers, strict=True))))
 
 
 LABELS = "labels.npy"

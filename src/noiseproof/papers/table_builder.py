@@ -89,6 +89,7 @@ NETWORKS = {
     "ResNet-44": "resnet44",
     "ResNet-56": "resnet56",
     "GoogLeNet V1": "googlenet",
+    "GoogLeNet V2": "googlenet_v2",
     "ResNet-50": 'resnet50(stem="imagenet")',
 }
 DATA = {
@@ -97,6 +98,7 @@ DATA = {
     "CIFAR-100": "cifar100",
     "Vehicles-10": "vehicles10",
     "Clothing1M": "clothing1m",
+    "MARS": "mars",
 }
 CONSTANTS = DATA | {"Vehicles-10": "cifar100"}
 """Mean and deviation that inputs are normalised with."""

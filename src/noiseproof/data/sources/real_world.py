@@ -158,7 +158,8 @@ def mars(
         raise ValueError(f"mars: people={people!r} is unknown, choose 'train' or 'test'")
     if split == "test":
         raise NoSplitError("mars: the people of the test videos are not those of training")
-    (here,) = find_files("mars", root, [[f"bbox_{people}"]])
+    here, other = find_files("mars", root, [["bbox_train", "bbox_test"]])
+    here = here if people == "train" else other
     frames = [(path, frame_of(path).person) for path in image_paths(here)]
     frames = [(path, person) for path, person in frames if person >= 0]
     persons = sorted({person for _, person in frames})
