@@ -24,7 +24,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from noiseproof import NoiseproofClassifier
 from noiseproof.data import LabelledData
-from noiseproof.train import Config, fit
+from noiseproof.train import Config, NonFiniteError, fit
 
 OURS = "noiseproof"
 RIVALS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -108,7 +108,8 @@ def cleaned(model: Any, train: Any, label: np.ndarray, test: Any) -> tuple[np.nd
     return np.asarray(model.fit(train, label).predict(test)), failed
 
 
-def network(task: Task, validation: float = 0.0, **settings: str) -> np.ndarray:
+def network(task: Task, validation: float = 0.0, **settings: str) -> tuple[np.ndarray | None, str]:
+    """What a network with a fixed loss predicts; nothing, and the error, where its training diverges."""
     import torch
 
     mean, scale = task.dense.mean(0), task.dense.std()
@@ -117,9 +118,12 @@ def network(task: Task, validation: float = 0.0, **settings: str) -> np.ndarray:
     data = LabelledData(train, task.label, class_names=names, duplicates="ignore")
     with tempfile.TemporaryDirectory() as out:
         config = Config(model="mlp", epochs=EPOCHS, lr=LR, validation=validation, out=out, **settings)  # type: ignore[arg-type]
-        model = fit(config, data=data).load_model("best" if validation else "final")
+        try:
+            model = fit(config, data=data).load_model("best" if validation else "final")
+        except NonFiniteError as problem:
+            return None, type(problem).__name__
     with torch.no_grad():
-        return np.asarray(model(torch.from_numpy(test)).argmax(1))
+        return np.asarray(model(torch.from_numpy(test)).argmax(1)), ""
 
 
 def measured(model: str, task: Task, work: Callable[[], Any]) -> Row:
@@ -127,11 +131,8 @@ def measured(model: str, task: Task, work: Callable[[], Any]) -> Row:
     predicted = work()
     seconds = time.process_time() - began
     predicted, failed = predicted if isinstance(predicted, tuple) else (predicted, "")
-    right = np.asarray(predicted) == task.test_label
-    return {
-        "model": model,
-        "accuracy": round(100 * float(right.mean()), 2),
-        "balanced": round(100 * float(balanced_accuracy_score(task.test_label, predicted)), 2),
-        "seconds": round(seconds, 2),
-        "failed": failed,
-    }
+    row: Row = {"model": model, "accuracy": None, "balanced": None, "seconds": round(seconds, 2)}
+    if predicted is not None:
+        row["accuracy"] = round(100 * float((np.asarray(predicted) == task.test_label).mean()), 2)
+        row["balanced"] = round(100 * float(balanced_accuracy_score(task.test_label, predicted)), 2)
+    return row | {"failed": failed}

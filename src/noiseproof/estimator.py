@@ -34,6 +34,7 @@ from .labels.cross_fit import Rounds, asker, inputs_of, two_rounds
 from .labels.findings import frame, weakness, with_classes
 from .labels.folds import Split, split
 from .labels.witnesses import WITNESSES, Inputs
+from .train.callbacks import notebook_line
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
@@ -149,7 +150,12 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             check_network(self._network, as_inputs(inputs.dense, self._image_shape), len(self.classes_))
         splits = split(label, max(2, min(self.folds, len(label))), rows=inputs.linear, seed=seed)
         chosen = self._names() if self.estimator is None else self.estimator
-        ask = asker(chosen, inputs, label, len(self.classes_), splits, seed, lambda name, fold: None)
+        show = notebook_line()
+
+        def tell(name: str, fold: int) -> None:
+            show(f"cross-fitting: {name}, part {fold + 1} of {len(splits)}")
+
+        ask = asker(chosen, inputs, label, len(self.classes_), splits, seed, tell)
         rounds = two_rounds(ask, label)
         about = {"folds": len(splits)}
         self._set_found(frame(rounds.judged, np.arange(len(label)), self.classes_.tolist(), about))
@@ -159,6 +165,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self._fit_ensemble(inputs, label, given, rounds, splits, seed)
         else:
             self._fit_estimator(inputs, label, given, rounds)
+        show("fitted")
 
     def _set_found(self, found: DataFrame) -> None:
         self._found = found

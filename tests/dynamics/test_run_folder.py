@@ -17,6 +17,18 @@ def test_an_unfinished_run_can_be_read(tmp_path):
     assert repr(run).endswith(", unfinished)")
 
 
+def test_a_finished_run_says_what_it_came_to(tmp_path):
+    (tmp_path / "config.json").write_text('{"loss": "gce(q=0.7)", "method": null}')
+    result = {"epochs": 3, "final_test_accuracy": 0.9, "train": {"corrupted": 0.625}}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    told = repr(RunFolder(tmp_path))
+    assert told.endswith(
+        "gce(q=0.7), 3 epochs, predicts 90.0% of the test labels and 62.5% of the given labels)"
+    )
+    (tmp_path / "result.json").write_text("{")
+    assert repr(RunFolder(tmp_path)).endswith(", damaged)")
+
+
 def test_before_the_first_epoch(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     assert RunFolder(tmp_path).metrics == []

@@ -2,6 +2,8 @@
 
 import math
 import signal
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +11,7 @@ from torch import nn
 
 from noiseproof import losses, models
 from noiseproof.data import LabelledData
-from noiseproof.train import RunExistsError, Watcher, fit
+from noiseproof.train import Config, RunExistsError, Watcher, fit
 from noiseproof.train.interrupt import Interruption
 from noiseproof.train.order import batch_bounds, epoch_order
 
@@ -330,3 +332,19 @@ def test_what_is_no_config_is_refused_with_how_to_write_it(given, shown):
         TypeError, match=rf"^fit takes a Config, got {shown}: write fit\(Config\(data='digits'"
     ):
         fit(given)
+
+
+def test_a_notebook_shows_a_line_that_is_written_anew(tmp_path, monkeypatch):
+    """IPython is no requirement: what it would show is collected here."""
+    shown = []
+    place = SimpleNamespace(update=lambda words, raw: shown.append(words["text/plain"]))
+    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=True))
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=lambda *_, **options: place))
+    fit(Config(epochs=2, out=str(tmp_path / "run")))
+    assert [words.partition(":")[0] for words in shown][-1] == "epoch 2/2"
+    assert "test" in shown[-1]
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    shown.clear()
+    fit(Config(epochs=1, out=str(tmp_path / "terminal")))
+    assert shown == []

@@ -20,6 +20,7 @@ from ..dynamics.run_folder import CHOICE, CONFIG
 from ..recipes.stage import stage
 from ..train import Config, NonFiniteError, Run, RunExistsError, Watcher
 from ..train import fit as train_fit
+from ..train.callbacks import notebook_line
 from ..train.config import AUTO, NEUTRAL, run_folder
 from ..train.task import settled
 from .candidates import RATES, Candidate, candidates, start_of
@@ -63,7 +64,7 @@ def fit(
     model: nn.Module | None = None,
     watcher: Watcher | None = None,
     rates: Sequence[float] = RATES,
-    tell: Callable[[str], None] = lambda words: None,
+    tell: Callable[[str], None] | None = None,
 ) -> Run:
     """``train.fit`` with the loss, method, learning rate and epochs that ``choose`` finds.
 
@@ -86,7 +87,7 @@ def choose(
     model: nn.Module | None = None,
     watcher: Watcher | None = None,
     rates: Sequence[float] = RATES,
-    tell: Callable[[str], None] = lambda words: None,
+    tell: Callable[[str], None] | None = None,
 ) -> Choice:
     """Try cross entropy, robust losses and ELR at several learning rates; the best on held-out labels wins.
 
@@ -102,10 +103,10 @@ def choose(
     Args:
         config: all other settings; its loss and method do not matter.
         rates: learning rates to try, as multiples of ``config.lr``.
-        tell: is called with a line about each trial before it begins.
+        tell: is called with a line about each trial before it begins; shown in a notebook if left out.
     """
     config = placed(config, data)
-    folder = run_folder(config)
+    folder, tell, watcher = run_folder(config), tell or notebook_line(), watcher or Watcher()
     if (found := _chosen_before(folder, config)) is not None:
         return found
     settings = config if config.validation else config.replace(validation=VALIDATION)

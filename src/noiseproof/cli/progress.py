@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..train import Config, Watcher
+from ..train.callbacks import epoch_words
 
 SECONDS = 5.0
 """Between two lines, where there is no terminal."""
@@ -96,15 +97,6 @@ def resuming(config: Config, done: int, steps: int) -> str:
     if config.epochs is None or config.is_default_length:
         return f"resuming at step {done + 1}"
     return f"resuming at epoch {done * config.epochs // steps + 1}"
-
-
-def epoch_words(config: Config, line: dict[str, Any]) -> str:
-    """Such as ``epoch 7/100: test 91.2%, training 83.0%``."""
-    total = "" if config.epochs is None or config.is_default_length else f"/{config.epochs}"
-    names = {"test": "test", "validation": "validation", "training": "corrupted"}
-    found = {word: line.get(f"{name}_accuracy") for word, name in names.items()}
-    parts = [f"{word} {percent(share)}" for word, share in found.items() if share is not None]
-    return f"epoch {line['epoch']}{total}: {', '.join(parts)}"
 
 
 def percent(share: float | None) -> str:

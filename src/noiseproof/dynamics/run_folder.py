@@ -42,7 +42,20 @@ class RunFolder:
             )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.folder)!r}{'' if self.finished else ', unfinished'})"
+        return f"{type(self).__name__}({', '.join([repr(str(self.folder)), *self._summary()])})"
+
+    def _summary(self) -> list[str]:
+        """What a finished run came to, in words."""
+        if not self.finished:
+            return ["unfinished"]
+        if self.damage is not None:
+            return ["damaged"]
+        result, settings = self.result or {}, self.settings
+        trained = f"{settings.get('method') or settings.get('loss')}, {result.get('epochs')} epochs"
+        train = result.get("train") or {}
+        shares = {"test labels": result.get("final_test_accuracy"), "given labels": train.get("corrupted")}
+        known = [f"{100 * share:.1f}% of the {name}" for name, share in shares.items() if share is not None]
+        return [trained, *([f"predicts {' and '.join(known)}"] if known else [])]
 
     @property
     def name(self) -> str:

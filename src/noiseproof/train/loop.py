@@ -6,7 +6,7 @@ from torch import nn
 
 from ..data import LabelledData
 from ..memory import on_the_cpu
-from .callbacks import Watcher
+from .callbacks import Line, Watcher, notebook_line
 from .config import AUTO, Config
 from .device import isolated_random, suitable_threads
 from .distributed import together
@@ -50,7 +50,7 @@ def fit(
         data, test: data in memory, instead of the sources of the config. The run is named after
             ``data.name``; without ``out`` each run gets a new folder.
         model: a network, instead of the one the config names; training starts from its weights.
-        watcher: receives progress.
+        watcher: receives progress; in a notebook a line below the cell shows it if left out.
 
     Order, augmentation and noise are functions of (seed, epoch, sample): on the same machine, a run that was
     killed and resumed has bitwise the same results as an uninterrupted one. Clean labels are used for metrics
@@ -68,7 +68,7 @@ def fit(
         raise TypeError(f"fit takes a Config, got {got}: write fit(Config(data='digits')) with your settings")
     config = settled(config, data)
     with Interruption() as interruption:
-        run = train(config, data, test, model, watcher or Watcher(), interruption)
+        run = train(config, data, test, model, watcher or Line(config, notebook_line()), interruption)
     interruption.pass_on()
     return run
 

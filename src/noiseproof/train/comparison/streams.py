@@ -113,7 +113,7 @@ def fit_each(
         found = []
         for number, (config, data) in enumerate(runs):
             on_begin(number)
-            found.append(fit(config, data=data))
+            found.append(fit(config, data=data, watcher=Watcher()))
         return found
     device = pick_device(runs[0][0].device)
     with Interruption() as interruption, ThreadPoolExecutor(room(runs[0][0])) as pool:
