@@ -4,6 +4,8 @@ import doctest
 import re
 import runpy
 import shlex
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -18,11 +20,18 @@ PAGES = {
 }
 STARTS = {"docs/start_table.md": 0.75, "docs/start_text.md": 0.75, "docs/start_images.md": 0.85}
 """Pages whose commands are run too, and the least share of marked labels that are really wrong."""
-SLOW = {"README.md", "docs/guide.md", *STARTS}
+SLOW = {"README.md", "docs/guide.md", "docs/add_a_loss.md", "docs/from_cleanlab.md", *STARTS}
 """Pages whose code takes more than two seconds."""
 ELSEWHERE = {"docs/finding_labels.md", "docs/reviewing.md", "docs/training_on_several_gpus.md"}
 """Pages about files and names that the reader has."""
 GALLERY = runpy.run_path(str(ROOT / "docs/make_gallery.py"))
+
+
+def reader(folder, monkeypatch):
+    """An empty folder, and the names of an empty module, where torch.compile finds the classes of a page."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setitem(sys.modules, "document", types.ModuleType("document"))
+    return vars(sys.modules["document"])
 
 
 def run(code, page, names):
@@ -51,8 +60,7 @@ def run(code, page, names):
 )
 def test_python_of_a_page(page, tmp_path, monkeypatch):
     """Blocks of a page run one after the other, in one namespace, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    names = {"__name__": "document"}
+    names = reader(tmp_path, monkeypatch)
     for kind, code in PAGES[page]:
         if kind == "python":
             run(code, page, names)
@@ -62,8 +70,7 @@ def test_python_of_a_page(page, tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", STARTS)
 def test_a_page_to_start_with(page, tmp_path, monkeypatch):
     """Python and commands run in their order, but for the review, which waits for a person."""
-    monkeypatch.chdir(tmp_path)
-    names = {"__name__": "document"}
+    names = reader(tmp_path, monkeypatch)
     for kind, code in PAGES[page]:
         if kind == "python":
             run(code, page, names)
