@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from real_world_trees import TREES
@@ -9,6 +10,7 @@ from real_world_trees import TREES
 from noiseproof.dynamics import RunFolder
 from noiseproof.papers import compare, get, run, tables
 from noiseproof.papers.plan import Changes, plan
+from noiseproof.papers.render import plan_to_markdown
 from noiseproof.papers.results import read_folder
 from noiseproof.papers.tally import compared, tally, to_markdown
 from noiseproof.papers.verdict import Claim, Point, judge
@@ -105,3 +107,23 @@ def test_accuracy_at_the_best_validation_epoch_is_what_nal_prints(photos):
     assert chosen["test_accuracy"] * 100 == next(one.ours for one in found.entries if one.runs)
     accuracies = [line["validation_accuracy"] for line in RunFolder(folder).metrics]
     assert chosen["validation_accuracy"] == max(accuracies)
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("gr.table4", "Mentor DD"),
+        ("gr.table6", "Masking"),
+        ("gr.table6", "Bilevel Optimisation"),
+        *(("gr.table7", row) for row in ("ResNet-50 · DRSA", "ResNet-50 · CAE", "GoogLeNet V2 · OSM+CAA")),
+        ("imae.table5", "Masking · from Masking"),
+    ],
+)
+def test_systems_of_which_only_numbers_exist_are_listed_with_the_reason(name, row):
+    [why] = {cell.filling.why for cell in get(name).cells if cell.row == row}
+    assert why
+    page = (Path(__file__).parents[2] / "tables/cells.md").read_text(encoding="utf-8")
+    section = page.split(f"## {name}: ")[1].split("\n## ")[0]
+    for words in (plan_to_markdown(get(name)), section):
+        [line] = [line for line in words.splitlines() if line.startswith(f"- {row}: quoted from")]
+        assert line.endswith(f"; not in the library: {why}")

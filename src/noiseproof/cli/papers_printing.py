@@ -51,6 +51,6 @@ def print_notes(table: Table) -> None:
 
     states = {cell.state for cell in table.cells}
     notes = [words for state, words in LEGEND.items() if state in states]
-    notes += [f"{', '.join(rows)}: {words}" for words, rows in reasons(table).items()]
+    notes += reasons(table)
     for note in [*notes, *cell_notes(table), *table.notes]:
         tell(f"- {note}")

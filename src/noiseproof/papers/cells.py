@@ -54,6 +54,8 @@ class Quoted:
 
     state: ClassVar[str] = "quoted"
     source: str
+    why: str = ""
+    """Why the library has no such system."""
 
 
 @dataclass(frozen=True)

@@ -108,14 +108,14 @@ def _block(rows: list[str], columns: list[str], texts: Mapping[tuple[str, str], 
     return Block(columns, [line for line in lines if any(line[1:])])
 
 
-def reasons(table: Table) -> dict[str, list[str]]:
-    """Why cells have no run, and the rows it is said of."""
+def reasons(table: Table) -> list[str]:
+    """Why cells have no run, after the rows it is said of."""
     found: dict[str, list[str]] = {}
     for cell in table.cells:
         if cell.state in MARKS:
             rows = found.setdefault(_reason(cell.filling), [])
             rows += [] if cell.row in rows else [cell.row]
-    return found
+    return [f"{', '.join(rows)}: {words}" for words, rows in found.items()]
 
 
 def nothing_to_run(table: Table) -> str:
@@ -126,7 +126,9 @@ def nothing_to_run(table: Table) -> str:
 
 def _reason(filling: Filling) -> str:
     if isinstance(filling, Quoted):
-        return f"quoted from {filling.source}"
+        return f"quoted from {filling.source}" + (
+            f"; not in the library: {filling.why}" if filling.why else ""
+        )
     if isinstance(filling, Computed):
         return "computed without a run, 'noiseproof papers compare' prints it"
     return str(next(iter(vars(filling).values())))

@@ -8,30 +8,14 @@ from typing import Any
 from .cells import Runs, Settings
 from .table_builder import PRETRAINED, Reading, Record, cropped, make_tables, noise, photos, subject
 
-RECIPE: dict[str, Any] = {
-    "batch_size": 128,
-    "lr": 0.1,
-    "momentum": 0.9,
-    "weight_decay": 1e-4,
-    "schedule": 'step(milestones="32000,48000", by="iteration")',
-    "iterations": 100_000,
-}
+RECIPE: dict[str, Any] = {"batch_size": 128, "lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}
+RECIPE |= {"schedule": 'step(milestones="32000,48000", by="iteration")', "iterations": 100_000}
 PRINTED_SCHEDULE = {"schedule": 'every(period=5000, by="iteration")', "iterations": 20_000}
-CLOTHING1M: dict[str, Any] = {
-    "batch_size": 64,
-    "lr": 1e-3,
-    "momentum": 0.9,
-    "weight_decay": 1e-3,
-    "schedule": 'step(milestones="5")',
-    "epochs": 10,
-    "augment": photos(224),
-    "weights": PRETRAINED,
-}
-MARS: dict[str, Any] = {
-    "batch_size": 180,
-    "lr": 0.01,
-    "momentum": 0.9,
-    "weight_decay": 5e-4,
+CLOTHING1M: dict[str, Any] = {"batch_size": 64, "lr": 1e-3, "momentum": 0.9, "weight_decay": 1e-3}
+CLOTHING1M |= {"schedule": 'step(milestones="5")', "epochs": 10}
+CLOTHING1M |= {"augment": photos(224), "weights": PRETRAINED}
+MARS: dict[str, Any] = {"batch_size": 180, "lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
+MARS |= {
     "schedule": 'every(period=10000, gamma=0.5, by="iteration")',
     "iterations": 50_000,
     "augment": photos(227),

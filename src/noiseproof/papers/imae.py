@@ -6,27 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 from .cells import Runs, Settings
-from .gr import CLOTHING1M, LOSSES, MARS, RECIPE
-from .table_builder import Reading, Record, cropped, make_tables, noise, photos, subject
+from .gr import LOSSES, MARS, RECIPE
+from .table_builder import PRETRAINED, Reading, Record, cropped, make_tables, noise, subject
 
 CIFAR10 = RECIPE
-CIFAR100: dict[str, Any] = {
-    "batch_size": 128,
-    "lr": 0.1,
-    "momentum": 0.9,
-    "weight_decay": 5e-4,
-    "schedule": 'step(milestones="80,120")',
-    "epochs": 150,
-}
+CIFAR100: dict[str, Any] = {"batch_size": 128, "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4}
+CIFAR100 |= {"schedule": 'step(milestones="80,120")', "epochs": 150}
 RECIPES = {"CIFAR-10": CIFAR10, "CIFAR-100": CIFAR100}
-PHOTOS = {name: value for name, value in CLOTHING1M.items() if name != "epochs"} | {
-    "batch_size": 84,
-    "lr": 0.01,
-    "weight_decay": 2e-5,
-    "schedule": 'step(milestones="10000,15000", by="iteration")',
-    "iterations": 30_000,
-    "augment": photos(227),
-}
+PHOTOS = {**MARS, "batch_size": 84, "weight_decay": 2e-5, "weights": PRETRAINED}
+PHOTOS |= {"schedule": 'step(milestones="10000,15000", by="iteration")', "iterations": 30_000}
 """Of Clothing1M."""
 NOISE = {"symmetric": "symmetric({rate})", "asymmetric": "pair({rate})"}
 CLEAN_T, NOISY_T = 0.5, 8.0

@@ -7,22 +7,10 @@ from typing import Any
 from .cells import Runs
 from .table_builder import Record, make_tables, photos, subject
 
-RECIPE: dict[str, Any] = {
-    "batch_size": 64,
-    "lr": 0.02,
-    "momentum": 0.9,
-    "weight_decay": 1e-3,
-    "epochs": 500,
-    "schedule": "warm_restarts(period=10, minimum=0.001)",
-}
-CLOTHING1M = {
-    **RECIPE,
-    "epochs": 250,
-    "balanced_batches": 2000,
-    "schedule": "warm_restarts(period=10, minimum=0.0001)",
-    "augment": photos(224),
-    "validation_data": "clothing1m",
-}
+RECIPE: dict[str, Any] = {"batch_size": 64, "lr": 0.02, "momentum": 0.9, "weight_decay": 1e-3}
+RECIPE |= {"epochs": 500, "schedule": "warm_restarts(period=10, minimum=0.001)"}
+CLOTHING1M = RECIPE | {"epochs": 250, "schedule": "warm_restarts(period=10, minimum=0.0001)"}
+CLOTHING1M |= {"balanced_batches": 2000, "validation_data": "clothing1m", "augment": photos(224)}
 METHODS = {"SELC": "selc", "ELR+": "elr_plus", "DivideMix": "divide_mix"}
 
 

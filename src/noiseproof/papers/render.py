@@ -17,6 +17,7 @@ from .describe import (
     nothing_to_run,
     plus_minus,
     printed,
+    reasons,
     signed,
 )
 from .plan import Changes, Planned, plan
@@ -151,8 +152,9 @@ def plan_to_markdown(table: Table, changes: Changes = Changes()) -> str:
         as_markdown([CELLS, *cells]),
         "All runs: " + ", ".join(f"{name} `{value}`" for name, value in common.items()) + ".",
         as_markdown(apart),
+        "\n".join(f"- {escaped(words)}" for words in reasons(table)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _ours(cell: Cell) -> str:

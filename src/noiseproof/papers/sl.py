@@ -10,24 +10,9 @@ from .table_builder import Record, make_tables, noise, shifted, subject
 
 COMMON: dict[str, Any] = {"batch_size": 128, "momentum": 0.9, "exact_noise": True}
 RECIPES: dict[str, dict[str, Any]] = {
-    "MNIST": {
-        "epochs": 50,
-        "lr": 0.1,
-        "weight_decay": 5e-3,
-        "schedule": 'step(milestones="10,30")',
-    },
-    "CIFAR-10": {
-        "epochs": 120,
-        "lr": 0.01,
-        "weight_decay": 1e-4,
-        "schedule": 'step(milestones="40,80")',
-    },
-    "CIFAR-100": {
-        "epochs": 150,
-        "lr": 0.1,
-        "weight_decay": 5e-3,
-        "schedule": 'step(milestones="80,120")',
-    },
+    "MNIST": {"epochs": 50, "lr": 0.1, "weight_decay": 5e-3, "schedule": 'step(milestones="10,30")'},
+    "CIFAR-10": {"epochs": 120, "lr": 0.01, "weight_decay": 1e-4, "schedule": 'step(milestones="40,80")'},
+    "CIFAR-100": {"epochs": 150, "lr": 0.1, "weight_decay": 5e-3, "schedule": 'step(milestones="80,120")'},
 }
 ASYMMETRIC = {
     "MNIST": 'asymmetric({rate}, map="mnist")',

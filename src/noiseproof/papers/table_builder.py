@@ -52,13 +52,13 @@ class Record:
         if self.computed is not None:
             return Computed(*self.computed)
         if self.quoted_from:
-            return Quoted(self.quoted_from)
+            return Quoted(self.quoted_from, read("systems").get(self.method, ""))
         return Missing(self.missing) if self.missing else None
 
 
 @cache
 def read(name: str) -> Any:
-    """A file of ``printed/``: the records of a paper, "figures" or "claims"."""
+    """A file of ``printed/``: the records of a paper, "figures", "claims", or "systems" only quoted."""
     text = (files(__package__) / "printed" / f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text)
 
@@ -92,14 +92,8 @@ NETWORKS = {
     "GoogLeNet V2": "googlenet_v2",
     "ResNet-50": 'resnet50(stem="imagenet")',
 }
-DATA = {
-    "MNIST": "mnist",
-    "CIFAR-10": "cifar10",
-    "CIFAR-100": "cifar100",
-    "Vehicles-10": "vehicles10",
-    "Clothing1M": "clothing1m",
-    "MARS": "mars",
-}
+DATA = {"MNIST": "mnist", "CIFAR-10": "cifar10", "CIFAR-100": "cifar100", "Vehicles-10": "vehicles10"}
+DATA |= {"Clothing1M": "clothing1m", "MARS": "mars"}
 CONSTANTS = DATA | {"Vehicles-10": "cifar100"}
 """Mean and deviation that inputs are normalised with."""
 HUMAN = {"CIFAR-10": 'cifar_n(kind="worse")', "CIFAR-100": 'cifar_n(kind="noisy")'}

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr  # type: ignore[import-untyped]
 
 from .cells import Runs
 from .comparing import Comparison, Entry, compare_with
-from .describe import as_markdown
+from .describe import as_markdown, escaped, reasons
 from .plan import Changes
 from .queue import distance_from_ce
 from .render import HEADINGS, lines
@@ -125,7 +125,8 @@ def _section(found: Comparison, tried: Sequence[Tried]) -> str:
         if isinstance(entry.cell.filling, Runs)
     ]
     table = as_markdown([(*HEADINGS, "tried"), *rows])
-    return f"## {found.table.name}: {found.table.title}\n\n{table}"
+    told = "\n".join(f"- {escaped(words)}" for words in reasons(found.table))
+    return f"## {found.table.name}: {found.table.title}\n\n{table}\n\n{told}".rstrip()
 
 
 def _state(entry: Entry, cut: Changes | None) -> str:
