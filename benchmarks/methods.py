@@ -2,9 +2,10 @@
 
     python benchmarks/methods.py [--rounds 15] [--data digits] [--model mlp(norm=True)]
 
-The step is the one of the training loop: view, forward, method, backward, update, record. Times are medians
-of ratios to cross entropy within the same round, in shuffled order. ``peak`` is the most memory a step
-allocates at a time, relative to cross entropy; ``kept`` is what the method remembers per training sample.
+The step is the one of the training loop: view, forward, method, backward, update, record; what methods do
+between epochs is not in it. Times are medians of ratios to cross entropy within the same round, in shuffled
+order. ``peak`` is the most memory a step allocates at a time, relative to cross entropy; ``copies`` is how
+often the weights of a network are kept, ``kept`` what the method remembers per training sample.
 Writes tables/methods/cost.json and cost.md.
 """
 
@@ -15,15 +16,15 @@ import json
 import random
 import statistics
 import time
+from itertools import islice
 from pathlib import Path
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 from noiseproof.train import Config
-from noiseproof.train.order import epoch_order
 from noiseproof.train.session import Session
-from noiseproof.train.steps import train_step
+from noiseproof.train.steps import PlainSteps
 from noiseproof.train.task import make_task
 
 NOISE = "symmetric(0.4)"
@@ -40,8 +41,20 @@ METHODS = (
     "s_adaptation",
     "gls_sl",
     "truncated_gce(start=1)",
+    "self_paced(warmup=0)",
+    "mentornet_pd(burn_in=0)",
+    "d2l",
+    "sop",
+    "decoupling",
+    "co_teaching(noise_rate=0.4)",
+    "elr_plus",
+    "divide_mix(warmup=1)",
 )
 """As they work after the epoch at which they start."""
+OPTIONS: dict[str, dict[str, float]] = {
+    "ce, mixup=1": {"mixup": 1.0},
+    "ce, weight_average": {"weight_average": 0.997},
+}
 BASE = "ce"
 STEPS = 20
 HOME = Path(__file__).parents[1] / "tables/methods/cost"
@@ -49,16 +62,17 @@ HOME = Path(__file__).parents[1] / "tables/methods/cost"
 
 def session_of(method: str, options: argparse.Namespace) -> Session:
     shared = Config(data=options.data, model=options.model, noise=NOISE, epochs=1000, lr=0.01)
-    config = shared if method == BASE else shared.replace(method=method)
+    changes = OPTIONS.get(method, {} if method == BASE else {"method": method})
+    config = shared.replace(**changes)
     session = Session(config, make_task(config), torch.device("cpu"))
     session.epoch = 10
     return session
 
 
 def steps(session: Session, count: int) -> None:
-    order = epoch_order(session.train.index, seed=0, epoch=session.epoch)
-    for start, stop in session.bounds[:count]:
-        train_step(session, session.train.batch(order[start:stop]))
+    for _ in islice(PlainSteps(session).epoch(), count):
+        pass
+    session.batch = 0
 
 
 def peak_bytes(session: Session) -> int:
@@ -77,11 +91,18 @@ def kept_bytes(session: Session) -> float:
     return sum(t.numel() * t.element_size() for t in state) / len(session.train)
 
 
+def copies(session: Session) -> int:
+    return len(session.networks) * (1 if session.average is None else 2)
+
+
 def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    sessions = {name: session_of(name, options) for name in (BASE, *METHODS)}
+    sessions = {name: session_of(name, options) for name in (BASE, *OPTIONS, *METHODS)}
     for session in sessions.values():
         steps(session, 3)
-    table = {n: {"peak": float(peak_bytes(s)), "kept": kept_bytes(s)} for n, s in sessions.items()}
+    table = {
+        name: {"peak": float(peak_bytes(session)), "copies": copies(session), "kept": kept_bytes(session)}
+        for name, session in sessions.items()
+    }
     taken: dict[str, list[float]] = {name: [] for name in sessions}
     for _ in range(options.rounds):
         for name in random.sample(list(sessions), len(sessions)):
@@ -97,11 +118,11 @@ def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 
 
 def markdown(table: dict[str, dict[str, float]], about: str) -> str:
-    lines = [about, "", "| method | time | ms per step | peak memory | kept, bytes per sample |"]
-    lines.append("|---|---|---|---|---|")
+    heads = "method | time | ms per step | peak memory | copies of the weights | kept, bytes per sample"
+    lines = [about, "", f"| {heads} |", "|---|---|---|---|---|---|"]
     for name, row in table.items():
-        cells = f"{row['time']:.2f} | {row['ms']:.2f} | {row['peak']:.2f} | {row['kept']:.0f}"
-        lines.append(f"| `{name}` | {cells} |")
+        times = f"{row['time']:.2f} | {row['ms']:.2f} | {row['peak']:.2f}"
+        lines.append(f"| `{name}` | {times} | {row['copies']} | {row['kept']:.0f} |")
     return "\n".join(lines) + "\n"
 
 

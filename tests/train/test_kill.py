@@ -9,11 +9,11 @@ import pytest
 from stopping import contents
 
 SCRIPT = Path(__file__).with_name("training_until_killed.py")
-KILLS_IN_CI, KILLS = 5, 100
+KILLS_IN_CI, KILLS, KILLS_OF_METHODS = 5, 100, 10
 
 
-def check_kills(folder, kills):
-    command = [sys.executable, str(SCRIPT), str(folder), str(kills)]
+def check_kills(folder, kills, *method):
+    command = [sys.executable, str(SCRIPT), str(folder), str(kills), *method]
     found = subprocess.run(command, capture_output=True, text=True, timeout=3000)  # noqa: S603 -- our own script
     assert found.returncode == 0, found.stderr
     broken, expected = json.loads(found.stdout)["broken"], contents(folder / "unbroken")
@@ -28,3 +28,11 @@ def test_a_few_kills(tmp_path):
 @pytest.mark.slow
 def test_a_hundred_kills(tmp_path):
     check_kills(tmp_path, KILLS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "method", ["co_teaching(gradual=2)", "elr_plus(ramp=2)", "divide_mix(warmup=1, ramp=2)"]
+)
+def test_kills_of_methods_with_two_networks(tmp_path, method):
+    check_kills(tmp_path, KILLS_OF_METHODS, method)

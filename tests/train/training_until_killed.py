@@ -1,7 +1,7 @@
 """Run as a script: short runs that are killed and resumed; prints JSON.
 
-python training_until_killed.py FOLDER KILLS. Torch is imported once and every run is a fork of this process,
-so that a kill costs milliseconds.
+python training_until_killed.py FOLDER KILLS [METHOD]. Torch is imported once and every run is a fork of this
+process, so that a kill costs milliseconds.
 """
 
 import json
@@ -17,12 +17,15 @@ import torch
 
 from noiseproof.train import Config, fit
 
+METHOD = sys.argv[3] if len(sys.argv) > 3 else None
+
 
 def config(folder):
     return Config(
         noise="symmetric(0.4)",
         model="mlp(hidden=32, norm=True)",
-        loss="gce(q=0.7)",
+        loss="ce" if METHOD else "gce(q=0.7)",
+        method=METHOD,
         dropout=0.2,
         validation=0.1,
         epochs=4,
