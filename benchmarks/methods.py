@@ -136,6 +136,7 @@ def main() -> None:
     table = measure(options)
     threads = torch.get_num_threads()
     about = f"{options.data}, {options.model}, batch 128, {threads} threads, torch {torch.__version__}"
+    about = f"{about}, {options.rounds} rounds"
     text = markdown(table, about)
     print(text)
     options.out.with_suffix(".md").write_text(text)

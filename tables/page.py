@@ -1,4 +1,4 @@
-"""Write FOLDER/README.md: about.md, a table for every results/*.json, and cost.md if it is there.
+"""Write FOLDER/README.md: about.md, and a table for every results/*.json.
 
     python tables/page.py tables/small_scale
 
@@ -62,8 +62,6 @@ def main() -> None:
     folder = Path(sys.argv[1])
     parts = [(folder / "about.md").read_text()]
     parts += [table(path) for path in sorted((folder / "results").glob("*.json"))]
-    if (folder / "cost.md").is_file():
-        parts.append("## cost of a training step\n\n" + (folder / "cost.md").read_text())
     (folder / "README.md").write_text("\n".join(parts))
 
 
