@@ -2,6 +2,7 @@
 # make test       set up and run the tests, in five minutes on two cores
 # make test-all   the slow tests too
 # make docs       build the site into build/site
+# make dist       build sdist and wheel, and use the wheel in an empty environment
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -9,7 +10,7 @@ STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: demo test test-all test-part test-integrations lint docs bench figures clean
+.PHONY: demo test test-all test-part test-integrations lint docs notebook dist bench figures clean
 
 demo: $(STAMP)
 	$(BIN)/noiseproof demo
@@ -55,6 +56,18 @@ docs: $(VENV)/.docs
 $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	touch $@
+
+# The notebook of the first five minutes, run anew from top to bottom, its outputs kept.
+notebook: $(VENV)/.notebook
+	OMP_NUM_THREADS=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace docs/start.ipynb
+
+$(VENV)/.notebook: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt nbconvert ipykernel
+	touch $@
+
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/python tools/smoke.py
 
 bench: $(STAMP)
 	$(BIN)/noiseproof kernels build

@@ -26,7 +26,6 @@ app = typer.Typer(
     cls=Verbs,
     help="Train accurate classifiers on labels you cannot trust.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
@@ -63,7 +62,7 @@ def main() -> None:
     sys.excepthook = show_traceback
     try:
         with polite_signals(), plain_warnings():
-            code = app(standalone_mode=False)
+            code = app(prog_name="noiseproof", standalone_mode=False)
     except Exception as problem:
         if is_usage(problem):
             code, line = MISTAKE, usage_line(problem, typer.main.get_command(app), sys.argv[1:])
