@@ -3,7 +3,8 @@
     python benchmarks/everyday.py find FOLDER [--groups tuned find] [--seeds 3] [--jobs 2] [--quick]
     python benchmarks/everyday.py classify FOLDER [--groups classify] ...
     python benchmarks/everyday.py dear FOLDER [--groups classify] ...    (rivals of classify that cost much)
-    python benchmarks/everyday.py table find FOLDER
+    python benchmarks/everyday.py network FOLDER [--groups classify] ... (a network with loss="auto")
+    python benchmarks/everyday.py table find FOLDER                      (or a .csv of benchmarks/everyday)
 
 Every cell (a set, a kind of noise, a seed) becomes one file in FOLDER; what is finished is kept, so the
 command can be stopped and started again. ``table`` prints what the files say as Markdown. The groups of sets
@@ -31,12 +32,13 @@ CELLS = {
     "find": everyday_find.cell,
     "classify": everyday_classify.cell,
     "dear": everyday_classify.dear_cell,
+    "network": everyday_classify.network_cell,
 }
 QUICK_SETS, QUICK_NOISES = ("crx", "segment", "debian_10", "page-blocks0"), ("clean", "symmetric 40")
 
 
 def run_cell(what: str, name: str, noise: str, seed: int, folder: Path) -> None:
-    ending = "-dear" if what == "dear" else ""
+    ending = f"-{what}" if what in ("dear", "network") else ""
     path = folder / f"{name}-{noise.replace(' ', '_')}-{seed}{ending}.json"
     if path.exists():
         return
@@ -49,7 +51,7 @@ def run_cell(what: str, name: str, noise: str, seed: int, folder: Path) -> None:
 
 
 def cells(what: str, groups: Sequence[str], seeds: int, quick: bool) -> list[tuple[str, str, int]]:
-    names, noises = [], everyday_classify.DEAR if what == "dear" else sets.NOISES
+    names, noises = [], everyday_classify.DEAR if what in ("dear", "network") else sets.NOISES
     for group in groups:
         found, missing = sets.available(group)
         names += found
@@ -63,7 +65,7 @@ def cells(what: str, groups: Sequence[str], seeds: int, quick: bool) -> list[tup
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["find", "classify", "dear", "table"])
+    parser.add_argument("what", choices=[*CELLS, "table"])
     parser.add_argument("of", nargs="*", help="FOLDER; for table: find or classify, then FOLDER")
     parser.add_argument("--groups", nargs="+", choices=list(sets.GROUPS))
     parser.add_argument("--seeds", type=int, default=3)

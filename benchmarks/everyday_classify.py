@@ -22,7 +22,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 
-from noiseproof import NoiseproofClassifier
+from noiseproof import NoiseproofClassifier, auto
 from noiseproof.data import LabelledData
 from noiseproof.train import Config, NonFiniteError, fit
 
@@ -60,6 +60,11 @@ def dear_cell(name: str, noise: str, seed: int) -> list[Row]:
     return rows_of(name, noise, seed, dear)
 
 
+def network_cell(name: str, noise: str, seed: int) -> list[Row]:
+    """The same of the rivals' network when its loss is chosen automatically."""
+    return rows_of(name, noise, seed, chosen)
+
+
 def rows_of(name: str, noise: str, seed: int, results: Callable[[Task, int], Iterator[Row]]) -> list[Row]:
     warnings.simplefilter("ignore")
     task = make_task(name, noise, seed)
@@ -80,6 +85,10 @@ def quick(task: Task, seed: int) -> Iterator[Row]:
         yield measured(name, task, lambda: make().fit(train, task.label).predict(test))  # noqa: B023
         if not boosted:
             yield measured(f"CleanLearning({name})", task, lambda: cleaned(make(), train, task.label, test))  # noqa: B023
+
+
+def chosen(task: Task, seed: int) -> Iterator[Row]:
+    yield measured(f"{OURS}, network", task, lambda: network(task, validation=0.2, loss="auto"))
 
 
 def dear(task: Task, seed: int) -> Iterator[Row]:
@@ -119,7 +128,9 @@ def network(task: Task, validation: float = 0.0, **settings: str) -> tuple[np.nd
     with tempfile.TemporaryDirectory() as out:
         config = Config(model="mlp", epochs=EPOCHS, lr=LR, validation=validation, out=out, **settings)  # type: ignore[arg-type]
         try:
-            model = fit(config, data=data).load_model("best" if validation else "final")
+            run = (auto.fit if config.loss == "auto" else fit)(config, data=data)
+            which = auto.which_epoch(run) if config.loss == "auto" else "best" if validation else "final"
+            model = run.load_model(which)
         except NonFiniteError as problem:
             return None, type(problem).__name__
     with torch.no_grad():

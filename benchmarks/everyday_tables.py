@@ -11,11 +11,16 @@ import numpy as np
 import pandas as pd
 
 OURS = "noiseproof"
+MEASURES = ("accuracy", "balanced", "seconds")
 
 
-def read(folder: Path) -> pd.DataFrame:
-    rows = [row for path in sorted(folder.glob("*.json")) for row in json.loads(path.read_text())]
-    table = pd.DataFrame(rows)
+def read(cells: Path) -> pd.DataFrame:
+    """The rows of a folder of cells, or of a .csv that holds them."""
+    if cells.suffix == ".csv":
+        table = pd.read_csv(cells)
+    else:
+        rows = [row for path in sorted(cells.glob("*.json")) for row in json.loads(path.read_text())]
+        table = pd.DataFrame(rows)
     groups = {name: group for group, names in sets.GROUPS.items() for name in names}
     return table.assign(group=table["set"].map(groups))
 
@@ -76,27 +81,47 @@ def weak(noisy: pd.DataFrame) -> str:
 
 
 def classified(part: pd.DataFrame) -> str:
-    """One line per classifier: accuracy, clean and noisy, and regret against the best rival of a cell."""
+    """One line per classifier, beside ours in the same cells, and regret against the best rival of a cell."""
+    cells = {what: part.pivot_table(what, ["set", "noise", "seed"], "model", sort=False) for what in MEASURES}
+    accuracy, is_clean = cells["accuracy"], cells["accuracy"].index.get_level_values("noise") == "clean"
     mean = part.groupby(["set", "noise", "model"], sort=False).accuracy.mean().unstack("model")
-    rivals = [name for name in mean if name != OURS]
-    regret = mean[rivals].max(axis=1).to_numpy()[:, None] - mean
-    is_clean = mean.index.get_level_values("noise") == "clean"
-    balanced = part.groupby(["set", "noise", "model"], sort=False).balanced.mean().unstack("model")
-    seconds = part.groupby("model").seconds.mean()
-    lines = [
-        {
-            "model": name,
-            "clean": f"{mean[name][is_clean].mean():.2f}",
-            "noisy": f"{mean[name][~is_clean].mean():.2f}",
-            "noisy, balanced": f"{balanced[name][~is_clean].mean():.2f}",
+    rivals = [name for name in mean if not name.startswith(OURS)]
+    regret = mean.rsub(mean[rivals].max(axis=1), axis=0)
+    failed = part[part.failed.fillna("") != ""].groupby("model").size()
+    lines = []
+    for name in by_lead(accuracy[~is_clean]):
+        there = accuracy[name].notna().to_numpy()
+        line = {"model": name, "cells": int(there.sum())}
+        for what, rows in (("clean", there & is_clean), ("noisy", there & ~is_clean)):
+            line |= {
+                what: f"{accuracy[name][rows].mean():.2f}",
+                f"ours, {what}": f"{accuracy[OURS][rows].mean():.2f}",
+            }
+        noisy = there & ~is_clean
+        line |= {
+            "noisy, balanced": f"{cells['balanced'][name][noisy].mean():.2f}",
+            "ours, balanced": f"{cells['balanced'][OURS][noisy].mean():.2f}",
             "regret, 95th percentile": f"{np.nanpercentile(regret[name], 95):.1f}",
-            "worst regret": f"{regret[name].max():.1f}",
-            "CPU s": f"{seconds[name]:.1f}",
+            "worst": f"{regret[name].max():.1f}",
+            "failed": int(failed.get(name, 0)),
+            "CPU s": f"{cells['seconds'][name].mean():.1f}",
         }
-        for name in mean
-    ]
-    kinds = mean.groupby("noise", sort=False).mean().T.round(2).reset_index()
+        lines.append(line)
+    kinds = ahead(accuracy, [name for name in by_lead(accuracy[~is_clean]) if name in rivals])
     return f"{markdown(pd.DataFrame(lines))}\n\n{markdown(kinds)}"
+
+
+def by_lead(accuracy: pd.DataFrame) -> list[str]:
+    """Ours, then the others, the best of the cells it has first."""
+    lead = accuracy.sub(accuracy[OURS], axis=0).mean().drop(OURS)
+    return [OURS, *lead.sort_values(ascending=False).index]
+
+
+def ahead(accuracy: pd.DataFrame, rivals: list[str]) -> pd.DataFrame:
+    """How many points ours is ahead of each rival in the cells that it has too, by kind of noise."""
+    table = accuracy[rivals].rsub(accuracy[OURS], axis=0).groupby("noise", sort=False).mean().T
+    shown = table.round(2).astype(object).where(table.notna(), "")
+    return shown.rename_axis("ours ahead of, in points").reset_index()
 
 
 def markdown(table: pd.DataFrame) -> str:

@@ -9,6 +9,7 @@ import types
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_iris
 
 from noiseproof.cli.main import main
 
@@ -61,6 +62,8 @@ def run(code, page, names):
 def test_python_of_a_page(page, tmp_path, monkeypatch):
     """Blocks of a page run one after the other, in one namespace, in an empty folder."""
     names = reader(tmp_path, monkeypatch)
+    if page == "README.md":
+        names["table"] = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
     for kind, code in PAGES[page]:
         if kind == "python":
             run(code, page, names)
