@@ -8,6 +8,14 @@ import typer
 from typer.core import TyperGroup
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Folds = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Cross-fit the data of the run in so many parts, such as 5, instead of reading its record:"
+        " slower, and finds more.",
+    ),
+]
 
 
 class Verbs(TyperGroup):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .flags import Folds
 from .labels_apply import apply_labels, revert_labels
 from .labels_review import review_labels
 from .places import check_not_foreign, one_run
@@ -43,11 +44,11 @@ def find_labels(
             " takes it."
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="With --data: parts for cross-fitting.")] = 5,
+    folds: Folds = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="With --data: linear, trees, network or neighbours instead of all four, or a network for"
+            help="To cross-fit: linear, trees, network or neighbours instead of all four, or a network for"
             " images such as cnn8."
         ),
     ] = None,
@@ -79,7 +80,10 @@ def find_labels(
     if out is not None:
         check_path(out)
         check_not_foreign(out, "is_label_issue")
-    found = _of_data(str(data), folds, model) if run is None else _of_run(one_run(run), probabilities)
+    if run is None or folds is not None:
+        found = _cross_fitted(run, data, folds or 5, model, probabilities)
+    else:
+        found = _of_run(one_run(run), probabilities)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
     source = data if run is None else RunFolder(one_run(run)).settings.get("data")
     count = 0 if out is None else write(found, out, everything=everything, data=source)
@@ -103,19 +107,26 @@ def _of_run(run: Path, probabilities: Path | None) -> DataFrame:
     return with_files(find(folder, probabilities=said), run)
 
 
-def _of_data(spec: str, folds: int, model: str | None) -> DataFrame:
+def _cross_fitted(
+    run: Path | None, spec: str | None, folds: int, model: str | None, probabilities: Path | None
+) -> DataFrame:
     from rich.console import Console
 
     from ..data import load
+    from ..dynamics import RunFolder
     from ..labels import find
+    from .label_files import with_files
 
-    samples = load(spec)
+    if probabilities is not None:
+        raise ValueError("--probabilities is for the record of a run: leave --data and --folds out")
+    samples = load(spec) if run is None else RunFolder(one_run(run))
     with Console(stderr=True, emoji=False).status("reading") as status:
 
         def show(name: str, fold: int) -> None:
             status.update(f"fitting: {name}, part {fold + 1} of {folds}")
 
-        return find(samples, folds=folds, model=model, on_fit=show)
+        found = find(samples, folds=folds, model=model, on_fit=show)
+    return found if run is None else with_files(found, run)
 
 
 def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:

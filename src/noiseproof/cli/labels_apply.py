@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .flags import Folds
 from .places import one_run
 from .screen import tell
 
@@ -29,6 +30,7 @@ def apply_labels(
     drop_above: Annotated[
         float | None, typer.Option(min=0, max=1, help="Drop what is wrong with at least this probability.")
     ] = None,
+    folds: Folds = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -48,7 +50,7 @@ def apply_labels(
     from ..labels import write_corrected
 
     folder = RunFolder(one_run(run))
-    done = write_corrected(folder, relabel=relabel_above, drop=drop_above, out=out, copy=copy)
+    done = write_corrected(folder, relabel=relabel_above, drop=drop_above, folds=folds, out=out, copy=copy)
     command = train_command(folder, done)
     if as_json:
         typer.echo(json.dumps(_facts(done, command), indent=2))

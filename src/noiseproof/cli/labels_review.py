@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .flags import Folds
 from .places import one_run
 from .screen import tell
 
@@ -19,6 +20,7 @@ def review_labels(
         str | None, typer.Option(help="Where the inputs are now, if not where the run found them.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every sample, not only the suspects.")] = False,
+    folds: Folds = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     reviewer: Annotated[str | None, typer.Option(help="Name written beside your decisions.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 takes a free one.")] = 0,
@@ -40,6 +42,7 @@ def review_labels(
         run,
         data,
         everything=everything,
+        folds=folds,
         port=port,
         open_page=open_page,
         reviewer=reviewer,

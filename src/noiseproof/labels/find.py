@@ -23,6 +23,7 @@ from .from_record import record_evidence
 from .judge import wrong_probability
 from .learned import is_weak, learned_from, learns_by_heart, progress
 from .posterior import posterior
+from .run_data import training_data
 from .window import best_window
 from .witnesses import WITNESSES
 
@@ -54,7 +55,8 @@ def find(
         label: the given labels, of any type; needed with data that have none, and with probabilities alone.
         probabilities: (N, C) predicted by models that were not trained on the row, as cross-validation gives
             them, or a list of several such tables; alone, or beside a run, in the order of its record.
-        folds: for cross-fitting, 5 if left out.
+        folds: for cross-fitting, 5 if left out. With a run: cross-fit its training data instead of reading
+            its record, which takes longer and finds more.
         model: who predicts the labels of data: all witnesses if left out (a linear model, randomised trees, a
             small network, nearest neighbours), one or several of them by name (see ``WITNESSES``), any
             scikit-learn classifier, or the spec of a network for images, such as "cnn8".
@@ -88,9 +90,11 @@ def find(
         (['high', 'low'], False)
     """
     with on_the_cpu():
+        if folds is not None and isinstance(given, (RunFolder, Path, str)):
+            given = training_data(given if isinstance(given, RunFolder) else RunFolder(given))
         if isinstance(given, (RunFolder, Record, Path, str)):
-            refused = {"label": label, "class_names": class_names, "folds": folds, "model": model}
-            _refuse(refused | {"groups": groups}, "a run has its own labels and is not cross-fitted")
+            refused = {"label": label, "class_names": class_names, "model": model}
+            _refuse(refused | {"groups": groups}, "a run has its own labels and is cross-fitted with folds=5")
             return _of_run(given, probabilities, statistics)
         if given is None:
             _refuse({"folds": folds, "model": model, "groups": groups}, "there are no data to cross-fit")

@@ -25,6 +25,7 @@ def review(
     *,
     decisions: str | Path | None = None,
     everything: bool = False,
+    folds: int | None = None,
     port: int = 0,
     open_page: bool = False,
     reviewer: str | None = None,
@@ -37,12 +38,13 @@ def review(
         data: the inputs; by default loaded again from the source the run names.
         decisions: the file of decisions, by default decisions.jsonl in the run folder.
         everything: all samples, not only the suspects.
+        folds: cross-fit the data of the run in so many parts instead of reading its record.
         port: 0 takes a free one.
         open_page: open it in a browser.
         reviewer: the name written beside decisions, by default that of the user of this machine.
         ready: called with the address of the page when it can be opened.
     """
-    subject = Subject(source, data, decisions=decisions, everything=everything)
+    subject = Subject(source, data, decisions=decisions, everything=everything, folds=folds)
     token = secrets.token_urlsafe(24)
     app = App(subject, token=token, reviewer=reviewer or _user())
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:

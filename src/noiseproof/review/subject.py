@@ -36,6 +36,7 @@ class Subject:
         data: the inputs; by default loaded again from the source the run names.
         decisions: the file of decisions, by default decisions.jsonl in the run folder.
         everything: all samples, not only the suspects.
+        folds: cross-fit the data of the run in so many parts instead of reading its record.
     """
 
     def __init__(
@@ -45,12 +46,13 @@ class Subject:
         *,
         decisions: str | Path | None = None,
         everything: bool = False,
+        folds: int | None = None,
     ) -> None:
         self.run: RunFolder | None = None
         self.frame: Any = source
         if isinstance(source, (str, Path, RunFolder)):
             self.run = source if isinstance(source, RunFolder) else RunFolder(source)
-            self.frame = find(self.run, statistics=False)
+            self.frame = find(self.run, statistics=False, folds=folds)
         self.decisions = _decisions_file(self.run, decisions)
         self.given_data, self.why_no_inputs = data, ""
         self.class_names: list[str] = [str(name) for name in self.frame.attrs["class_names"]]

@@ -29,7 +29,13 @@ class Edit:
             raise ValueError("nothing changes: no decision is relabel or drop")
 
 
-def decided(run: RunFolder, *, relabel: float | None = None, drop: float | None = None) -> dict[int, State]:
+def decided(
+    run: RunFolder,
+    *,
+    relabel: float | None = None,
+    drop: float | None = None,
+    folds: int | None = None,
+) -> dict[int, State]:
     """What people decided about the labels of a run, and for the others what the rules say.
 
     The rules do not change samples with a decision, also where that is unsure.
@@ -42,7 +48,7 @@ def decided(run: RunFolder, *, relabel: float | None = None, drop: float | None 
                 " rule such as --relabel-above 0.9"
             )
         return people
-    found = find(run, statistics=False)
+    found = find(run, statistics=False, folds=folds)
     rules = decide(found, relabel=relabel, drop=drop)
     if not rules and not people:
         raise ValueError(

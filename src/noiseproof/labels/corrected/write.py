@@ -72,6 +72,7 @@ def write_corrected(
     *,
     relabel: float | None = None,
     drop: float | None = None,
+    folds: int | None = None,
     out: str | Path | None = None,
     copy: bool = False,
 ) -> Corrected:
@@ -85,10 +86,14 @@ def write_corrected(
     Args:
         decisions: by default those of the run folder, and for samples without a decision the rules:
         relabel, drop: probabilities of being wrong from which a label is replaced, or its sample dropped.
+        folds: for the rules, cross-fit the data in so many parts instead of reading the record of the run.
         out: the new file, by default beside the original with ``.corrected`` in its name.
     """
     run = run if isinstance(run, RunFolder) else RunFolder(run)
-    held = decided(run, relabel=relabel, drop=drop) if decisions is None else held_decisions(decisions)
+    if decisions is None:
+        held = decided(run, relabel=relabel, drop=drop, folds=folds)
+    else:
+        held = held_decisions(decisions)
     spec = str(run.settings.get("data"))
     name, options = parse_source(spec)
     with warnings.catch_warnings():
