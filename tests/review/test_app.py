@@ -5,12 +5,14 @@ import json
 from contextlib import ExitStack
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from review_samples import client_of, made_frame, small_run, subject_of
 
 from noiseproof.data import LabelledData
 from noiseproof.labels import Decision, DecisionLog
+from noiseproof.review.columns import Columns
 from noiseproof.review.subject import Subject
 
 
@@ -181,6 +183,17 @@ def test_of_a_row_the_columns_that_tell_come_first(tmp_path, opened):
     assert cells[0][4]
     assert float(cells[0][2]) == pytest.approx(0, abs=1)
     assert float(cells[0][3]) == pytest.approx(10, abs=1)
+    for one in client.get("/api/beside/0?class=1").json()["typicalSuggested"]:
+        assert one["brief"].startswith("height ")
+
+
+def test_an_identifier_says_nothing_about_a_class():
+    table = pandas.DataFrame({"id": [f"P{row}" for row in range(12)], "kind": ["x"] * 6 + ["y"] * 6})
+    columns = Columns(table, {0: list(range(6)), 1: list(range(7, 12))})
+    cells = {cell.name: cell for cell in columns.cells(6, 0, 1)[0]}
+    assert list(cells) == ["kind", "id"]
+    assert (cells["id"].weight, cells["id"].usual_given) == (0, "")
+    assert (cells["kind"].usual_given, cells["kind"].usual_suggested) == ("x", "y")
 
 
 def test_a_text_keeps_its_line_breaks_and_loses_control_characters(tmp_path, opened):

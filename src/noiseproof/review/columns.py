@@ -19,6 +19,10 @@ MOST_COLUMNS = 40
 LONG = 60
 """Characters from which a value is a text and shown as one."""
 LONGEST_TEXT = 20_000
+SEEN = 3
+"""A value that fewer samples have, such as an identifier, does not distinguish classes."""
+BRIEF = 6
+"""Columns of a sample that stands beside the one looked at."""
 SMOOTH = 0.5
 """Added to every count, so that a value without examples is rare and not impossible."""
 
@@ -50,25 +54,40 @@ class Columns:
     def texts(self, number: int) -> list[tuple[str, str]]:
         """Long values of a row, with their line breaks."""
         row = self.table.loc[number]
-        return [
-            (shown(name, 80), _lines(value))
-            for name, value in row.items()
-            if isinstance(value, str) and (len(value) > LONG or "\n" in value)
-        ]
+        return [(shown(name, 80), _lines(value)) for name, value in row.items() if _is_long(value)]
 
     def cells(self, number: int, given: int, suggested: int) -> tuple[list[Cell], int]:
         """Short values of a row, those that distinguish the two classes first; and how many there are."""
-        row = self.table.loc[number]
         ours, theirs = self._usual_in(given), self._usual_in(suggested)
-        found = []
-        for name, value in row.items():
-            if isinstance(value, str) and (len(value) > LONG or "\n" in value):
-                continue
-            weight = self._weight(name, value, ours.get(name), theirs.get(name))
-            usual = _usual_text(ours.get(name)), _usual_text(theirs.get(name))
-            found.append(Cell(shown(name, 80), _text(value), usual[0], usual[1], weight))
-        found.sort(key=lambda cell: -cell.weight)
-        return found[:MOST_COLUMNS], len(found)
+        weights = self._weights(number, given, suggested)
+        found = [
+            Cell(
+                shown(name, 80),
+                _text(self.table.at[number, name]),
+                _usual_text(ours.get(name)),
+                _usual_text(theirs.get(name)),
+                weight,
+            )
+            for name, weight in list(weights.items())[:MOST_COLUMNS]
+        ]
+        return found, len(weights)
+
+    def brief(self, number: int, beside: int, given: int, suggested: int) -> str:
+        """A sample in a line: its texts, or the columns that come first for the one ``beside``."""
+        texts = [text for _, text in self.texts(number)]
+        names = list(self._weights(beside, given, suggested))[:BRIEF]
+        cells = [f"{name} {_text(self.table.at[number, name]) or '-'}" for name in names]
+        return " · ".join(texts or cells)
+
+    def _weights(self, number: int, given: int, suggested: int) -> dict[str, float]:
+        """The columns of short values, those that speak for the suggested class first."""
+        ours, theirs = self._usual_in(given), self._usual_in(suggested)
+        found = {
+            name: self._weight(name, value, ours.get(name), theirs.get(name))
+            for name, value in self.table.loc[number].items()
+            if not _is_long(value)
+        }
+        return dict(sorted(found.items(), key=lambda entry: -entry[1]))
 
     def _usual_in(self, label: int) -> dict[str, Any]:
         """Median of numbers and counts of anything else, by column."""
@@ -84,9 +103,15 @@ class Columns:
         if ours is None or theirs is None:
             return 0.0
         if isinstance(ours, Counter):
+            if ours[str(value)] + theirs[str(value)] < SEEN:
+                return 0.0
             return float(np.log(_share(theirs, str(value)) / _share(ours, str(value))))
         weight = (abs(value - ours) - abs(value - theirs)) / self.spread[name]
         return float(weight) if np.isfinite(weight) else 0.0
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, str) and (len(value) > LONG or "\n" in value)
 
 
 def _share(counts: Counter[str], value: str) -> float:
@@ -97,7 +122,8 @@ def _usual_text(usual: Any) -> str:
     if usual is None:
         return ""
     if isinstance(usual, Counter):
-        return shown(usual.most_common(1)[0][0], LONG)
+        value, count = usual.most_common(1)[0]
+        return shown(value, LONG) if count > 1 else ""
     return _text(usual)
 
 

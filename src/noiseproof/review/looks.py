@@ -60,27 +60,25 @@ class Looks:
         """Nearest samples, and typical ones of the given class and of the class ``chosen``."""
         row = self.subject.place[number]
         given = int(self.subject.given[row])
-        near = self.neighbours
-        return {
-            "number": number,
-            "nearest": [self._brief(one) for one in near.nearest(number)],
-            "typicalGiven": [self._brief(one) for one in near.typical_of(given, number)],
-            "typicalSuggested": [self._brief(one) for one in near.typical_of(chosen, number)]
-            if chosen not in (given, -1)
-            else [],
+        near, is_other = self.neighbours, chosen not in (given, -1)
+        groups = {
+            "nearest": near.nearest(number),
+            "typicalGiven": near.typical_of(given, number),
+            "typicalSuggested": near.typical_of(chosen, number) if is_other else [],
         }
+        classes = given, chosen if is_other else given
+        told = {
+            name: [self._brief(one, number, *classes) for one in samples] for name, samples in groups.items()
+        }
+        return {"number": number} | told
 
-    def _brief(self, number: int) -> dict[str, Any]:
+    def _brief(self, number: int, beside: int, given: int, chosen: int) -> dict[str, Any]:
         row = self.subject.place[number]
         found: dict[str, Any] = {"number": number, "given": int(self.subject.given[row])}
         found["suspect"] = bool(self.subject.is_issue[row])
         found |= self._picture(number, large=False)
-        if self.columns is not None and number in self.columns.table.index:
-            values = self.columns.table.loc[number]
-            told = [
-                f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value) for value in values
-            ]
-            found["brief"] = shown(", ".join(told), BRIEF)
+        if self.columns is not None and all(one in self.columns.table.index for one in (number, beside)):
+            found["brief"] = shown(self.columns.brief(number, beside, given, chosen), BRIEF)
         return found
 
     def _picture(self, number: int, *, large: bool) -> dict[str, Any]:

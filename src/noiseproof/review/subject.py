@@ -15,6 +15,7 @@ from ..dynamics import Record, RunFolder
 from ..labels import find
 from ..labels.apply import wrong_probability
 from ..labels.decisions import NAME
+from ..labels.findings import weakness
 from ..labels.original_rows import label_columns, table_of, whole_table
 from ..labels.run_data import training_data
 from ..report.inputs import Inputs
@@ -116,10 +117,6 @@ class Subject:
         """The run, if its network can be asked."""
         return None if self.run is None else Run(self.run.folder)
 
-    @property
-    def weak(self) -> bool:
-        return bool(self.frame.attrs.get("weak"))
-
     def facts(self) -> dict[str, Any]:
         """What the page gets of all suspects at once: one entry per suspect in each column."""
         rows = self.order
@@ -134,7 +131,7 @@ class Subject:
             "chance": np.round(self.chance[rows], 4).tolist(),
             "restWrong": float(self.chance.sum() - self.chance[rows].sum()) if is_calibrated else 0.0,
             "calibrated": is_calibrated,
-            "weak": self.weak,
+            "weak": weakness(self.frame.attrs) or "",
         }
 
 

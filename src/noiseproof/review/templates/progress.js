@@ -43,7 +43,7 @@ function drawProgress() {
 
 function drawNotice(conflicts, { pages, elsewhere, servers }) {
   const words = [];
-  if (all.weak) words.push("Weak evidence: the network learned too little to judge labels well.");
+  if (all.weak) words.push(all.weak);
   if (pages) words.push(`${counted(pages, "other tab is", "other tabs are")} open on this review.`);
   if (servers.length) words.push(`${servers.join(", ")} ${servers.length === 1 ? "has" : "have"} the same labels open, served by another process.`);
   if (elsewhere.length) words.push(`${elsewhere.join(", ")} decided elsewhere on the same run.`);

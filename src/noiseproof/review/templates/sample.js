@@ -129,13 +129,18 @@ function drawBeside(found) {
   );
 }
 
+function nothingLeft() {
+  const isDone = all.number.every((_, place) => stateOf(place));
+  return isDone ? "All suspects are decided. Correct the data with: noiseproof labels apply" : "Nothing is left under these filters.";
+}
+
 async function drawSample() {
   const empty = current < 0;
   byId("sample").classList.toggle("empty", empty);
   byId("actions").hidden = empty;
   clearTimeout(besideTimer);
   if (empty) {
-    byId("labels").replaceChildren(all.number.length ? (visible.length ? "" : "Nothing is left under these filters.") : "No label is suspected.");
+    byId("labels").replaceChildren(all.number.length ? (visible.length ? "" : nothingLeft()) : "No label is suspected.");
     for (const id of ["chance", "state", "look", "margin", "beside"]) byId(id).replaceChildren();
     return;
   }
