@@ -119,7 +119,7 @@ def _cross_fitted(
 
     if probabilities is not None:
         raise ValueError("--probabilities is for the record of a run: leave --data and --folds out")
-    samples = load(spec) if run is None else RunFolder(one_run(run))
+    samples = load(str(spec)) if run is None else RunFolder(one_run(run))
     with Console(stderr=True, emoji=False).status("reading") as status:
 
         def show(name: str, fold: int) -> None:
