@@ -93,6 +93,17 @@ def test_recipes_are_those_of_the_papers():
         "clothing1m",
         "nal(lam=50.0, alpha=0.9, start=60, period=10)",
     )
+    names = ("DivideMix", "ELR+")
+    two = [
+        one.config
+        for name in names
+        for one in plan(get("nal.table2").select([f"ResNet-50 (from scratch) · {name}"], seeds=1)).values()
+    ]
+    assert [one.method for one in two] == ["divide_mix(warmup=1, lam=0.0, penalty=True)", "elr_plus"]
+    assert [(one.mixup, one.weight_average, one.batch_size) for one in two] == [
+        (0.5, None, 32),
+        (None, 0.999, 64),
+    ]
     for one in plan(get("curriculum.table4")).values():
         classes = one.config.data.partition("=")[2].rstrip(")")
         assert one.config.test == f"webvision(classes={classes}, imagenet=True)"
