@@ -16,7 +16,7 @@ settings.load_profile("repeatable")
 
 KERNELS = [
     "src/noiseproof/kernels/triton/*.py",
-    "src/noiseproof/train/gpu/convolution_kernels.py",
+    "src/noiseproof/devices/convolution_kernels.py",
     "tests/kernels/compiling_for_a_gpu.py",
 ]
 INTEGRATIONS = {"huggingface": "transformers"} | {

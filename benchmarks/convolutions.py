@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch.nn.functional import conv2d
 
-from noiseproof.train.gpu import convolution as ours
+from noiseproof.devices import convolution as ours
 
 LAYERS = {
     "16 to 16, 32 x 32": (16, 16, 32, 1),

@@ -25,9 +25,9 @@ from torch.nn.functional import cross_entropy, pad
 
 from noiseproof import models
 from noiseproof.data import LabelledData
+from noiseproof.devices.capture import capture_lock
 from noiseproof.train import Config
-from noiseproof.train.gpu.capture import capture_lock
-from noiseproof.train.gpu.graph import make_steps
+from noiseproof.train.graph import make_steps
 from noiseproof.train.session import Session
 from noiseproof.train.task import make_task
 

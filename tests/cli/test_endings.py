@@ -11,9 +11,9 @@ import torch
 
 from noiseproof.cli.endings import exit_code, is_lack_of_memory, one_line, plain_warnings, polite_signals
 from noiseproof.data import DataMissingError, load
+from noiseproof.devices.capture import CaptureError
 from noiseproof.models.size import NetworkTooLargeError
 from noiseproof.train import ComparisonStopped, Interrupted, NonFiniteError, RunExistsError, RunLockedError
-from noiseproof.train.gpu.capture import CaptureError
 
 
 @pytest.mark.parametrize(

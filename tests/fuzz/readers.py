@@ -17,8 +17,7 @@ from noiseproof.models.making import maker
 from noiseproof.noise.manifest import Manifest
 from noiseproof.noise.read import read_labels
 from noiseproof.train import Config, Run
-from noiseproof.train.optimizer import parse_optimizer
-from noiseproof.train.schedule import get_schedule
+from noiseproof.train.optimizer import get_schedule, parse_optimizer
 from noiseproof.train.task import make_task
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from noiseproof.integrations.tensorboard import scalars
 from noiseproof.train import Config, Interrupted, Watcher, fit
-from noiseproof.train.tensorboard import scalars
 
 pytestmark = pytest.mark.filterwarnings("default")
 

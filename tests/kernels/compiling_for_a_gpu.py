@@ -12,10 +12,10 @@ from triton.compiler import ASTSource
 from triton.compiler import compile as compiled_for
 
 from noiseproof import losses
+from noiseproof.devices import convolution_kernels
+from noiseproof.devices.convolution import narrow_convolution
 from noiseproof.kernels import apply
 from noiseproof.kernels.triton import fused, launch
-from noiseproof.train.gpu import convolution_kernels
-from noiseproof.train.gpu.convolution import narrow_convolution
 
 HOPPER = GPUTarget("cuda", 90, 32)
 POINTERS = {

@@ -26,7 +26,7 @@ if HAS_TRITON and not torch.cuda.is_available():
 
     for module in pkgutil.iter_modules(room.__path__):
         importlib.import_module(f"noiseproof.kernels.triton.{module.name}")
-    importlib.import_module("noiseproof.train.gpu.convolution_kernels")
+    importlib.import_module("noiseproof.devices.convolution_kernels")
 
     if before is None:
         del os.environ["TRITON_INTERPRET"]

@@ -9,12 +9,12 @@ from torch import nn
 from torch.nn.functional import conv2d
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from noiseproof.train.gpu import network as gpu_network
-from noiseproof.train.gpu.convolution import WIDTHS, narrow_convolution, suits
+from noiseproof.devices import network as gpu_network
+from noiseproof.devices.convolution import WIDTHS, narrow_convolution, suits
 
 triton = pytest.importorskip("triton", reason="kernels need Triton")
-from noiseproof.train.gpu import convolution_kernels as by_kernel  # noqa: E402
-from noiseproof.train.gpu.convolution_kernels import PIXELS_PER_STEP, pixels_of_part  # noqa: E402
+from noiseproof.devices import convolution_kernels as by_kernel  # noqa: E402
+from noiseproof.devices.convolution_kernels import PIXELS_PER_STEP, pixels_of_part  # noqa: E402
 
 EPS = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
 """What a number of 16 bits may be off by, relative to itself."""

@@ -2,8 +2,8 @@
 
 import torch
 
+from noiseproof.devices.convolution import suits
 from noiseproof.kernels import apply
-from noiseproof.train.gpu.convolution import suits
 
 
 def test_what_does_not_suit(device, monkeypatch):

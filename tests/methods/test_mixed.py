@@ -64,17 +64,16 @@ def test_selection_compares_losses_of_mixed_labels(spec):
 
 
 def test_methods_that_remember_single_samples_say_that_they_cannot():
-    from noiseproof.train import Config
-    from noiseproof.train.mixing import mixup_of
+    from noiseproof.methods.mixed import mixup_of
 
     refused = {name for name, factory in methods.METHODS.items() if factory.mixup is None}
     assert refused == {"nal", "elr", "selc", "joint", "truncated_gce", "d2l", "sop"}
     for name in refused:
         with pytest.raises(ValueError, match=f"mixup=1 cannot be used with {name}, which remembers"):
-            mixup_of(Config(mixup=1.0), methods.get(name))
-        assert mixup_of(Config(), methods.get(name)) == 0
-    assert mixup_of(Config(), methods.get("elr_plus")) == 1
-    assert mixup_of(Config(mixup=0.0), methods.get("elr_plus")) == 0
+            mixup_of(1.0, methods.get(name))
+        assert mixup_of(None, methods.get(name)) == 0
+    assert mixup_of(None, methods.get("elr_plus")) == 1
+    assert mixup_of(0.0, methods.get("elr_plus")) == 0
 
 
 def test_a_method_without_unmixed_logits_says_what_to_give():

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from noiseproof.papers.claims import CLAIMS
+from noiseproof.papers.claims import CLAIMS, judge, to_dict, to_markdown
 from noiseproof.papers.plan import plan
 from noiseproof.papers.results import NUMBERS, Result, read_results
 from noiseproof.papers.tables import get
-from noiseproof.papers.verdict import judge, to_dict, to_markdown
 
 TABLES = Path(__file__).parents[2] / "tables"
 FOURTH = next(claim for claim in CLAIMS if claim.number == 4)

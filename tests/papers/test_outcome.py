@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from noiseproof.cli.papers_words import counted, narrow_lines
 from noiseproof.papers.cells import BEST, Cell, Quoted, Runs, Table
 from noiseproof.papers.comparing import Comparison, Entry, compare
 from noiseproof.papers.plan import Changes
-from noiseproof.papers.render import HEADINGS, counted, lines, narrow_lines, to_dict, to_markdown
+from noiseproof.papers.render import HEADINGS, lines, to_dict, to_markdown
 from noiseproof.papers.results import Result
 from noiseproof.papers.tables import TABLES
 

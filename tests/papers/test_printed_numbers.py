@@ -5,6 +5,7 @@ from importlib.resources import files
 
 import pytest
 
+from noiseproof.cli.papers_words import blocks
 from noiseproof.losses import MarginLoss
 from noiseproof.losses import get as get_loss
 from noiseproof.papers import describe
@@ -61,7 +62,7 @@ def test_blocks_hold_every_cell_once_at_any_width(width):
     for table in TABLES.values():
         found = [
             (line[0], column)
-            for block in describe.blocks(table, width)
+            for block in blocks(table, width)
             for line in block.rows
             for column, text in zip(block.columns, line[1:], strict=True)
             if text
@@ -76,7 +77,7 @@ def test_numbers_a_paper_took_from_elsewhere_are_marked_and_never_run():
         assert isinstance(cell.filling, (Quoted, Stated)), cell
         if isinstance(cell.filling, Quoted):
             assert cell.filling.source == record["quoted_from"]
-    marked = [text for block in describe.blocks(PRINTED["gr.table5"]) for row in block.rows for text in row]
+    marked = [text for block in blocks(PRINTED["gr.table5"]) for row in block.rows for text in row]
     assert sum("‡" in text for text in marked) == PRINTED["gr.table5"].counts["quoted"] == 21
 
 

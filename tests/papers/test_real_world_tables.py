@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from real_world_trees import TREES
 
+from noiseproof.cli.papers_words import plan_to_markdown
 from noiseproof.dynamics import RunFolder
 from noiseproof.papers import compare, get, run, tables
+from noiseproof.papers.claims import Claim, Point, judge
 from noiseproof.papers.plan import Changes, plan
-from noiseproof.papers.render import plan_to_markdown
 from noiseproof.papers.results import read_folder
 from noiseproof.papers.tally import compared, tally, to_markdown
-from noiseproof.papers.verdict import Claim, Point, judge
 
 DRY = Changes(epochs=1, samples=14)
 ROWS = {

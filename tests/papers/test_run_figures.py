@@ -60,7 +60,7 @@ def test_every_figure_is_drawn_from_runs_that_are_named(name, two_runs, tmp_path
 
 
 def test_titles_name_the_network_where_runs_differ_in_it():
-    from noiseproof.papers.figures.run_figures import names_of
+    from noiseproof.report.evidence import names_of
 
     def of(**changes):
         run = Evidence(example_record())
@@ -68,13 +68,13 @@ def test_titles_name_the_network_where_runs_differ_in_it():
         return run
 
     both = [of(model="resnet20"), of(model="resnet56", loss="mae")]
-    assert names_of(both) == ["ce, resnet20, symmetric(0.4)", "mae, resnet56, symmetric(0.4)"]
+    assert names_of(both) == ["ce, model=resnet20", "mae, model=resnet56"]
     same = [of(model="resnet20"), of(model="resnet20", noise=None, exact_noise=False)]
-    assert names_of(same) == ["ce, symmetric(0.4)", "ce, cifar10"]
+    assert names_of(same) == ["ce, noise=symmetric(0.4)", "ce, exact_noise=False"]
     assert names_of([of(lr=0.1), of(lr=0.2), of(lr=0.2)]) == [
-        "ce, symmetric(0.4), lr=0.1",
-        "ce, symmetric(0.4), lr=0.2",
-        "ce, symmetric(0.4), lr=0.2 (run 3)",
+        "ce, lr=0.1",
+        "ce, lr=0.2 (record)",
+        "ce, lr=0.2 (record) (run 3)",
     ]
 
 

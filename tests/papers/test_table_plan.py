@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from noiseproof import losses
+from noiseproof.cli.papers_words import plan_to_markdown as to_markdown
 from noiseproof.papers import get
 from noiseproof.papers.cells import Runs
 from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan
-from noiseproof.papers.render import plan_to_markdown as to_markdown
 from noiseproof.train import Config
 
 

@@ -60,7 +60,7 @@ def test_what_losses_were_tried_on_is_named_wherever_it_differs(runs):
 def test_the_same_run_twice_is_not_two_seeds(runs):
     assert shape(groups_of(runs({"seed": 3}, {"seed": 3}))) == [("ce (r0)", 1), ("ce (r1)", 1)]
     records = [Evidence(RECORD), Evidence(RECORD)]
-    assert shape(groups_of(records)) == [("record (record)", 1), ("record (record)", 1)]
+    assert shape(groups_of(records)) == [("record (record)", 1), ("record (record) (run 2)", 1)]
 
 
 def test_the_title_counts_seeds_where_all_have_as_many(runs):

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from noiseproof.data import LabelledData
+from noiseproof.devices.capture import capture_lock
 from noiseproof.train import evaluate
-from noiseproof.train.gpu.capture import capture_lock
 
 
 def test_batches_mode_and_random_state(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 from noiseproof.data import LabelledData, load
 from noiseproof.train import Config, Run, fit
-from noiseproof.train.order import split_positions
+from noiseproof.train.batches import split_positions
 from noiseproof.train.task import make_task
 
 

@@ -6,7 +6,7 @@ import torch
 
 from noiseproof.data import LabelledData
 from noiseproof.train import Config, fit
-from noiseproof.train.learned import not_learned
+from noiseproof.train.advice import not_learned
 
 
 def blobs(classes, rows=400, seed=0, apart=3.0):

@@ -11,9 +11,9 @@ from torch import nn
 
 from noiseproof import losses, models
 from noiseproof.data import LabelledData
+from noiseproof.processes import Interruption
 from noiseproof.train import Config, RunExistsError, Watcher, fit
-from noiseproof.train.interrupt import Interruption
-from noiseproof.train.order import batch_bounds, epoch_order
+from noiseproof.train.batches import batch_bounds, epoch_order
 
 
 def by_hand(config, data, learning_rates):

@@ -8,7 +8,7 @@ from noiseproof import methods
 from noiseproof.data import LabelledData
 from noiseproof.losses import MarginLoss
 from noiseproof.train import Config, fit
-from noiseproof.train.scale_warnings import warn_of_scale, warn_of_steps
+from noiseproof.train.advice import warn_of_scale, warn_of_steps
 
 
 def stretched(data, columns=()):

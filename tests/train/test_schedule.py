@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 
-from noiseproof.train.schedule import Moment, get_schedule
+from noiseproof.train.optimizer import Moment, get_schedule
 
 SCHEDULERS = torch.optim.lr_scheduler
 PAIRS = {
@@ -67,7 +67,7 @@ def test_warmup_rises_linearly():
         ("every(period=0)", "at least 1"),
         ("cosine(minimum=-1)", "must not be negative"),
         ("cosine(warmup=1.5)", "must be a whole number"),
-        ("cosine | step", "is no schedule"),
+        ("cosine | step", "is not a schedule"),
         ("import os", "cannot read"),
     ],
 )

@@ -18,12 +18,12 @@ from torch import nn
 
 from noiseproof import auto, methods, models
 from noiseproof.data import LabelledData
+from noiseproof.devices.distributed import place
 from noiseproof.dynamics.record import read_tensors
+from noiseproof.integrations.tensorboard import scalars
 from noiseproof.methods import OneProcessError
 from noiseproof.train import Config, Interrupted, Run, compare, fit
-from noiseproof.train.distributed import place
 from noiseproof.train.run_writer import RunWriter
-from noiseproof.train.tensorboard import scalars
 
 CLOSE = 1e-10
 SPECS = {

@@ -5,11 +5,11 @@ import torch
 from stopping import StopAt, contents
 from torch import nn
 
+from noiseproof.devices.device import isolated_random
 from noiseproof.train import Interrupted, NonFiniteError, fit
-from noiseproof.train.device import isolated_random
-from noiseproof.train.gpu import graph as graph_module
-from noiseproof.train.gpu.graph import make_steps
-from noiseproof.train.order import epoch_order
+from noiseproof.train import graph as graph_module
+from noiseproof.train.batches import epoch_order
+from noiseproof.train.graph import make_steps
 from noiseproof.train.session import Session
 from noiseproof.train.task import make_task
 

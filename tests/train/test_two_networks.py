@@ -7,7 +7,7 @@ from safetensors.torch import load_file
 from noiseproof import models
 from noiseproof.models import Ensemble
 from noiseproof.train import fit
-from noiseproof.train.order import network_seed
+from noiseproof.train.batches import network_seed
 from noiseproof.train.session import Session
 from noiseproof.train.steps import PlainSteps
 from noiseproof.train.task import make_task

@@ -5,7 +5,7 @@ import torch
 
 from noiseproof.data import Batch, LabelledData, augmentation
 from noiseproof.train import Config
-from noiseproof.train.views import Views
+from noiseproof.train.batches import Views
 
 
 def test_training_views_follow_seed_epoch_and_sample():

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from ..data import LabelledData
+from ..devices.device import isolated_random, pick_device
 from ..losses import MarginLoss, curve, get, margin
 from ..memory import on_the_cpu
 from ..train import Config
-from ..train.device import isolated_random, pick_device
 from ..train.evaluate import logits_of
 from ..train.session import Session
 from ..train.task import make_task

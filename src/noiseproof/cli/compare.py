@@ -63,7 +63,7 @@ def compare(
     numbers = read_seeds(seeds)
     config = read_config(settings)
     from ..train import grid
-    from ..train.comparison.grid import comparison_folder
+    from ..train.comparison.table import comparison_folder
 
     place = comparison_folder(config) if out is None else out.expanduser()
     configs = grid(config, losses=loss or (), methods=method or (), seeds=numbers, out=place)

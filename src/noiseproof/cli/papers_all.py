@@ -16,8 +16,8 @@ from .places import check_targets
 from .screen import tell
 
 if TYPE_CHECKING:
+    from ..papers.claims import Verdict
     from ..papers.queue import Waiting
-    from ..papers.verdict import Verdict
 
 Done = Annotated[
     list[Path] | None,
@@ -118,9 +118,8 @@ def claim(
     Runs are those of --results, or else of --out; what trains the missing ones is said.
     """
     from ..atomic import write_text
-    from ..papers.claims import CLAIMS
+    from ..papers.claims import CLAIMS, judge, to_dict, to_markdown
     from ..papers.results import read_folder, read_results
-    from ..papers.verdict import judge, to_dict, to_markdown
 
     known = {one.number: one for one in CLAIMS}
     if number is not None and number not in known:

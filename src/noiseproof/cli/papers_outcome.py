@@ -38,10 +38,11 @@ def write_file(found: Comparison, md: Path | None) -> None:
 def _print_table(found: Comparison) -> None:
     from ..papers import render
     from ..papers.describe import cell_notes
+    from .papers_words import NARROW, counted, narrow_lines
 
     tell(render.heading(found))
     busy, idle = found.parts()
-    print_grid(render.NARROW, render.narrow_lines(busy if busy.entries else found), range(1, 6))
+    print_grid(NARROW, narrow_lines(busy if busy.entries else found), range(1, 6))
     if busy.entries and idle.entries:
-        tell(f"and {render.counted(idle)} ('noiseproof papers show {found.table.name}' prints all)")
+        tell(f"and {counted(idle)} ('noiseproof papers show {found.table.name}' prints all)")
     tell("\n".join([render.EXPLAINED, *cell_notes(found.table)]))

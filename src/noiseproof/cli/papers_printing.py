@@ -38,16 +38,17 @@ def told(counts: Mapping[str, int]) -> list[str]:
 
 def print_blocks(table: Table) -> None:
     """The printed numbers."""
-    from ..papers import describe
     from ..papers.cells import JOINT
+    from .papers_words import blocks
 
-    for block in describe.blocks(table, screen_width()):
+    for block in blocks(table, screen_width()):
         headings = ["", *(column.replace(JOINT, "\n") for column in block.columns)]
         print_grid(headings, block.rows, range(1, len(headings)))
 
 
 def print_notes(table: Table) -> None:
-    from ..papers.describe import LEGEND, cell_notes, reasons
+    from ..papers.describe import cell_notes, reasons
+    from .papers_words import LEGEND
 
     states = {cell.state for cell in table.cells}
     notes = [words for state, words in LEGEND.items() if state in states]

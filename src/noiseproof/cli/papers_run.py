@@ -73,8 +73,8 @@ def plan(
 ) -> None:
     """Print, as Markdown, the cells that would be filled and the runs that fill them; nothing is run."""
     from ..papers.plan import Changes
-    from ..papers.render import plan_to_markdown as to_markdown
     from ..papers.tables import get
+    from .papers_words import plan_to_markdown as to_markdown
 
     table = get(read_as(name, reading)).select(rows or (), columns or (), seeds)
     tell(to_markdown(table, Changes(epochs, precision, samples)))

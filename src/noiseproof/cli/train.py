@@ -33,9 +33,9 @@ def train(
     Several GPUs: torchrun --nproc-per-node 2 -m noiseproof train ...; --batch-size is that of all together.
     """
     config = read_config(settings)
+    from ..devices.distributed import place
     from ..train import fit
     from ..train.config import AUTO, run_folder
-    from ..train.distributed import place
     from .progress import Bar, watch
 
     check_no_comparison(run_folder(config))
@@ -78,10 +78,11 @@ def _chosen(config: Config, watcher: Watcher, quiet: bool, has_rate: bool) -> Co
 
 
 def _with_tensorboard(config: Config, watcher: Watcher) -> Watcher:
+    from ..integrations.tensorboard import TensorBoard
     from ..train.config import run_folder
-    from ..train.tensorboard import FOLDER, TensorBoard
+    from ..train.run_writer import TENSORBOARD
 
-    return TensorBoard(run_folder(config) / FOLDER, watcher)
+    return TensorBoard(run_folder(config) / TENSORBOARD, watcher)
 
 
 def summary(run: Run) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from ..dynamics import RunFolder
 from ..train import Config, Watcher
 from ..train.config import run_folder
-from ..train.tensorboard import scalars
+from .tensorboard import scalars
 
 try:
     import wandb  # type: ignore[import-not-found, import-untyped]

@@ -109,7 +109,7 @@ class Method(nn.Module):
     def phase(self, epoch: int) -> Hashable | None:
         """What ``loss`` decides by the epoch: in epochs of one phase it does the same to every batch.
 
-        A step is then captured once per phase and replayed (see ``train.gpu.graph``). None promises nothing,
+        A step is then captured once per phase and replayed (see ``train.graph``). None promises nothing,
         also not that ``loss`` never waits for the device.
         """
         return "always" if self.same_every_epoch else None

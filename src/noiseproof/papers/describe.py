@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from .cells import JOINT, Cell, Computed, Filling, Quoted, Table
+from .cells import Cell, Computed, Filling, Missing, Quoted, Table
 
 NOTHING, MARK = "-", " *"
 
@@ -70,49 +70,11 @@ def escaped(text: str) -> str:
     return plain
 
 
-MARKS = {"quoted": " ‡", "missing": " x"}
-LEGEND = {"quoted": "‡ quoted by the paper, no run", "missing": "x cannot be run here"}
-GAP = 3
-"""Signs between two columns."""
-
-
-class Block(NamedTuple):
-    """A part of a table that fits on a screen."""
-
-    columns: list[str]
-    rows: list[list[str]]
-
-
-def blocks(table: Table, width: int = 100) -> list[Block]:
-    """The printed numbers; a wide table is cut, if possible where the first part of columns changes."""
-    digits = decimals(table)
-    texts = {(c.row, c.column): printed(c, digits) + MARKS.get(c.state, "") for c in table.cells}
-    room = width - 2 - min(max(map(len, table.rows)) + GAP, width // 2)
-    groups: dict[str, dict[str, int]] = {}
-    for column in table.columns:
-        words = [*column.split(JOINT), *(text for (_, place), text in texts.items() if place == column)]
-        groups.setdefault(column.partition(JOINT)[0], {})[column] = GAP + max(map(len, words))
-    parts, used = list[list[str]]([[]]), 0
-    for group in groups.values():
-        together = sum(group.values())
-        for number, (column, size) in enumerate(group.items()):
-            if parts[-1] and used + (together if number == 0 else size) > room:
-                parts, used = [*parts, []], 0
-            parts[-1].append(column)
-            used += size
-    return [_block(table.rows, columns, texts) for columns in parts]
-
-
-def _block(rows: list[str], columns: list[str], texts: Mapping[tuple[str, str], str]) -> Block:
-    lines = [[row, *(texts.get((row, column), "") for column in columns)] for row in rows]
-    return Block(columns, [line for line in lines if any(line[1:])])
-
-
 def reasons(table: Table) -> list[str]:
     """Why cells have no run, after the rows it is said of."""
     found: dict[str, list[str]] = {}
     for cell in table.cells:
-        if cell.state in MARKS:
+        if isinstance(cell.filling, (Quoted, Missing)):
             rows = found.setdefault(_reason(cell.filling), [])
             rows += [] if cell.row in rows else [cell.row]
     return [f"{', '.join(rows)}: {words}" for words, rows in found.items()]

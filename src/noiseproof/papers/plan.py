@@ -17,7 +17,7 @@ from ..data.registry import parse_source, source_text
 from ..grammar import call
 from ..train import Config
 from ..train.config import NEUTRAL, run_folder
-from ..train.schedule import SCHEDULES
+from ..train.optimizer import SCHEDULES
 from .cells import Runs, Settings, Table
 
 HOME = Path("runs/papers")

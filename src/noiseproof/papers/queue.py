@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..data.locations import by_hand
+from ..devices.device import pick_device
 from ..dynamics.run_folder import RESULT
+from ..processes import Interruption
 from ..train import Config
 from ..train.comparison.runs import ComparisonStopped, ComparisonWatcher
 from ..train.comparison.streams import can_share
-from ..train.device import pick_device
-from ..train.interrupt import Interruption
 from .cells import JOINT, Cell, Runs, Table
 from .plan import Changes, Planned, plan, recipe_epochs, with_folder
 from .results import pack

@@ -12,20 +12,19 @@ from ..atomic import explained, write_text
 from ..data import load
 from ..data.registry import parse_source, source_text
 from ..data.sources.real_world import frame_of
+from ..devices.device import pick_device
 from ..dynamics.retrieval import rank_videos
 from ..dynamics.run_folder import RESULT
 from ..recipes.stage import save_array
 from ..train import Config, Run
+from ..train.batches import Views
 from ..train.comparison.runs import ComparisonWatcher
 from ..train.comparison.runs import compare as compare_runs
-from ..train.device import pick_device
 from ..train.evaluate import predict_features
-from ..train.views import Views
 from .cells import Table
 from .comparing import Comparison, compare
 from .describe import nothing_to_run
 from .plan import HOME, Changes, Planned, plan, with_folder
-from .ray_engine import NEEDS_RAY, compare_with_ray
 from .results import RANKS, RETRIEVAL
 from .tables import get
 
@@ -104,7 +103,13 @@ def _here(configs: list[Config], *, jobs: int | None, watcher: ComparisonWatcher
     return {number: one.problem for number, one in enumerate(outcomes) if one.problem is not None}
 
 
-ENGINES: dict[str, Engine] = {"local": _here, "ray": compare_with_ray}
+def _on_ray(configs: list[Config], *, jobs: int | None, watcher: ComparisonWatcher | None) -> dict[int, str]:
+    ray = importlib.import_module("noiseproof.integrations.ray")
+    return dict(ray.compare_with_ray(configs, jobs=jobs, watcher=watcher))
+
+
+NEEDS_RAY = "--engine ray needs Ray: pip install 'noiseproof[ray]'"
+ENGINES: dict[str, Engine] = {"local": _here, "ray": _on_ray}
 """Name to what trains configs and says what went wrong, by their number."""
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from torch import Tensor
 
 from ..atomic import refuse_link, write_bytes
+from ..devices.distributed import refuse_ranks
 from ..dynamics.run_folder import CONFIG, RESULT
 from ..train import Config, Run, RunExistsError, Watcher, fit
 from ..train.config import run_folder
-from ..train.distributed import refuse_ranks
 from ..train.resume import check_finished
 from ..train.task import make_task
 from ..train.task import settled as settled_config

@@ -214,7 +214,7 @@ def groups_of(runs: Sequence[Evidence]) -> list[Group]:
     for members in kinds.values():
         seeds = [str(run.settings.get("seed")) for run in members]
         found += [tuple(members)] if len(set(seeds)) == len(seeds) else [(run,) for run in members]
-    names = _names([members[0] for members in found])
+    names = names_of([members[0] for members in found])
     return [Group(name, spec_of(runs[0]), runs) for name, runs in zip(names, found, strict=True)]
 
 
@@ -228,7 +228,7 @@ def _kind(run: Evidence) -> str:
     return json.dumps(kept, sort_keys=True, default=str)
 
 
-def _names(runs: Sequence[Evidence]) -> list[str]:
+def names_of(runs: Sequence[Evidence]) -> list[str]:
     """The loss or method, and data, noise and network where they differ at all.
 
     Where that is the same, also the other settings that differ, else the folder.
@@ -246,6 +246,7 @@ def _names(runs: Sequence[Evidence]) -> list[str]:
         ]
         names.append(", ".join([spec, *told]))
     times = Counter(names)
-    return [
+    full = [
         name if times[name] == 1 else f"{name} ({run.name})" for name, run in zip(names, runs, strict=True)
     ]
+    return [name if name not in full[:k] else f"{name} (run {k + 1})" for k, name in enumerate(full)]

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ..memory import on_the_cpu
+from ..train.batches import Views
 from ..train.evaluate import predict_features
-from ..train.views import Views
 from .subject import Subject
 
 MOST = 10_000

@@ -1,18 +1,16 @@
 """The one loop: a config in, a run folder out."""
 
 from ..lock import RunLockedError
+from ..processes import Interrupted
 from .callbacks import Watcher
-from .comparison.grid import grid
 from .comparison.runs import ComparisonStopped, ComparisonWatcher, compare
-from .comparison.table import Comparison
+from .comparison.table import Comparison, grid
 from .config import Config
-from .interrupt import Interrupted
 from .loop import fit
 from .nan_guard import NonFiniteError
-from .optimizer import OPTIMIZERS
+from .optimizer import OPTIMIZERS, SCHEDULES
 from .resume import RunExistsError
 from .run import Run
-from .schedule import SCHEDULES
 
 __all__ = [
     "OPTIMIZERS",

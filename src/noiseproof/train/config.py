@@ -20,8 +20,7 @@ from ..data.registry import IN_MEMORY, parse_source
 from ..files import parse_json, read_bytes
 from ..grammar import nearest
 from ..losses.checks import choice
-from .optimizer import parse_optimizer
-from .schedule import get_schedule
+from .optimizer import get_schedule, parse_optimizer
 
 LONGEST = 1 << 20
 STEPS, USUAL_EPOCHS, MOST_EPOCHS = 3000, 100, 500

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from ..data import LabelledData
+from ..devices.capture import capture_lock
+from ..devices.distributed import Ranks
 from ..dynamics import accuracy, class_accuracy, hybrid_accuracy, subset_accuracies
 from ..methods import Outputs
 from ..models import forward_with_features
-from .distributed import Ranks
-from .gpu.capture import capture_lock
 from .session import Session
 from .task import Task
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from torch import nn
 
 from ..data import LabelledData
+from ..devices.capture import capture_lock
+from ..devices.device import isolated_random, suitable_threads
+from ..devices.distributed import together
 from ..memory import on_the_cpu
+from ..processes import Interruption
 from .callbacks import Line, Watcher, notebook_line
 from .config import AUTO, Config
-from .device import isolated_random, suitable_threads
-from .distributed import together
 from .evaluate import InEvaluation, measure
-from .gpu.capture import capture_lock
-from .gpu.graph import Steps, make_steps
-from .interrupt import Interruption
+from .graph import Steps, make_steps
 from .nan_guard import check_health
 from .run import Run
 from .run_writer import RunWriter

@@ -18,6 +18,7 @@ from ..data.registry import SOURCES, parse_source, source_text
 from ..data.sources.arrays import arrays
 from ..data.sources.folder import folder
 from ..data.sources.table import table
+from ..devices.device import pick_device
 from ..dynamics import RunFolder
 from ..dynamics.checks import REMEDY, damaged, read_tensors
 from ..dynamics.run_folder import BEST, CONFIG, MANIFEST, MODEL
@@ -29,11 +30,10 @@ from ..models.registry import BUILT_IN
 from ..models.size import blueprint
 from ..models.spec import parse as parse_model
 from ..models.spec import spec_text
+from .batches import Views
 from .config import Config
-from .device import pick_device
 from .evaluate import predict_logits
 from .task import check_columns
-from .views import Views
 
 FILES = {"final": MODEL, "best": BEST}
 ON_THE_NET = ("hf-hub:", "hf_hub:", "local-dir:")

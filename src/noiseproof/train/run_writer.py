@@ -16,18 +16,18 @@ from typing_extensions import Self
 
 from .. import __version__, atomic
 from ..data import LabelledData
+from ..devices.capture import capture_lock
+from ..devices.distributed import Ranks
 from ..dynamics import lines, record, subset_accuracies
 from ..dynamics.checks import FORMAT
 from ..dynamics.run_folder import BEST, CHECKPOINTS, CONFIG, MANIFEST, METRICS, MODEL, OUTPUTS, RECORD, RESULT
 from ..features.store import save_features
 from ..lock import RunLock
+from ..processes import Interrupted
 from . import checkpoint
+from .advice import warn_of_no_learning
 from .config import Config, run_folder
-from .distributed import Ranks
 from .evaluate import logits_of, predict_features
-from .gpu.capture import capture_lock
-from .interrupt import Interrupted
-from .learned import warn_of_no_learning
 from .resume import (
     RunExistsError,
     check_data,
@@ -40,8 +40,8 @@ from .resume import (
 )
 from .session import Session
 from .task import Task
-from .tensorboard import FOLDER as TENSORBOARD
 
+TENSORBOARD = "tensorboard"
 MOST_VALUES = 1 << 27
 """Number of probabilities up to which a table of them is stored."""
 FEATURES = 1000

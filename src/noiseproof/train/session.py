@@ -13,22 +13,20 @@ from torch import Tensor, nn
 from .. import methods, models
 from ..data import Batch
 from ..data.inputs import streams
+from ..devices.distributed import Ranks
 from ..dynamics import EmphasisMeter, Record
 from ..dynamics.epoch_table import EpochTable
 from ..losses import margin
 from ..methods import Outputs, Situation
+from ..methods.mixed import WeightAverage, draw_mix, logits_without_gradient, mixup_of
 from ..models import Ensemble, forward_with_features
 from ..models.ensemble import mean_logits
+from .advice import warn_of_scale, warn_of_steps
+from .batches import Views, balanced_size, batch_bounds, epoch_order, network_seed
 from .config import Config
-from .distributed import Ranks
-from .mixing import WeightAverage, draw_mix, logits_without_gradient, mixup_of
-from .optimizer import make_optimizer, restore_optimizer
-from .order import balanced_size, batch_bounds, epoch_order, network_seed
+from .optimizer import Moment, get_schedule, make_optimizer, restore_optimizer
 from .record_buffer import RecordBuffer, Step
-from .scale_warnings import warn_of_scale, warn_of_steps
-from .schedule import Moment, get_schedule
 from .task import Task
-from .views import Views
 
 NEVER = 1 << 62
 """Sentinel: no such batch."""
@@ -69,7 +67,7 @@ class Session:
             self.model = self.model.to(memory_format=layout)  # type: ignore[call-overload]
         warn_of_steps(self.method, config)
         self._prepare_method(task)
-        self.mixup = mixup_of(config, self.method)
+        self.mixup = mixup_of(config.mixup, self.method)
         self.average = self._weight_average()
         self.forward: Forward = self.ranks.sharded(self._forward(), self._place)
         self.parameters = [*self.model.parameters(), *self.method.parameters()]

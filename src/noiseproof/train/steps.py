@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from ..data import Batch, LabelledData
 from ..data.inputs import streams
+from ..devices.capture import capture_lock
 from ..methods.mixed import loss_of_step
-from .gpu.capture import capture_lock
 from .nan_guard import check_now, note_health
 from .session import Session
 

@@ -21,8 +21,8 @@ from ..data.locations import NoSplitError
 from ..data.registry import IN_MEMORY, parse_source, source_text
 from ..dynamics.run_folder import RESULT
 from ..features import Features
+from .batches import split_positions
 from .config import Config, run_folder
-from .order import split_positions
 
 SAMPLED = 64
 """Number of inputs, spread over the data, that are hashed for data of any size."""

@@ -1,7 +1,7 @@
 import pytest
 
 from noiseproof.train import Config, grid
-from noiseproof.train.comparison.grid import comparison_folder, row_name
+from noiseproof.train.comparison.table import comparison_folder, row_name
 
 
 def test_losses_first_then_methods_each_with_every_seed(monkeypatch):

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ...atomic import refuse_link
+from ...devices.device import pick_device
+from ...devices.distributed import refuse_ranks
 from ...dynamics.run_folder import CONFIG, RESULT, RunFolder
+from ...processes import Interrupted, Interruption
 from ..config import Config, run_folder
-from ..device import pick_device
-from ..distributed import refuse_ranks
-from ..interrupt import Interrupted, Interruption
 from ..resume import DamagedRunError, RunExistsError, check_all_finished, config_of
 from ..run import Run
 from .streams import can_share, room, train_together

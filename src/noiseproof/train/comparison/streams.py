@@ -16,15 +16,15 @@ from typing import Any
 import torch
 
 from ...data import LabelledData
+from ...devices.device import pick_device
+from ...devices.distributed import refuse_ranks
 from ...methods import get as get_method
 from ...models.registry import BUILT_IN
 from ...models.spec import parse as parse_model
+from ...processes import Interrupted, Interruption
 from ..callbacks import Watcher
 from ..config import Config
-from ..device import pick_device
-from ..distributed import refuse_ranks
-from ..gpu.graph import keeps_promise
-from ..interrupt import Interrupted, Interruption
+from ..graph import keeps_promise
 from ..loop import fit, train
 from ..optimizer import parse_optimizer
 from ..run import Run

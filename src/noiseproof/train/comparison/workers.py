@@ -20,11 +20,11 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from ...atomic import write_text
+from ...devices.device import share_threads
 from ...dynamics.run_folder import FAILURE
+from ...processes import Interrupted, Interruption
 from ..callbacks import Watcher
 from ..config import Config, run_folder
-from ..device import share_threads
-from ..interrupt import Interrupted, Interruption
 from ..loop import fit, train
 
 Tell = Callable[[int, str, Any], None]

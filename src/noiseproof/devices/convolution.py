@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad
 
-from ...kernels import apply
+from ..kernels import apply
 
 DTYPES = (torch.float16, torch.bfloat16)
 WIDTHS = (16, 32, 64)

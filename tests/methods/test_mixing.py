@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from noiseproof import models
+from noiseproof.methods.mixed import WeightAverage, draw_mix, logits_without_gradient
 from noiseproof.train import fit
-from noiseproof.train.mixing import WeightAverage, draw_mix, logits_without_gradient
 from noiseproof.train.session import Session
 from noiseproof.train.steps import PlainSteps
 from noiseproof.train.task import make_task
@@ -80,7 +80,7 @@ def test_a_step_sees_mixed_inputs_and_records_their_emphasis(config, blobs):
     steps = PlainSteps(session).epoch()
     next(steps)
     mix = draw_mix(1.0, 60, seed=0, epoch=1, batch=0)
-    from noiseproof.train.order import epoch_order
+    from noiseproof.train.batches import epoch_order
 
     order = epoch_order(data.index, seed=0, epoch=1)
     x, y = data.inputs[order].float(), data.label[order]

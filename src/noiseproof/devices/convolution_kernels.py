@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ...kernels.triton.launch import Sizes, start
+from ..kernels.triton.launch import Sizes, start
 
 TAPS = 3
 FEWEST_PRODUCTS = 16

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiseproof.train.order import balanced_size, batch_bounds, epoch_order, split_positions
+from noiseproof.train.batches import balanced_size, batch_bounds, epoch_order, split_positions
 
 
 @given(st.integers(1, 300), st.integers(1, 70))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from stopping import contents
 
-from noiseproof.papers.ray_engine import compare_with_ray, share_of_machine
+from noiseproof.integrations.ray import compare_with_ray, share_of_machine
 from noiseproof.train import Config, fit
 
 SCRIPT = Path(__file__).with_name("ray_until_killed.py")

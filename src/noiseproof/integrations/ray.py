@@ -15,14 +15,14 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from ..devices.device import pick_device
 from ..dynamics.run_folder import RESULT, RunFolder
+from ..papers.running import NEEDS_RAY
+from ..processes import Interruption
 from ..train import Config, Interrupted
 from ..train.comparison.runs import ComparisonStopped, ComparisonWatcher
 from ..train.comparison.workers import POLL, train_one
-from ..train.device import pick_device
-from ..train.interrupt import Interruption
 
-NEEDS_RAY = "--engine ray needs Ray: pip install 'noiseproof[ray]'"
 RETRIES = 10
 """So many deaths of its worker a run survives."""
 

@@ -6,13 +6,13 @@ import pytest
 import torch
 from stopping import StopAt, contents
 
-import noiseproof.train.gpu.graph as steps_module
+import noiseproof.train.graph as steps_module
 from noiseproof import losses, methods
+from noiseproof.devices.capture import CaptureError
+from noiseproof.devices.network import is_worth_compiling
 from noiseproof.train import Interrupted, NonFiniteError, fit
-from noiseproof.train.gpu import graph as graph_module
-from noiseproof.train.gpu.capture import CaptureError
-from noiseproof.train.gpu.graph import GraphSteps, make_steps, obstacle
-from noiseproof.train.gpu.network import is_worth_compiling
+from noiseproof.train import graph as graph_module
+from noiseproof.train.graph import GraphSteps, make_steps, obstacle
 from noiseproof.train.nan_guard import check_health, note_health
 from noiseproof.train.session import Session
 from noiseproof.train.task import make_task

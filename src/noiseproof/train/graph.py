@@ -19,16 +19,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from ...data import Batch
-from ...data.inputs import streams
-from ...methods import Method
-from ...models.classifier import Classifier
-from ..checkpoint import flatten
-from ..optimizer import parse_optimizer
-from ..session import Session
-from ..steps import PlainSteps, train_step
-from .capture import CaptureError, Captures
-from .network import is_worth_compiling, joint_casts, with_compiled_network
+from ..data import Batch
+from ..data.inputs import streams
+from ..devices.capture import CaptureError, Captures
+from ..devices.network import is_worth_compiling, joint_casts, with_compiled_network
+from ..methods import Method
+from ..models.classifier import Classifier
+from .checkpoint import flatten
+from .optimizer import parse_optimizer
+from .session import Session
+from .steps import PlainSteps, train_step
 
 Replay = Callable[[], None]
 Capture = Callable[[Callable[[], None], Callable[[], object]], Replay]

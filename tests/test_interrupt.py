@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from noiseproof.train.interrupt import Interrupted, Interruption
+from noiseproof.processes import Interrupted, Interruption
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
 CHILD = """
 import os, signal, sys
-from noiseproof.train.interrupt import Interruption
+from noiseproof.processes import Interruption
 
 def child(first, second):
     sys.stdout.write("said before; ")

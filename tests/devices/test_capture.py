@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from noiseproof.train.gpu import capture as capture_module
-from noiseproof.train.gpu.capture import CaptureError, Captures
+from noiseproof.devices import capture as capture_module
+from noiseproof.devices.capture import CaptureError, Captures
 
 
 class Graph:

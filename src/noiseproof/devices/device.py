@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ..models.input_shape import Values
-from .gpu.capture import capture_lock
+from .capture import capture_lock
 
 SMALL = 1 << 26
 """Multiplications of a forward pass up to which one thread is used."""

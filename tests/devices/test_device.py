@@ -5,8 +5,9 @@ import torch
 from torch import nn
 
 from noiseproof import models
-from noiseproof.train import Watcher, device, fit
-from noiseproof.train.device import is_small, suitable_threads
+from noiseproof.devices import device
+from noiseproof.devices.device import is_small, suitable_threads
+from noiseproof.train import Watcher, fit
 
 CPU = torch.device("cpu")
 

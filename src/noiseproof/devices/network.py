@@ -13,13 +13,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ..session import Forward, Session
 from .convolution import fast_convolutions
 
 CAST = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Linear)
@@ -32,10 +31,23 @@ Change = tuple[dict[str, Any], str, Tensor | None]
 COMPILED_FROM = 20_000
 """Steps of a run from which compiling pays: it takes half a minute, once per process."""
 Result = TypeVar("Result")
+Forward = Callable[[Tensor], Any]
+
+
+class Trained(Protocol):
+    """What is needed of a session: its network, the call of it, and how many steps it takes."""
+
+    model: nn.Module
+    forward: Forward
+    device: torch.device
+    bounds: list[tuple[int, int]]
+
+    @property
+    def steps(self) -> int: ...
 
 
 @contextmanager
-def joint_casts(session: Session) -> Iterator[None]:
+def joint_casts(session: Trained) -> Iterator[None]:
     """Let ``session.forward`` cast and count for all layers at once, if it knows all modules."""
     plain = session.forward
     if all(_is_known(module) for module in session.model.modules()):
@@ -116,13 +128,13 @@ def _changed(changes: Iterable[Change]) -> Iterator[None]:
             store[name] = value
 
 
-def is_worth_compiling(session: Session, size: int) -> bool:
+def is_worth_compiling(session: Trained, size: int) -> bool:
     """Whether the run is long, on a GPU, and the batch has the usual size."""
     usual = session.bounds[0][1] - session.bounds[0][0]
     return session.device.type == "cuda" and session.steps >= COMPILED_FROM and size == usual
 
 
-def with_compiled_network(session: Session, work: Callable[[], Result]) -> Result:
+def with_compiled_network(session: Trained, work: Callable[[], Result]) -> Result:
     """Call ``work`` with ``session.forward`` compiled; if that fails, warn and call it uncompiled.
 
     Compilation fuses batch norm, activation and addition into one pass over memory per direction.
@@ -139,7 +151,7 @@ def with_compiled_network(session: Session, work: Callable[[], Result]) -> Resul
 
 
 @contextmanager
-def _compiled(session: Session) -> Iterator[None]:
+def _compiled(session: Trained) -> Iterator[None]:
     plain = session.forward
     session.forward = torch.compile(plain, dynamic=False)
     try:

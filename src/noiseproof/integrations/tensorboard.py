@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .callbacks import Watcher
-
-FOLDER = "tensorboard"
+from ..train.callbacks import Watcher
 
 
 class TensorBoard(Watcher):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from noiseproof.train.gpu.network import joint_cast
+from noiseproof.devices.network import joint_cast
 
 
 def tensors():

@@ -5,8 +5,8 @@ import sys
 import pytest
 from stopping import StopAt
 
+from noiseproof.integrations.tensorboard import TensorBoard, scalars
 from noiseproof.train import Interrupted, Watcher, fit
-from noiseproof.train.tensorboard import TensorBoard, scalars
 
 
 class Both(StopAt):

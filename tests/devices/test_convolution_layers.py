@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from noiseproof import models
+from noiseproof.devices import convolution as quick
+from noiseproof.devices.convolution import FastConvolution, fast_convolutions, missing_channels
+from noiseproof.devices.network import _forward
 from noiseproof.kernels import apply
-from noiseproof.train.gpu import convolution as quick
-from noiseproof.train.gpu.convolution import FastConvolution, fast_convolutions, missing_channels
-from noiseproof.train.gpu.network import _forward
 
 CPU = torch.device("cpu")
 

@@ -10,10 +10,10 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from torch.nn.utils.parametrizations import weight_norm
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from noiseproof.devices.network import castable_weights, counting_norms, joint_casts
 from noiseproof.models import Classifier
 from noiseproof.models.input_shape import Values
-from noiseproof.train.gpu.graph import GraphSteps, train_step
-from noiseproof.train.gpu.network import castable_weights, counting_norms, joint_casts
+from noiseproof.train.graph import GraphSteps, train_step
 from noiseproof.train.session import Session
 from noiseproof.train.task import make_task
 

@@ -1,1 +1,0 @@
-"""Training steps on a GPU: captured as CUDA graphs, with fewer and faster kernels."""
