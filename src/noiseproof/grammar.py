@@ -99,6 +99,16 @@ def chain(node: ast.expr, operator: type[ast.operator]) -> list[ast.expr]:
     return [node, *reversed(parts)]
 
 
+def written(name: str, options: Mapping[str, object]) -> str:
+    """The spec that is read as this name and these options.
+
+    >>> print(written("csv", {"path": 'my "new" rows.csv', "label": None}), written("digits", {}))
+    csv(path='my "new" rows.csv', label=None) digits
+    """
+    told = ", ".join(f"{word}={value!r}" for word, value in options.items())
+    return f"{name}({told})" if told else name
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """A message that names the nearest known word and lists all.
 

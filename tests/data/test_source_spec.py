@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noiseproof.data.registry import parse_source, source_text
+from noiseproof.data.registry import parse_source
+from noiseproof.grammar import written
 
 LITERALS = st.one_of(
     st.integers(-(10**9), 10**9),
@@ -58,5 +59,5 @@ def test_length_is_limited():
     "text", ["digits", "csv(path='my \"new\" rows.csv', label=None, size=3, stream=True)"]
 )
 def test_a_spec_is_written_as_it_is_read(text):
-    assert parse_source(source_text(*parse_source(text))) == parse_source(text)
-    assert source_text(*parse_source(text)) == text
+    assert parse_source(written(*parse_source(text))) == parse_source(text)
+    assert written(*parse_source(text)) == text

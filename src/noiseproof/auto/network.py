@@ -17,9 +17,9 @@ from .. import models
 from ..data import LabelledData
 from ..labels.networks import enough_epochs
 from ..models.spec import parse as parse_model
+from ..models.spec import without_download
 from ..train import Config, Watcher, fit
 from ..train.config import AUTO
-from ..train.run import without_download
 from .choose import fit as choose_and_fit
 from .choose import which_epoch
 from .store import Parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path, PurePath
 from typing import Any
@@ -62,17 +62,6 @@ def source_of_path(text: str) -> str | None:
     if "(" in text or not (path.suffix.lower() in kinds or "/" in text or "\\" in text):
         return None
     return f'{kinds.get(path.suffix.lower(), "folder")}(path="{path.as_posix()}")'
-
-
-def source_text(name: str, options: Mapping[str, Literal]) -> str:
-    """The spec that is read as this name and these options.
-
-    Example:
-        >>> print(source_text("csv", {"path": 'my "new" rows.csv', "label": None}))
-        csv(path='my "new" rows.csv', label=None)
-    """
-    told = ", ".join(f"{word}={value!r}" for word, value in options.items())
-    return f"{name}({told})" if told else name
 
 
 SOURCES: dict[str, Callable[..., LabelledData]] = {

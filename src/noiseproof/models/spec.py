@@ -2,11 +2,12 @@
 
 import ast
 import re
-from collections.abc import Mapping
 
-from ..grammar import Literal, literal, options, read
+from ..grammar import Literal, literal, options, read, written
 
 LONGEST = 1000
+ON_THE_NET = ("hf-hub:", "hf_hub:", "local-dir:")
+"""How names begin that timm looks up elsewhere."""
 SHAPE = re.compile(r"\s*([A-Za-z_][\w.:/-]*)\s*(\(.*\))?\s*", re.ASCII | re.DOTALL)
 
 
@@ -27,14 +28,23 @@ def parse(text: str) -> tuple[str, dict[str, Literal]]:
     return name, _options("_" * len(name) + call, text) if call else {}
 
 
-def spec_text(name: str, options: Mapping[str, Literal]) -> str:
-    """The spec that is read as this name and these options.
+def without_download(spec: str) -> str:
+    """The spec of a network whose weights come from a file: nothing is fetched to build it.
 
-    >>> spec_text("mlp", {"hidden": "8"})
-    "mlp(hidden='8')"
+    Example:
+        >>> without_download("timm:vit_tiny_patch16_224(pretrained=True)"), without_download("mlp(norm=True)")
+        ('timm:vit_tiny_patch16_224', 'mlp(norm=True)')
     """
-    told = ", ".join(f"{word}={value!r}" for word, value in options.items())
-    return f"{name}({told})" if told else name
+    name, options = parse(spec)
+    package, _, rest = name.partition(":")
+    if package != "timm":
+        return spec
+    if rest.startswith(ON_THE_NET):
+        raise ValueError(
+            f"the network {name!r} would have to be downloaded: build it yourself and give it as model=..."
+        )
+    kept = {word: value for word, value in options.items() if not word.startswith("pretrained")}
+    return written(name, kept)
 
 
 def _options(call: str, text: str) -> dict[str, Literal]:

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..data.registry import parse_source, source_text
-from ..grammar import call
+from ..data.registry import parse_source
+from ..grammar import call, written
 from ..train import Config
 from ..train.config import NEUTRAL, run_folder
 from ..train.optimizer import SCHEDULES
@@ -62,7 +62,7 @@ class Changes:
         for name in ("data", "test", "validation_data") if self.samples is not None else ():
             if found.get(name) not in (None, "none"):
                 source, options = parse_source(found[name])
-                found[name] = source_text(source, {**options, "samples": self.samples})
+                found[name] = written(source, {**options, "samples": self.samples})
         return found if self.precision is None else found | {"precision": self.precision}
 
     def words(self) -> str:
@@ -203,5 +203,4 @@ def scaled(schedule: str, factor: float) -> str:
         elif word == "milestones":
             times = [max(1, round(int(time) * factor)) for time in str(value).split(",")]
             options[word] = ",".join(map(str, times))
-    told = ", ".join(f"{word}={value!r}" for word, value in options.items())
-    return f"{name}({told})" if told else name
+    return written(name, options)

@@ -1,4 +1,4 @@
-"""A comparison, and the plan of a table's runs, as lines of text, Markdown and plain values."""
+"""A comparison as lines of text, Markdown and plain values."""
 
 from __future__ import annotations
 
@@ -6,15 +6,7 @@ from typing import Any
 
 from .cells import BEST, Runs
 from .comparing import Comparison, Entry
-from .describe import (
-    as_markdown,
-    cell_notes,
-    decimals,
-    escaped,
-    plus_minus,
-    printed,
-    signed,
-)
+from .describe import as_markdown, cell_notes, decimals, escaped, plus_minus, printed, signed
 
 HEADINGS = ("row", "column", "printed", "ours", "seeds", "diff", "in std", "state")
 EXPLAINED = (

@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 
 from ..atomic import explained, write_text
 from ..data import load
-from ..data.registry import parse_source, source_text
+from ..data.registry import parse_source
 from ..data.sources.real_world import frame_of
 from ..devices.device import pick_device
 from ..dynamics.retrieval import rank_videos
 from ..dynamics.run_folder import RESULT
+from ..grammar import written
 from ..recipes.stage import save_array
 from ..train import Config, Run
 from ..train.batches import Views
@@ -148,7 +149,7 @@ def look_for_people(config: Config) -> None:
     target = Path(str(config.out), RETRIEVAL)
     if source != "mars" or target.is_file() or not is_finished(config):
         return
-    data: Any = load(source_text(source, {**options, "people": "test"}))
+    data: Any = load(written(source, {**options, "people": "test"}))
     network, device = Run(target.parent).load_model(), pick_device(config.device)
     views = Views(config, data.sample_shape)
     features = predict_features(network.to(device), data, views.evaluation, device=device)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +15,6 @@ from ..data.inputs import raw_rows, select
 from ..dynamics import RunFolder
 from ..labels.run_data import training_data
 from .evidence import Evidence, NothingToShow
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CHANNELS = (1, 3)
 SMALLEST = 4

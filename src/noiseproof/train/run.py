@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from .. import methods, models
 from ..data import LabelledData, load
 from ..data.locations import split_path
-from ..data.registry import SOURCES, parse_source, source_text
+from ..data.registry import SOURCES, parse_source
 from ..data.sources.arrays import arrays
 from ..data.sources.folder import folder
 from ..data.sources.table import table
@@ -25,19 +25,18 @@ from ..dynamics.run_folder import BEST, CONFIG, MANIFEST, MODEL
 from ..features import Features
 from ..features.store import load_features
 from ..files import DamagedFileError
+from ..grammar import written
 from ..memory import on_the_cpu
 from ..models.registry import BUILT_IN
 from ..models.size import blueprint
 from ..models.spec import parse as parse_model
-from ..models.spec import spec_text
+from ..models.spec import without_download
 from .batches import Views
 from .config import Config
 from .evaluate import predict_logits
 from .task import check_columns
 
 FILES = {"final": MODEL, "best": BEST}
-ON_THE_NET = ("hf-hub:", "hf_hub:", "local-dir:")
-"""How names begin that timm looks up elsewhere."""
 
 
 class Run(RunFolder):
@@ -193,25 +192,6 @@ def check_finite(path: Path, weights: Mapping[str, Tensor]) -> None:
             raise damaged(path, f"{name!r} has values that are NaN or infinite, so it cannot predict")
 
 
-def without_download(spec: str) -> str:
-    """The spec of a network whose weights come from a file: nothing is fetched to build it.
-
-    Example:
-        >>> without_download("timm:vit_tiny_patch16_224(pretrained=True)"), without_download("mlp(norm=True)")
-        ('timm:vit_tiny_patch16_224', 'mlp(norm=True)')
-    """
-    name, options = parse_model(spec)
-    package, _, rest = name.partition(":")
-    if package != "timm":
-        return spec
-    if rest.startswith(ON_THE_NET):
-        raise ValueError(
-            f"the network {name!r} would have to be downloaded: build it yourself and give it as model=..."
-        )
-    kept = {word: value for word, value in options.items() if not word.startswith("pretrained")}
-    return spec_text(name, kept)
-
-
 def new_samples(
     spec: str, *, split: str, columns: Sequence[str] = (), features: Features | None = None
 ) -> LabelledData:
@@ -223,7 +203,7 @@ def new_samples(
         options = {**options, "labelled": False}
     if SOURCES.get(name) is arrays:
         options = {word: value for word, value in options.items() if word != "labels"} | {"labelled": False}
-    return load(source_text(name, options), split=split, features=features)
+    return load(written(name, options), split=split, features=features)
 
 
 def _is_flat(place: Path) -> bool:

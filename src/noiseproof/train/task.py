@@ -18,9 +18,10 @@ from .. import noise
 from ..data import LabelledData, load
 from ..data.inputs import raw_bytes
 from ..data.locations import NoSplitError
-from ..data.registry import IN_MEMORY, parse_source, source_text
+from ..data.registry import IN_MEMORY, parse_source
 from ..dynamics.run_folder import RESULT
 from ..features import Features
+from ..grammar import written
 from .batches import split_positions
 from .config import Config, run_folder
 
@@ -254,7 +255,7 @@ def settled(config: Config, data: LabelledData | None) -> Config:
     if data is None:
         return config
     if config.data == Config.data != data.name:
-        config = config.replace(data=source_text(IN_MEMORY, {"name": data.name} if data.name else {}))
+        config = config.replace(data=written(IN_MEMORY, {"name": data.name} if data.name else {}))
     if config.out is not None:
         return config
     digest = hashlib.sha256(json.dumps(fingerprint(data), sort_keys=True).encode()).hexdigest()[:8]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from ...grammar import unknown
 from ...report.evidence import Source
@@ -13,9 +14,6 @@ from ..plan import HOME
 from ..table_builder import read
 from .curve_figures import CURVE_FIGURES, draw_panels
 from .run_figures import RUN_FIGURES, WHOLE_FIGURES
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def _order(name: str) -> tuple[str, int, str]:

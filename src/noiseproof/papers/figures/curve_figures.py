@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ...losses import curve
 from ...losses.curves.drawing import (
@@ -18,11 +19,6 @@ from ...losses.curves.drawing import (
 )
 from ..table_builder import read
 from .analytic import untrained_margins
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LONG_LEGEND = 6
 """From this number of names on a legend needs room above the curves."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from torch import Tensor
 
 from ...report.evidence import Evidence, NothingToShow, Source, groups_of
@@ -12,9 +12,6 @@ from ...report.figures.comparison import draw_seeds, group_lines
 from ...report.figures.curves import class_curves
 from ...report.palette import as_percent, finished, legend, new_axes, over_epochs, plain
 from .analytic import bound_of_scale
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 STAGES = (10, 50, 100)
 """Epochs of Symmetric Cross Entropy, Fig. 3."""

@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
 
 from ... import report
 from ...losses import get as get_loss
@@ -23,10 +26,6 @@ from ..results import OfCells, read_folder
 from ..table_builder import read
 from ..tables import get
 from . import run_curves
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 
 class Selection(NamedTuple):
@@ -159,8 +158,6 @@ class WholeFigure:
 
 
 def _side_by_side(parts: Sequence[RunFigure], runs: Sequence[Sequence[Source]]) -> Figure:
-    from matplotlib.figure import Figure
-
     groups = [part.groups(found) for part, found in zip(parts, runs, strict=True)]
     sizes = [part.inches(len(names)) for part, names in zip(parts, groups, strict=True)]
     widths = [width for width, _ in sizes]
