@@ -247,6 +247,7 @@ def test_without_the_data_one_line_says_what_to_get_and_where_to_put_it(shell, t
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")
 def test_the_command_runs_as_it_is_from_weights_of_imagenet(shell, tmp_path, monkeypatch):
     TREES["clothing1m"](tmp_path / "clothing1m")
     monkeypatch.setenv("NOISEPROOF_DATA", "nowhere")  # put back after the test, as --root changes it

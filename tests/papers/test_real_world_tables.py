@@ -74,7 +74,7 @@ def test_a_cut_run_is_labelled_and_agrees_with_no_print_and_decides_no_claim(pho
 def test_people_are_found_again_in_videos_of_others(photos, name):
     TREES["mars"](photos / "mars")
     table = get(name).select(["*CCE"], seeds=1).with_runs(small_network)
-    found = run(table, out=photos / "out", jobs=1, changes=Changes(epochs=1, samples=36))
+    found = run(table, out=photos / "out", jobs=1, changes=Changes(epochs=1, samples=30))
     [folder] = (path for path in (photos / "out/runs").iterdir() if path.is_dir())
     assert RunFolder(folder).manifest["data"]["test"] is None
     for entry, name in zip(found.entries, ("mAP", "CMC-1"), strict=True):

@@ -233,6 +233,12 @@ def test_shortened_runs_are_named_as_such(tmp_path, table_of):
     assert path.read_text().count("\n") == 1
 
 
+def test_a_shortened_run_that_fails_is_told_though_no_other_has_its_length(tmp_path, table_of):
+    table = table_of(("broken", "a", {"loss": "ce", "lr": 1e30, "momentum": 0.0, "epochs": 9}))
+    found = run(table, out=tmp_path, jobs=1, changes=Changes(epochs=3, samples=200))
+    assert (found.entries[0].state, found.changes) == ("1 failed", "epochs=3, samples=200")
+
+
 def test_public_names_are_functions_whatever_was_imported_before():
     import noiseproof.papers
     import noiseproof.papers.comparing

@@ -93,19 +93,26 @@ class Comparison:
         return replace(self, entries=busy), replace(self, entries=idle)
 
 
-def compare(table: str | Table, *, out: str | Path, problems: Mapping[str, str] | None = None) -> Comparison:
+def compare(
+    table: str | Table,
+    *,
+    out: str | Path,
+    problems: Mapping[str, str] | None = None,
+    changes: Changes = Changes(),
+) -> Comparison:
     """The printed numbers of a table beside those of the runs in a folder.
 
     Cells may have as many seeds as there are in the folder.
 
     Args:
         problems: why runs failed, by their key.
+        changes: how these differ from those of the paper.
     """
     results, ways = read_folder(out)
     results |= {key: Result(key, 0, problem=words) for key, words in (problems or {}).items()}
     seeds = len({one.seed for one in results.values() if one.numbers})
     whole = get(table).with_runs(lambda runs: runs.with_seeds(max(seeds, len(runs.seeds))))
-    return compare_with(whole, results, ways)
+    return compare_with(whole, results, ways | {changes})
 
 
 def compare_with(table: Table, results: Results, ways: Iterable[Changes] = ()) -> Comparison:

@@ -73,7 +73,7 @@ def run(
     problems |= unreadable | train(again, jobs=jobs, watcher=watcher, engine=engine)
     for config in first.values():
         look_for_people(config)
-    return compare(whole, out=place, problems=problems)
+    return compare(whole, out=place, problems=problems, changes=changes)
 
 
 def _config(planned: Planned, out: Path, device: str) -> Config:
@@ -153,7 +153,8 @@ def look_for_people(config: Config) -> None:
     network, device = Run(target.parent).load_model(), pick_device(config.device)
     views = Views(config, data.sample_shape)
     features = predict_features(network.to(device), data, views.evaluation, device=device)
-    found = rank_videos(features, [frame_of(path) for path in data.inputs.paths])
+    paths = getattr(data.inputs, "base", data.inputs).paths  # all; the index says which are taken
+    found = rank_videos(features, [frame_of(paths[number]) for number in data.index.tolist()])
     mean = found.mean_average_precision  # None where few samples have no match
     numbers = (mean, None if mean is None else float(found.cmc[0]))
     write_text(target, json.dumps(dict(zip(RANKS, numbers, strict=True))))
