@@ -72,7 +72,7 @@ def train(data: str, inputs: Tensor, label: Tensor, spec: str, seed: int) -> tup
     model, loss = network(inputs.shape[1]), losses.get(spec)
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9, weight_decay=5e-4)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
-    order, recorder, rows = torch.Generator().manual_seed(seed), Recorder(torch.arange(len(label))), []
+    order, recorder = torch.Generator().manual_seed(seed), Recorder(len(label))
     for _ in range(epochs):
         model.train()
         for batch in torch.split(torch.randperm(len(label), generator=order), batch_size):
@@ -82,12 +82,12 @@ def train(data: str, inputs: Tensor, label: Tensor, spec: str, seed: int) -> tup
             logits = model(inputs[batch])
             loss(logits, label[batch]).backward()
             optimizer.step()
-            recorder.write(batch, losses.margin(logits.detach(), label[batch]), logits.argmax(1))
+            recorder.write(batch, logits, label[batch])
         schedule.step()
-        rows.append({name: column.clone() for name, column in recorder.epoch().items()})
-        recorder.forget()
+        recorder.end_epoch()
     model.eval()
-    return model, torch.stack([r["margin"] for r in rows]), torch.stack([r["prediction"] for r in rows])
+    record = recorder.record()
+    return model, record.margin, record.prediction
 
 
 @torch.no_grad()
