@@ -59,7 +59,8 @@ $(VENV)/.docs: $(STAMP)
 
 # The notebook of the first five minutes, run anew from top to bottom, its outputs kept.
 notebook: $(VENV)/.notebook
-	OMP_NUM_THREADS=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace docs/start.ipynb
+	OMP_NUM_THREADS=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
+	  --ExecutePreprocessor.record_timing=False docs/start.ipynb
 
 $(VENV)/.notebook: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt nbconvert ipykernel

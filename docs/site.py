@@ -4,7 +4,9 @@ Pages link to tables, benchmarks, examples and sources of the repository, so tha
 Whatever is linked becomes a page of the site: Markdown as it is, text such as Python as a page that shows it.
 """
 
+import base64
 import html
+import json
 import posixpath
 import re
 from html.parser import HTMLParser
@@ -30,13 +32,21 @@ places: dict[str, str] = {}
 """Where a file of the repository is on the site: path from the root, path in the site."""
 
 
+def on_config(config: Any) -> Any:
+    """Pages that nobody has given a place are put at the end of Use."""
+    named, use = str(config.nav), next(part["Use"] for part in config.nav if "Use" in part)
+    use += [page.name for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in named]
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add modules, and whatever pages link to, and what those link to."""
     for name, text in api_pages().items():
         files.append(File.generated(config, name, content=text))
     places.clear()
     places.update({f"docs/{file.src_uri}": file.src_uri for file in files})
-    places["README.md"] = "index.md"
+    places.update({"README.md": "index.md", "docs/start.ipynb": "notebook.md"})
+    files.append(File.generated(config, "notebook.md", content=notebook(files, config)))
     waiting = [path for path in places if path.endswith(".md")]
     while waiting:
         for path in linked(waiting.pop()):
@@ -84,6 +94,26 @@ def shown(source: Path) -> str:
     kind = {"py": "python", "yml": "yaml"}.get(source.suffix[1:], source.suffix[1:])
     text = source.read_text(encoding="utf-8")
     return f"---\nsearch:\n  exclude: true\n---\n\n# {source.name}\n\n````{kind}\n{text}````\n"
+
+
+def notebook(files: Any, config: Any) -> str:
+    """The notebook as a page: text, code, and what the code printed and drew when it was run."""
+    parts = []
+    for number, cell in enumerate(
+        json.loads((ROOT / "docs/start.ipynb").read_text(encoding="utf-8"))["cells"]
+    ):
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            found = output.get("data", {})
+            if "image/png" in found:
+                name, content = f"images/notebook-{number}.png", base64.b64decode(found["image/png"])
+                files.append(File.generated(config, name, content=content))
+                parts.append(f"![What the cell above draws]({name})")
+            else:
+                printed = "".join(output.get("text") or found["text/plain"]).rstrip()
+                parts.append(f"```text\n{printed}\n```")
+    return "\n\n".join(parts)
 
 
 def api_pages() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The Python of the documents runs, pages written from the code are up to date, and so are the pictures."""
 
 import doctest
+import json
 import re
 import runpy
 import shlex
@@ -8,8 +9,8 @@ import sys
 import types
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
-from sklearn.datasets import load_iris
 
 from noiseproof.cli.main import main
 
@@ -19,12 +20,37 @@ PAGES = {
     str(page.relative_to(ROOT)): CODE.findall(page.read_text(encoding="utf-8"))
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 }
-STARTS = {"docs/start_table.md": 0.75, "docs/start_text.md": 0.75, "docs/start_images.md": 0.85}
+NOTEBOOK = json.loads((ROOT / "docs/start.ipynb").read_text(encoding="utf-8"))
+PAGES["docs/start.ipynb"] = [
+    ("python", "".join(cell["source"])) for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"
+]
+STARTS = {
+    "docs/start_table.md": 0.75,
+    "docs/start_text.md": 0.75,
+    "docs/start_images.md": 0.85,
+    "docs/start.ipynb": 0.75,
+}
 """Pages whose commands are run too, and the least share of marked labels that are really wrong."""
-SLOW = {"README.md", "docs/guide.md", "docs/add_a_loss.md", "docs/from_cleanlab.md", *STARTS}
+BEFORE = {
+    "docs/finding_labels.md": "from sklearn.datasets import load_iris\nX, y = load_iris(return_X_y=True)",
+    "docs/reviewing.md": "from noiseproof import train\n"
+    "config = train.Config(data='digits', noise='symmetric(0.2)', loss='gce(q=0.7)', epochs=12)\n"
+    "train.fit(config.replace(model='mlp(norm=True)', lr=0.05, out='runs/mine'))",
+    "README.md": "from sklearn.datasets import load_iris\n"
+    "table = load_iris(as_frame=True).frame.rename(columns={'target': 'species'})",
+}
+"""What the reader of a page has: data, a run."""
+SLOW = {
+    *BEFORE,
+    "docs/tables_and_text.md",
+    "docs/guide.md",
+    "docs/add_a_loss.md",
+    "docs/from_cleanlab.md",
+    *STARTS,
+}
 """Pages whose code takes more than two seconds."""
-ELSEWHERE = {"docs/finding_labels.md", "docs/reviewing.md", "docs/training_on_several_gpus.md"}
-"""Pages about files and names that the reader has."""
+ELSEWHERE = {"docs/training_on_several_gpus.md"}
+"""Pages about a script of the reader, for several processes."""
 GALLERY = runpy.run_path(str(ROOT / "docs/make_gallery.py"))
 
 
@@ -62,9 +88,7 @@ def run(code, page, names):
 def test_python_of_a_page(page, tmp_path, monkeypatch):
     """Blocks of a page run one after the other, in one namespace, in an empty folder."""
     names = reader(tmp_path, monkeypatch)
-    if page == "README.md":
-        names["table"] = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
-    for kind, code in PAGES[page]:
+    for kind, code in [("python", BEFORE.get(page, "")), *PAGES[page]]:
         if kind == "python":
             run(code, page, names)
 
@@ -82,6 +106,7 @@ def test_a_page_to_start_with(page, tmp_path, monkeypatch):
             if " labels review " not in line:
                 command(monkeypatch, shlex.split(line, comments=True))
     assert names["share"] > STARTS[page]
+    plt.close("all")
 
 
 def command(monkeypatch, words):
@@ -89,6 +114,13 @@ def command(monkeypatch, words):
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code, words
+
+
+def test_the_notebook_was_run():
+    """From top to bottom, without an error; make notebook runs it again."""
+    cells = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert all(output["output_type"] != "error" for cell in cells for output in cell["outputs"])
 
 
 @pytest.mark.parametrize("name", ["losses.md", "methods.md"])

@@ -51,8 +51,9 @@ def names_of_specs():
 
 def test_public_names():
     kept, now = LIST.read_text(encoding="utf-8").split("\n")[:-1], public_names()
-    assert not set(now) - set(kept), "new public names: see the docstring of this file"
-    assert not set(kept) - set(now), "public names are gone: users have them in their code"
+    new, gone = sorted(set(now) - set(kept)), sorted(set(kept) - set(now))
+    assert not new, f"new public names, see the docstring of this file: {', '.join(new)}"
+    assert not gone, f"public names are gone, users have them in their code: {', '.join(gone)}"
     assert kept == now
 
 

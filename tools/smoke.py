@@ -24,8 +24,8 @@ wrong = noise.corrupt(digits.label, "symmetric(0.4)", num_classes=10, seed=0)
 found = labels.find(digits.inputs.flatten(1).numpy()[:400], label=wrong.labels.numpy()[:400])
 share = wrong.flipped.numpy()[:400][found.is_label_issue.to_numpy()].mean()
 assert share > 0.7, share
-config = train.Config(data="digits", noise="symmetric(0.4)", model="mlp", loss="gce(q=0.7)", epochs=2)
-config = config.replace(out="runs/smoke")
+config = train.Config(data="digits", noise="symmetric(0.4)", model="mlp(norm=True)", loss="gce(q=0.7)")
+config = config.replace(lr=0.05, epochs=8, out="runs/smoke")
 print(noiseproof.__version__, train.fit(config).report())
 """
 COMMANDS = ["--version", "doctor", "labels find runs/smoke --out suspects.csv", "curve ce mae --classes 10"]
