@@ -146,10 +146,15 @@ def findings(runs: pd.DataFrame) -> str:
     lines = ["What stands out:", ""]
     for kind, word in KINDS.items():
         here = mean[kind].sort_values(ascending=False)
-        good = ", ".join(f"`{row}` {gain:+.1f}" for row, gain in here.items() if gain >= ENOUGH)
-        bad = ", ".join(f"`{row}` {gain:+.1f}" for row, gain in here[::-1].items() if gain <= -ENOUGH)
-        lines.append(f"- **{word}:** above cross entropy {good or 'none'}; below it {bad or 'none'}.")
+        good, bad = here[here >= ENOUGH], here[here <= -ENOUGH][::-1]
+        told = f"- **{word}:** above cross entropy {_some(good)}"
+        lines.append(f"{told}; below it {_some(bad)}." if len(bad) else f"{told}.")
     return "\n".join(lines) + "\n"
+
+
+def _some(gains: pd.Series, most: int = 6) -> str:
+    words = ", ".join(f"`{row}` {gain:+.1f}" for row, gain in gains.head(most).items())
+    return f"{words or 'none'}, and {len(gains) - most} others" if len(gains) > most else words or "none"
 
 
 def everyday(runs: pd.DataFrame) -> list[str]:
