@@ -1,6 +1,7 @@
 """The package as it is installed: names, version, typing, and what it must never do."""
 
 import ast
+import functools
 import importlib.metadata
 import subprocess
 import sys
@@ -13,6 +14,7 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_MODULES = {"torchvision", "timm", "yaml", "dill", "cloudpickle"}
 
 
+@functools.cache
 def trees():
     return {path: ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ALLOWED: list[set[str]] = [
-    {"noiseproof.methods.base", "noiseproof.methods.printing"},
     {
         "noiseproof.noise.corrupt",
         "noiseproof.noise.open_set",

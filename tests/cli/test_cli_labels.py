@@ -105,6 +105,7 @@ def test_probabilities_of_a_file_are_listened_to(tmp_path):
     assert place[1] == 0 < place[0]
 
 
+@pytest.mark.slow
 def test_the_file_is_there_also_if_the_reader_of_the_table_goes_away(tmp_path):
     folder, out = write_run(tmp_path / "a"), tmp_path / "s.csv"
     code = "import sys; from noiseproof.cli.labels import app; sys.stdout.close(); app()"

@@ -146,6 +146,7 @@ def test_when_the_time_is_up_runs_are_saved_and_the_same_call_goes_on(tmp_path):
     assert len((place / "metrics.jsonl").read_text().splitlines()) > before
 
 
+@pytest.mark.slow
 def test_a_killed_queue_has_packed_what_was_finished(tmp_path, monkeypatch):
     script = SCRIPT.replace("room.FIRST = ()", "room.FIRST = (); room.PACK_SECONDS = 0.0").replace(
         '"loss": loss}', '"loss": loss, "epochs": 1 if loss == "ce" else 100_000}'

@@ -39,7 +39,7 @@ def test_too_few_steps_are_told(tmp_path):
 def test_inputs_that_say_nothing_end_at_the_majority_share(tmp_path):
     label = np.repeat([0, 1, 2], [240, 30, 30])
     data = LabelledData(torch.zeros(300, 2), label, class_names=["ant", "bee", "cat"], duplicates="ignore")
-    words = told(tmp_path, data, epochs=400)
+    words = told(tmp_path, data, epochs=40, batch_size=10)
     assert "it agrees with 80.0% of the training labels, always saying 'ant' would agree with 80.0%" in words
     assert "try another lr than 0.1" in words
 

@@ -10,11 +10,19 @@ from torch import Tensor, nn
 from .. import processes
 from ..data import Batch
 from ..kernels import values_can_be_checked
+from ..losses.printing import hyperparameters, literal
 from ..losses.rows import raise_for_invalid
-from .printing import spec_of
 
 if TYPE_CHECKING:
     from ..dynamics import Record
+
+
+def spec_of(method: Method) -> str:
+    """The spec that makes a method again; a None that is the default is left out."""
+    defaults = hyperparameters(type(method))  # type: ignore[arg-type]
+    values = {option: getattr(method, option) for option in defaults if option != "loss"}
+    shown = [f"{o}={literal(v)}" for o, v in values.items() if not (v is None and defaults[o] is None)]
+    return f"{method.name}({', '.join(shown)})" if shown else method.name
 
 
 class Outputs(NamedTuple):

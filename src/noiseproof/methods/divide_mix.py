@@ -14,7 +14,7 @@ from .memory import MemoryMethod
 from .mixed import cross_entropy, mixed_of
 from .mixture import low_component
 from .probabilities import entropy, log_probabilities, one_hot, picked, soft_cross_entropy
-from .switch import switch
+from .spec import switch
 
 
 class DivideMix(MemoryMethod):

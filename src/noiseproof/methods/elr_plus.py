@@ -14,7 +14,7 @@ from .elr import EDGE
 from .memory import MemoryMethod
 from .mixed import mixed_of
 from .probabilities import log_probabilities, one_hot, soft_cross_entropy
-from .switch import switch
+from .spec import switch
 
 
 class ELRPlus(MemoryMethod):

@@ -12,7 +12,7 @@ from ..losses.checks import choice, number, whole
 from .base import Outputs, Situation, unprepared
 from .memory import MemoryMethod
 from .probabilities import entropy, log_probabilities, one_hot, soft_cross_entropy
-from .switch import switch
+from .spec import switch
 
 
 class Joint(MemoryMethod):

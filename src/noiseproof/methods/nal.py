@@ -13,7 +13,7 @@ from ..models.seeding import build
 from .base import Outputs, Situation, unprepared
 from .memory import TargetMemory
 from .probabilities import log_probabilities, soft_cross_entropy, soft_rce
-from .switch import switch
+from .spec import switch
 
 PRESETS = {
     "cifar10": "nal(lam=0.5, alpha=0.9, start=60, period=10)",

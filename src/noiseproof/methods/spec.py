@@ -20,3 +20,15 @@ def parse(text: str, known: Mapping[str, Callable[..., Method]], loss: Loss) -> 
     if str(loss) != "ce":
         raise ValueError(f"{name} has a loss of its own: leave out loss={str(loss)!r}")
     return known[name](**found)
+
+
+def switch(method: str, option: str, value: object) -> bool:
+    """``value`` if it is True or False.
+
+    >>> switch("joint", "hard", 1)
+    Traceback (most recent call last):
+    TypeError: joint: hard must be True or False, got 1
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{method}: {option} must be True or False, got {value!r}")
+    return value

@@ -16,9 +16,9 @@ from torch import nn
 from typing_extensions import Unpack
 
 from .classifier import Classifier, GlobalAverage
-from .initial_weights import he_normal
 from .input_shape import Images
 from .residual import BasicBlock, Bottleneck
+from .seeding import he_normal
 from .task import Task, in_channels
 
 Block = type[BasicBlock] | type[Bottleneck]

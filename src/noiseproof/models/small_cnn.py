@@ -11,8 +11,8 @@ from torch import nn
 from typing_extensions import Unpack
 
 from .classifier import Classifier, convolution
-from .initial_weights import he_uniform
 from .input_shape import Images
+from .seeding import he_uniform
 from .task import Task, image_size, in_channels
 
 

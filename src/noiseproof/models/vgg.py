@@ -14,8 +14,8 @@ from torch import nn
 from typing_extensions import Unpack
 
 from .classifier import Classifier, GlobalAverage, convolution
-from .initial_weights import he_normal
 from .input_shape import Images
+from .seeding import he_normal
 from .task import Task, dropout, image_size, in_channels, widths
 
 BLOCKS = ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512))
