@@ -47,7 +47,7 @@ def test_the_printed_spec_holds_the_values_given():
         ("gls_sl(smoothing=1)", "gls_sl: smoothing=1"),
         ("forward(transition='symetric(0.4)')", "did you mean 'symmetric'"),
         ("forward(transition='instance(0.4)')", "forward: instance.* has no matrix: give transition="),
-        ("elr + ce", "is no method"),
+        ("elr + ce", "is not a method"),
         ("gce(q=0.7)", "'gce' is a loss, not a method"),
     ],
 )

@@ -57,7 +57,7 @@ def test_misfits_are_named():
         replace_inputs(np.zeros((4, 3)), noisy, np.zeros((2, 3), dtype="float32"))
     with pytest.raises(ValueError, match="3 inputs do not fit 4 labels"):
         replace_inputs(np.zeros((3, 3)), noisy, np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="no open-set noise"):
+    with pytest.raises(ValueError, match="not an open-set noise"):
         replace_inputs(
             np.zeros((2, 3)), corrupt([0, 1], "symmetric(0.2)", num_classes=2, seed=0), np.zeros((2, 3))
         )

@@ -4,11 +4,11 @@ from .anchor import anchor_transition
 from .asymmetric import Asymmetric
 from .base import ClassNoise, Noise
 from .confident import confident_joint, confident_transition
-from .corrupt import NoisyLabels, corrupt
+from .corrupt import corrupt
 from .grouped import Cycle, Pair, Sibling
 from .human import Human
 from .instance import Instance
-from .manifest import Manifest
+from .manifest import Manifest, NoisyLabels
 from .maps import MAPS
 from .matrix import Matrix
 from .open_set import OpenSet, replace_inputs

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor
 
 from .arrays import Integers, LabelsLike, as_class_count, as_integers, as_labels, as_tensor
 from .base import Case, Drawn, Noise
 from .draws import as_seed
 from .groups import GroupsLike, as_groups
-from .manifest import Manifest, describe, sha256
+from .manifest import Manifest, NoisyLabels, describe, sha256
 from .matrix import Matrix
 from .registry import NoiseLike, get
 from .sampling import Exact, as_exact
 from .transition import realised_transition
-
-
-@dataclass(frozen=True, eq=False)
-class NoisyLabels:
-    """Labels after noise, on the CPU."""
-
-    labels: Tensor
-    """(N,) int64, the given labels."""
-    flipped: Tensor
-    """(N,) bool, where the given label is not the clean one."""
-    transition: Tensor
-    """(K, K) float64, ``transition[i, j]`` = realised share of given j among clean i."""
-    manifest: Manifest
-    open_set: Tensor | None = None
-    """(N,) bool, samples whose input is to be replaced; None but for open-set noise."""
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
 
 def corrupt(

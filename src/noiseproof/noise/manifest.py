@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from ..atomic import write_text
 from ..files import MOST_JSON, parse_json, read_bytes
@@ -133,3 +134,21 @@ def _checked(kind: type[Manifest], content: object) -> dict[str, Any]:
 
 def _frozen(value: Any) -> Any:
     return tuple(_frozen(entry) for entry in value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLabels:
+    """Labels after noise, on the CPU."""
+
+    labels: Tensor
+    """(N,) int64, the given labels."""
+    flipped: Tensor
+    """(N,) bool, where the given label is not the clean one."""
+    transition: Tensor
+    """(K, K) float64, ``transition[i, j]`` = realised share of given j among clean i."""
+    manifest: Manifest
+    open_set: Tensor | None = None
+    """(N,) bool, samples whose input is to be replaced; None but for open-set noise."""
+
+    def __len__(self) -> int:
+        return len(self.labels)

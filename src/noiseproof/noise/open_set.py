@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -13,9 +13,7 @@ from torch import Tensor
 from .arrays import Floats, Integers, as_integers
 from .base import ClassNoise, as_rate
 from .draws import FOREIGN, uniform
-
-if TYPE_CHECKING:
-    from .corrupt import NoisyLabels
+from .manifest import NoisyLabels
 
 Inputs = TypeVar("Inputs", "NDArray[np.generic]", Tensor)
 
