@@ -11,6 +11,16 @@ import noiseproof
 
 SOURCE = Path(noiseproof.__file__).parent
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+MOST_LINES = {
+    "data": 5000,
+    "kernels": 6000,
+    "losses": 3800,
+    "papers": 3400,
+    "report": 3000,
+    "train": 4000,
+}
+"""Of Python and C++ in a folder, so that a new feature simplifies what is there."""
+MOST_FILES = 400
 FORBIDDEN_MODULES = {"torchvision", "timm", "yaml", "dill", "cloudpickle"}
 
 
@@ -60,3 +70,17 @@ def test_files_and_functions_stay_short():
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
                 assert lines <= 34, f"{path}:{node.lineno} {node.name} has {lines} lines"
+
+
+def sources(folder=SOURCE):
+    return [path for path in folder.rglob("*") if path.suffix in (".py", ".cpp", ".h")]
+
+
+def lines_of(name):
+    return sum(len(path.read_text().splitlines()) for path in sources(SOURCE / name))
+
+
+def test_folders_stay_within_their_budgets():
+    too_long = {name: count for name, most in MOST_LINES.items() if (count := lines_of(name)) > most}
+    assert not too_long
+    assert len(sources()) <= MOST_FILES
