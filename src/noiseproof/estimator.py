@@ -29,6 +29,7 @@ from .auto import (
 )
 from .auto.store import Parts
 from .features import Features, as_labels
+from .features.labels import refuse_labels
 from .features.recognise import columns_as_table
 from .labels.cross_fit import Rounds, asker, inputs_of, two_rounds
 from .labels.findings import frame, weakness, with_classes
@@ -104,6 +105,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         count = _rows(X)
         if count != len(label):
             raise ValueError(f"X has {count:,} rows and y {len(label):,} labels: one label per row is needed")
+        refuse_labels(X, label, classes)
         weight = _weights(sample_weight, count)
         if weight is not None and self._is_network:
             raise ValueError("sample_weight cannot be used with a network: leave it out")

@@ -1,5 +1,7 @@
 """Labels of any type."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import LabelEncoder
 
 from noiseproof.features import as_labels
+from noiseproof.features.labels import refuse_labels
 
 
 @given(
@@ -44,6 +47,17 @@ def test_types(labels, classes):
     codes, found = as_labels(labels)
     assert found == classes
     assert sorted(codes.tolist()) == list(range(len(classes)))
+
+
+def test_a_column_that_holds_the_labels_is_refused():
+    table = pd.DataFrame({"a": [1, 2, 1, 3], "kind": list("xyxy"), "code": [0, 5, 0, 5], "cells": [[1]] * 4})
+    with pytest.raises(ValueError, match="the column 'kind' of X holds the labels themselves: leave it out"):
+        refuse_labels(table, *as_labels(table["kind"]))
+    with pytest.warns(UserWarning, match="the column 'code' of X tells every label"):
+        refuse_labels(table[["a", "code", "cells"]], *as_labels(table["kind"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refuse_labels(table[["a", "cells"]], *as_labels(table["kind"]))
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+FIRST = 100
+"""Rows that are compared before all others."""
 
 
 def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]:
@@ -46,6 +50,38 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     return rank[codes], [classes[position] for position in order]
+
+
+def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
+    """ValueError if a column of a DataFrame holds the labels; a warning if it tells each of them.
+
+    Example:
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"size": [1, 2, 3], "kind": ["cat", "dog", "cat"]})
+        >>> refuse_labels(table, *as_labels(table["kind"]))
+        Traceback (most recent call last):
+        ValueError: the column 'kind' of X holds the labels themselves: leave it out
+    """
+    first = np.unique(label, return_index=True)[1]
+    for place, name in enumerate(X.columns if hasattr(X, "columns") and len(X) == len(label) else ()):
+        values = X.iloc[:, place]
+        if not (_same_parts(values[:FIRST], label[:FIRST]) and _same_parts(values, label)):
+            continue
+        if all(str(values.iloc[at]) == str(classes[label[at]]) for at in first):
+            raise ValueError(f"the column {str(name)!r} of X holds the labels themselves: leave it out")
+        warnings.warn(
+            f"the column {str(name)!r} of X tells every label: leave it out if it was made from them",
+            stacklevel=3,
+        )
+
+
+def _same_parts(values: Any, label: NDArray[np.int64]) -> bool:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    try:
+        return bool((pd.factorize(values)[0] == pd.factorize(label)[0]).all())
+    except TypeError:  # lists and dicts in cells
+        return False
 
 
 def _one_column(y: Any, name: str) -> NDArray[Any]:

@@ -14,6 +14,8 @@ from ..data.inputs import RawInputs
 from ..dynamics import Record, RunFolder
 from ..dynamics.statistics import STATISTICS, available
 from ..features import as_labels
+from ..features.labels import refuse_labels
+from ..features.recognise import columns_as_table
 from ..memory import on_the_cpu
 from .checks import as_class_numbers, as_probabilities, check_rows, known_names
 from .cross_fit import OnFit, judge_by_cross_fitting
@@ -128,6 +130,7 @@ def _of_data(
         count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
         if not isinstance(rows, Mapping) and count != len(codes):
             raise ValueError(f"there are {count:,} rows and {len(codes):,} labels: one per row is needed")
+        refuse_labels(columns_as_table(rows), codes, names)
     _check_worth(codes, names)
     judged = judge_by_cross_fitting(
         rows, codes, len(names), folds=folds, model=model, groups=groups, seed=seed, on_fit=on_fit
