@@ -1,6 +1,7 @@
 """Labels of any type."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -58,6 +59,9 @@ def test_a_column_that_holds_the_labels_is_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         refuse_labels(table[["a", "cells"]], *as_labels(table["kind"]))
+        others = [table["a"], table["a"].to_numpy()[:, None], SimpleNamespace(columns=["kind"])]
+        for other in others:  # a Series, an array, a table of another library
+            refuse_labels(other, *as_labels(table["kind"]))
 
 
 @pytest.mark.parametrize(

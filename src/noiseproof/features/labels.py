@@ -63,7 +63,8 @@ def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
         ValueError: the column 'kind' of X holds the labels themselves: leave it out
     """
     first = np.unique(label, return_index=True)[1]
-    for place, name in enumerate(X.columns if hasattr(X, "columns") and len(X) == len(label) else ()):
+    is_frame = hasattr(X, "columns") and hasattr(X, "iloc")
+    for place, name in enumerate(X.columns if is_frame and len(X) == len(label) else ()):
         values = X.iloc[:, place]
         if not (_same_parts(values[:FIRST], label[:FIRST]) and _same_parts(values, label)):
             continue
