@@ -65,24 +65,27 @@ class Ranks:
         first, last = (units * rank // self.count * unit for rank in (self.rank, self.rank + 1))
         return slice(first, min(last, size))
 
-    def sharded(self, forward: Callable[[Tensor], Any], seed: Callable[[], tuple[int, int, int]]) -> Any:
-        """``forward`` as a function of a whole batch, of which this process computes its rows.
+    def sharded(
+        self, forward: Callable[[Tensor], Any], place: Callable[[], tuple[int, int, int, int]]
+    ) -> Any:
+        """``forward`` for a whole batch, of which this process computes its rows; it is given all or these.
 
         Args:
-            seed: the seed of the run, the epoch and the number of the batch, which determine dropout.
+            place: the seed of the run, the epoch and the number of the batch, which determine dropout, and
+                its size.
         """
         if self.count == 1:
             return forward
 
         def whole(inputs: Tensor) -> Any:
-            rows = self.rows(len(inputs))
-            self._splits = rows != slice(0, len(inputs))
-            run, epoch, batch = seed()
+            seed, epoch, batch, size = place()
+            rows = self.rows(size)
+            self._splits = rows != slice(0, size)
             number = torch.tensor([batch * self.count + (self.rank if self._splits else 0)])
-            bits = draw(seed=run, epoch=epoch, index=number, stream=STREAM)
+            bits = draw(seed=seed, epoch=epoch, index=number, stream=STREAM)
             with isolated_random(int(bits) & (2**62 - 1), self.device):
-                found = forward(inputs[rows])
-            return self._joined(found, rows, len(inputs)) if self._splits else found
+                found = forward(inputs[rows] if len(inputs) == size else inputs)
+            return self._joined(found, rows, size) if self._splits else found
 
         return whole
 

@@ -100,8 +100,24 @@ class Session:
             partial(call_each, one, self.networks) if self.method.networks > 1 else partial(one, self.model)
         )
 
-    def _place(self) -> tuple[int, int, int]:
-        return self.config.seed, self.epoch, self.batch
+    def _place(self) -> tuple[int, int, int, int]:
+        start, stop = self.bounds[self.batch]
+        return self.config.seed, self.epoch, self.batch, stop - start
+
+    @property
+    def _mixes(self) -> bool:
+        return self.method.mixes(self.epoch) and bool(self.mixup or self.method.needs_unmixed)
+
+    def read_here(self, part: Tensor) -> Tensor:
+        """Which samples of a batch this process reads: its own, or all where inputs are mixed."""
+        return part if self._mixes else part[self.ranks.rows(len(part))]
+
+    def whole(self, batch: Batch, part: Tensor) -> Batch:
+        """The batch with all its labels, where only a part of its inputs was read."""
+        if len(batch.label) == len(part):
+            return batch
+        label, index = (rows[part].to(self.device) for rows in (self.train.label, self.train.index))
+        return Batch(batch.input, label, index)
 
     @property
     def networks(self) -> tuple[nn.Module, ...]:
@@ -204,8 +220,7 @@ class Session:
 
     def step_outputs(self, inputs: Tensor) -> tuple[Outputs, ...]:
         """Outputs of each network in a step, of mixed inputs where there are such."""
-        mixes = self.method.mixes(self.epoch)
-        if not mixes or not (self.mixup or self.method.needs_unmixed):
+        if not self._mixes:
             return self.outputs(inputs)
         seed, size = self.config.seed, len(inputs)
         mix = draw_mix(self.mixup, size, seed=seed, epoch=self.epoch, batch=self.batch).to(self.device)

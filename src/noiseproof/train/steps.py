@@ -54,11 +54,13 @@ class PlainSteps:
         session = self.session
         order = session.order()
         parts = [order[start:stop] for start, stop in session.bounds_left()]
-        for batch in batches(session.train, parts, session.device):
+        own = batches(session.train, map(session.read_here, parts), session.device)
+        for part, batch in zip(parts, own, strict=True):
             lr = session.learning_rate()
             session.set_learning_rate(lr)
             with capture_lock:
-                train_step(session, batch, session.views.train(batch, session.epoch), lr, session.batch)
+                views = session.views.train(batch, session.epoch)
+                train_step(session, session.whole(batch, part), views, lr, session.batch)
             session.count_step()
             yield
 
