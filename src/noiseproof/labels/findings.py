@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -124,7 +125,9 @@ def with_classes(found: DataFrame, classes: Sequence[Any]) -> DataFrame:
     values = np.array([*classes, None], dtype=object)  # None where nothing is predicted: -1
     for what in ("given", "predicted"):
         codes = found[f"{what}_label"]
-        column = Series(values[codes.to_numpy()], index=found.index).infer_objects()
+        column = Series(values[codes.to_numpy()], index=found.index, dtype=object)
+        with suppress(UnicodeError):  # names that are not valid Unicode stay objects
+            column = column.infer_objects()
         found.insert(found.columns.get_loc(codes.name) + 1, f"{what}_name", column)
     return found
 
