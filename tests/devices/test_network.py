@@ -6,7 +6,6 @@ from contextlib import nullcontext
 import pytest
 import torch
 from torch import nn
-from torch._dynamo.testing import CompileCounterWithBackend
 from torch.nn.utils.parametrizations import weight_norm
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -239,6 +238,9 @@ def test_nothing_is_left_behind(session, fails):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
 def test_compiled_once_for_networks_of_one_kind(session):
+    # It imports Triton, which the tests of the kernels must import first, to have it interpreted.
+    from torch._dynamo.testing import CompileCounterWithBackend
+
     count = CompileCounterWithBackend("aot_eager")
     torch._dynamo.reset()
     sessions = [session(model="cnn4", images=True) for _ in range(3)]

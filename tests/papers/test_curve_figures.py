@@ -100,15 +100,16 @@ def test_lines_are_finite_and_not_negative(name):
         ),
         ("imae.figure1", ["ce", "mae", "imae(T=8.0)"]),
         ("imae.figure3", ["ce", "mae", "imae(T=2)", "imae(T=4)", "imae(T=8)"]),
-        (
+        pytest.param(
             "curriculum.figure6",
             [
                 f"{count} classes, {how}"
                 for count, network in ((10, "cnn8"), (100, "resnet34"), (1000, "resnet34"))
                 for how in ("simulated", f"untrained {network} on random pixels")
             ],
+            marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             "curriculum.figure7",
             [
                 "mae",
@@ -117,6 +118,7 @@ def test_lines_are_finite_and_not_negative(name):
                 "start, 100 classes,\nuntrained resnet34 on random pixels",
                 "start, 10 classes,\nuntrained cnn8 on random pixels",
             ],
+            marks=pytest.mark.slow,
         ),
     ],
 )
