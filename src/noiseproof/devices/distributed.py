@@ -3,7 +3,7 @@
 Every process holds all data and the whole state of the run. In each step a process runs the network on its
 own rows of the batch. Logits and features of all rows are exchanged, so every process evaluates the method,
 the loss and the record of the whole batch, as a single process does, and no method needs code for this. Each
-process then propagates the gradients of its own rows back through the network, and their sum is exchanged.
+process then computes the gradients of its own rows, and the gradients are summed over all processes.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ..methods import OneProcessError
 from .device import isolated_random, pick_device
 
 TIMEOUT = timedelta(minutes=30)
-"""How long a process waits for the others; one that ends is noticed at once."""
+"""How long a process waits for the others; a process that ends is noticed at once."""
 FEWEST = 2
 """Rows per process: every process computes smaller batches whole, since batch norm needs two rows."""
 STREAM = (1 << 20) + 3
-"""Of the random numbers that seed dropout."""
+"""Stream of the random numbers that seed dropout."""
 
 
 class RankLostError(RuntimeError):
@@ -149,7 +149,7 @@ class Ranks:
     def agreed(self, signal: int | None, is_due: bool) -> tuple[int | None, bool]:
         """A signal that any process received, and whether the first one wants a checkpoint.
 
-        The answers of one step are read in the next one, so that nobody waits for them.
+        The answers of one step are read in the next one, so that no process waits for them.
         """
         if self.count == 1:
             return signal, is_due
@@ -170,14 +170,14 @@ class Ranks:
         return values
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes have called this."""
         if self.count > 1:
             if self._said is not None:
                 self._said[1].wait()
             self.sum(torch.zeros(1))
 
     def is_told(self) -> bool:
-        """Whether another process has already said why the run ends."""
+        """Whether another process has already reported why the run ends."""
         try:
             return self._store is not None and self._store.add("noiseproof/ended", 1) > 1
         except RuntimeError:  # the process that held the store is gone

@@ -197,7 +197,7 @@ def example_record(
     seed: int = 0,
     known: bool = True,
 ) -> Record:
-    """Samples labelled right are learned at once, the others slowly and late: simulated, nothing was trained.
+    """Samples labelled right are learned at once, the others slowly and late. Simulated, for examples.
 
     Example:
         >>> example_record()

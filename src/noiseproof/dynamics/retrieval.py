@@ -52,7 +52,8 @@ def rank(features: Tensor, person: Tensor, camera: Tensor, query: Tensor) -> Ran
 def rank_videos(features: Tensor, frames: Sequence[Frame]) -> Ranking:
     """Features of frames are averaged over their tracklet; each person's first of a camera is a query.
 
-    Person 0 is nobody of the others and no query, person -1 is left out.
+    Person 0 stands for people without an identity: it is never a query and never matches. Person -1 is left
+    out.
     """
     names = [frame[:3] for frame in frames]
     videos = sorted({name for name in names if name[0] >= 0})

@@ -53,7 +53,7 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
 
 
 def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
-    """ValueError if a column of a DataFrame holds the labels; a warning if it tells each of them.
+    """ValueError if a column of a DataFrame holds the labels; a warning if it determines each of them.
 
     Example:
         >>> import pandas as pd

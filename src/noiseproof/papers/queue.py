@@ -85,7 +85,7 @@ class Waiting:
 
 
 def queue(changes: Changes = Changes(precision="bf16"), done: Collection[str] = ()) -> list[Waiting]:
-    """Every run of every runnable cell once, without those that are done or need data nobody can download."""
+    """Every run of every runnable cell once, without those that are done or whose data must be requested."""
     parts = list(enumerate(get(part.table).select(part.rows, part.columns, part.seeds) for part in FIRST))
     ranks = {key: number for number, part in reversed(parts) for key in plan(part, changes)}
     found: dict[str, Waiting] = {}
