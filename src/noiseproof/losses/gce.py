@@ -58,15 +58,15 @@ class GCE(MarginLoss):
 
 
 class TruncatedGCE(MarginLoss):
-    r"""GCE without a gradient for samples whose label has a low probability.
+    r"""Generalised cross entropy without a gradient for labels of low probability.
 
     Loss:
         :math:`(1-p^q)/q` if :math:`p > k`, else the constant :math:`(1-k^q)/q`
     Emphasis:
         :math:`p^q(1-p)\,1[p>k]`
     Limits:
-        :math:`0 < q \le 1`, :math:`0 \le k < 1`; k = 0 is GCE. From scratch nothing with p <= k is ever
-        learned, so the paper trains plain GCE first and prunes by epochs: a method, not only a loss.
+        :math:`0 < q \le 1`, :math:`0 \le k < 1`; k = 0 is GCE. Samples with p <= k at initialisation
+        are never learned, so the paper trains with GCE first: see the method ``truncated_gce``.
     Shape:
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
     Example:

@@ -167,7 +167,7 @@ class GR(MarginLoss):
 
 
 class IMAE(GR):
-    r"""Improved mean absolute error: MAE's focus with an exponential spread, GR with lambda = 1.
+    r"""Improved mean absolute error: GR with lambda = 1, which has the focus of MAE.
 
     Loss:
         :math:`\int_\Delta^{saturation}` of the emphasis, see :class:`GR`

@@ -23,7 +23,7 @@ class MAE(MarginLoss):
     Loss:
         :math:`\sum_k |p_k - 1[k=y]| = 2(1-p)`
     Emphasis:
-        :math:`2p(1-p)`, largest at p = 1/2: with many classes training hardly starts,
+        :math:`2p(1-p)`, largest at p = 1/2: small at initialisation with many classes,
         see :class:`~noiseproof.losses.Scale`
     Shape:
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
@@ -45,7 +45,7 @@ class MAE(MarginLoss):
 
 
 class RCE(MarginLoss):
-    r"""Reverse cross entropy: label and prediction change places, and log 0 is called A.
+    r"""Reverse cross entropy: cross entropy with label and prediction swapped, and log 0 defined as A.
 
     Loss:
         :math:`-A(1-p)`

@@ -12,7 +12,7 @@ from .statistics_loss import StatisticsLoss
 
 
 class MSE(StatisticsLoss):
-    r"""Squared error between softmax and one-hot label, with its two parts weighed apart.
+    r"""Squared error between softmax and one-hot label, with a weight for its second part.
 
     Loss:
         :math:`(1-p_y) + \alpha\sum_k p_k^2`; alpha = 1/2 is

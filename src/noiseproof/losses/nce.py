@@ -9,7 +9,7 @@ from .statistics_loss import StatisticsLoss
 
 
 class NCE(StatisticsLoss):
-    r"""Normalised cross entropy; symmetric, hence noise tolerant, and slow to learn alone.
+    r"""Normalised cross entropy: symmetric, hence noise tolerant; learns slowly when used alone.
 
     Loss:
         :math:`-\log p_y / \sum_k(-\log p_k)`, the sum being :math:`K\,\mathrm{lse}(z) - \sum z`

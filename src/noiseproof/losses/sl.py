@@ -28,7 +28,7 @@ class SL(MarginLoss):
     Emphasis:
         :math:`(1-p)(\alpha - \beta A p)`
     Limits:
-        :math:`\alpha,\beta > 0`, A < 0. Small alpha fights overfitting, beta carries robustness, A only
+        :math:`\alpha,\beta > 0`, A < 0. A small alpha reduces overfitting, beta sets robustness, A only
         rescales beta; ``A=-9.21`` is what the authors' code computes.
     Shape:
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
@@ -58,7 +58,7 @@ class SL(MarginLoss):
 
 
 class SCE(MarginLoss):
-    r"""The same mixture with one parameter, as the curriculum view writes it.
+    r"""Mixture of cross entropy and MAE with one parameter.
 
     Loss:
         :math:`-(1-q)\log p + q(1-p)`

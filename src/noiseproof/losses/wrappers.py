@@ -207,8 +207,8 @@ class UnitMax(Wrapper):
     Emphasis:
         :math:`w(\Delta)/\sup w \le 1`
     Limits:
-        of a loss that is normalised over the batch it takes the curve: the largest emphasis is divided by
-        instead of the batch mean, not after it
+        a loss that is normalised over the batch is divided by its largest emphasis instead of the batch
+        mean
     Example:
         >>> import torch
         >>> from noiseproof import losses

@@ -12,19 +12,20 @@ from .mixed import cross_entropy
 
 
 class Decoupling(Method):
-    r"""Decoupling "when to update" from "how to update".
+    r"""Decoupling: two networks learn from the samples on which they disagree.
 
     Loss:
         of each network :math:`\frac{1}{\max(n, mB)}\sum_i v_i\ell_i`, with :math:`\ell_i=-\log p_y` its own
         cross entropy, :math:`v_i = 1` where the two networks predict different classes, n the number of
         such samples and m = ``least``; the sum over both networks
     Warm-up:
-        all samples are used in the first ``warmup`` epochs
+        all samples are used in the first ``warmup`` epochs; as the networks become similar, fewer samples
+        are used
     Deviations:
         The public code waits a number of steps, here ``warmup`` counts epochs. Its weights for two classes
         of different size are left out.
     Needs:
-        two networks; no noise rate. As the networks grow alike, less is learned.
+        two networks; no noise rate
     Shape:
         logits (B, C) of each network; no memory
     Example:

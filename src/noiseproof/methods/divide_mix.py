@@ -18,29 +18,29 @@ from .spec import switch
 
 
 class DivideMix(MemoryMethod):
-    r"""DivideMix.
+    r"""DivideMix: semi-supervised learning with two networks.
 
     Warm-up:
         in the first ``warmup`` epochs cross entropy on unmixed inputs, minus the entropy of p with
         ``penalty=True``, which the paper does under asymmetric noise
     Division:
         between epochs a mixture of two normal distributions is fitted to the losses of all samples, for each
-        network by itself. The probability w of the component with the lower mean says whether the *other*
-        network takes the sample as labelled, :math:`w>` ``threshold``.
+        network by itself. With w the probability of the component with the lower mean, the *other* network
+        uses the sample as labelled if :math:`w>` ``threshold``.
     Targets:
-        of labelled samples :math:`w\,e_y+(1-w)p`, with p what this network says of the unmixed sample; of the
-        others the mean of what both networks say. Both are sharpened, :math:`t\propto t^{1/T}` with T =
-        ``temperature``, and mixed as the inputs are.
+        of labelled samples :math:`w\,e_y+(1-w)p`, with p the prediction of this network for the unmixed
+        sample; of the others the mean of both networks' predictions. Both are sharpened,
+        :math:`t\propto t^{1/T}` with T = ``temperature``, and mixed as the inputs are.
     Loss:
         :math:`-\frac1{|X|}\sum_X\sum_c t_c\log p_c+\lambda\,r\,\frac1{|U|C}\sum_U\lVert p-t\rVert^2
-        +\sum_c\frac1C\log\frac{1/C}{\bar p_c}` over the labelled X and the others U, where the larger part of
-        the mixture decides, with :math:`\lambda` = ``lam``, :math:`\bar p` the mean over the batch and r
+        +\sum_c\frac1C\log\frac{1/C}{\bar p_c}` over the labelled X and the others U (a mixed
+        sample counts with the larger part), with :math:`\lambda` = ``lam``, :math:`\bar p` the mean over the batch and r
         growing from 0 to 1 in the ``ramp`` epochs after the warm-up; the sum over both networks
     Deviations:
-        Batches are those of the loop, in which labelled and other samples stand as they come: the public
-        code draws as many of either and visits unlabelled ones as often as labelled ones. Both networks
-        train at the same time on one view of each sample, there one after the other on two. What they say of
-        unmixed samples is said in evaluation mode. Losses are not averaged over five epochs at 90% noise.
+        Batches are those of the loop and mix labelled and unlabelled samples; the public code draws the same
+        number of both. Both networks train at the same time on one view of each sample, there one after the
+        other on two. Predictions for unmixed samples are made in evaluation mode. Losses are not averaged
+        over five epochs at 90% noise.
     Needs:
         two networks and mixup (``mixup``, 4 if it is not given); no noise rate
     Settings:

@@ -24,16 +24,17 @@ class ELRPlus(MemoryMethod):
         of network k on mixed inputs with mixed labels q,
         :math:`-\sum_c q_c\log p_c+\lambda\,r\,\log(1-\langle t,p\rangle)`; the sum over both networks
     Targets:
-        t is the running mean, mixed as the inputs are, of what *the other* network with averaged weights
-        says of the unmixed sample: :math:`t_i\leftarrow\beta t_i+(1-\beta)\bar p_i`, renewed before each use
+        t is the running mean, mixed as the inputs are, of the predictions of *the other* network with
+        averaged weights for the unmixed sample: :math:`t_i\leftarrow\beta t_i+(1-\beta)\bar p_i`, renewed
+        before each use
     Ramp:
         :math:`r = e^{-5(1-\min(e/E,1))^2}` in epoch e with E = ``ramp``; 1 if that is 0
     Refined labels:
         with ``refine=True``, which the public code does for 100 classes, q is multiplied by t and divided
         by its sum
     Deviations:
-        The public code trains one network for an epoch, then the other, on batches and mixtures of their
-        own; here both see the same. Its averaged networks normalise by the statistics of the batch, here
+        The public code trains one network for an epoch, then the other, on separate batches and
+        mixtures; here both use the same. Its averaged networks normalise by the statistics of the batch, here
         by running ones, and E counts epochs instead of steps. On CIFAR its decay of the averages grows from
         near 0 over 40,000 steps; here they are plain means at first, as there on Clothing1M.
     Needs:

@@ -15,7 +15,7 @@ ALL, EASY, LINEAR = "all", "easy", "linear"
 
 
 class MentorNetPD(LossThreshold):
-    r"""MentorNet PD: weights by a curriculum that was written down, not learned.
+    r"""MentorNet PD: sample weights by a predefined curriculum.
 
     Loss:
         :math:`-v\log p_y`, averaged over the batch. With :math:`\ell=-\log p_y` and :math:`\lambda_1` the
@@ -27,9 +27,9 @@ class MentorNetPD(LossThreshold):
     Deviations:
         The public code learns these weights by a small network first; here they are computed. There
         random halves of the batch also have weight 0 in the first 17% of the steps and 5% of it later:
-        that is left out. MentorNet DD, which learns the curriculum from clean labels, is not here.
+        that is left out. MentorNet DD, which learns the curriculum from clean labels, is not included.
     Needs:
-        an idea of the noise rate: ``percentile`` should be one minus it, or less
+        the approximate noise rate: ``percentile`` should be one minus it, or less
     Shape:
         logits (B, C); threshold ()
     Example:

@@ -66,7 +66,7 @@ class NAL(TargetMemory):
     Deviations:
         The appendix does not say how q is estimated: this is the public code. There :math:`\tau`, p and p'
         are clipped at 1e-12, 1e-12 and 1e-7, which stops their gradients; here all is in log space and
-        nothing is clipped. There log q of RCE bottoms out at ln 1e-4, which is ``A=-9.21``, under the
+        nothing is clipped. There log q of RCE is at least ln 1e-4, which is ``A=-9.21``, under the
         comment "A=-4": the default is that -4. There the first batch of the first update starts from a
         one-hot q, later ones from a clipped one; here q is clipped from the beginning.
     Shape:

@@ -22,10 +22,10 @@ class SAdaptation(TransitionMethod):
     Loss:
         :math:`-\log(p\theta)_y` with :math:`\theta_{ij} = \mathrm{softmax}_j(b_{ij})`, b learned with the
         network; the network's own p predicts
-    Beginning:
+    Initialisation:
         :math:`\theta` is ``transition`` where one is given, else :math:`1-` ``rate`` on the diagonal and the
-        rest spread evenly. Where it begins decides where it ends: nothing in the loss tells a permuted
-        solution from the right one.
+        rest spread evenly. The result depends on it: the loss has the same value for a
+        permuted solution.
     Deviations:
         The paper begins with the confusion matrix of a network trained before: pass it as ``transition``.
         Entries below 1e-4 begin at 1e-4. The second layer of the paper's complex model, a function of the

@@ -69,7 +69,7 @@ class SelfPaced(LossThreshold):
         them. Here v is computed batch by batch and samples beyond ``end`` are never used, as in the
         public code of MentorNet, whose self-paced baseline has a constant share.
     Needs:
-        an idea of the noise rate: ``end`` should be one minus it, or less
+        the approximate noise rate: ``end`` should be one minus it, or less
     Shape:
         logits (B, C); threshold ()
     Example:

@@ -27,14 +27,14 @@ class SOP(MemoryMethod):
     Parameters of samples:
         u and v begin near zero. They learn by plain gradient descent with rates ``lr_u`` and ``lr_v`` that no
         schedule changes, u from the first term and v from the second: near zero the gradient of a
-        square is proportional to the number itself, so that only few of them grow, and those are of
-        samples whose label the network keeps contradicting.
+        square is proportional to the number itself, so that only few of them grow: those of samples whose
+        label contradicts the network in epoch after epoch.
     Deviations:
         As in the public code, :math:`u^2, v^2` are kept in [0, 1 - 1e-4] and :math:`p+s` above 1e-4
-        before it is normalised. SOP+ (two views that must agree, a balance of classes) is not here.
+        before it is normalised. SOP+ (two views that must agree, a balance of classes) is not included.
     Settings:
         with batches of 128, CIFAR-10 ``lr_u=10, lr_v=10``, CIFAR-100 ``lr_u=1, lr_v=10``; under asymmetric
-        noise ``lr_v=100``. The rates belong to long runs: in a short one only larger ones let v grow.
+        noise ``lr_v=100``. These rates are for long runs; in short ones v needs larger rates to grow.
     Needs:
         no noise rate and no clean data
     Shape:

@@ -15,7 +15,7 @@ from .memory import MemoryMethod
 
 
 class PrunedGCE(MemoryMethod):
-    r"""Generalised cross entropy with pruning, ``truncated_gce`` among the methods.
+    r"""Generalised cross entropy with pruning of samples (the loss ``truncated_gce`` prunes at every step).
 
     Loss:
         :math:`v\,[L_q(p_y)-L_q(k)]` with :math:`L_q(p) = (1-p^q)/q`; the gradient is v times that of GCE
