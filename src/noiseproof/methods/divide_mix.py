@@ -34,8 +34,8 @@ class DivideMix(MemoryMethod):
     Loss:
         :math:`-\frac1{|X|}\sum_X\sum_c t_c\log p_c+\lambda\,r\,\frac1{|U|C}\sum_U\lVert p-t\rVert^2
         +\sum_c\frac1C\log\frac{1/C}{\bar p_c}` over the labelled X and the others U (a mixed
-        sample counts with the larger part), with :math:`\lambda` = ``lam``, :math:`\bar p` the mean over the batch and r
-        growing from 0 to 1 in the ``ramp`` epochs after the warm-up; the sum over both networks
+        sample counts with the larger part), with :math:`\lambda` = ``lam``, :math:`\bar p` the mean over the
+        batch and r growing from 0 to 1 in the ``ramp`` epochs after the warm-up; the sum over both networks
     Deviations:
         Batches are those of the loop and mix labelled and unlabelled samples; the public code draws the same
         number of both. Both networks train at the same time on one view of each sample, there one after the
