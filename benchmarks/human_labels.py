@@ -30,7 +30,7 @@ def main() -> None:
     options = parser.parse_args()
     human = np.load(options.file)
     root = Path(os.environ["NOISEPROOF_DATA"])
-    print("| labels | wrong | witness | noiseproof | cleanlab, self-confidence | cleanlab, margin |")
+    print("| labels | wrong | probabilities of | noiseproof | cleanlab, self-confidence | cleanlab, margin |")
     print("|---|---|---|---|---|---|")
     for data, key in (("cifar10", "worse"), ("cifar10", "aggre"), ("cifar100", "noisy")):
         found = np.load(root / f"{data}.npz")
