@@ -143,7 +143,7 @@ def accuracies(runs: pd.DataFrame, kind: str) -> str:
 def findings(runs: pd.DataFrame) -> str:
     """Which rows gain under which noise, the largest gain first."""
     mean = runs[runs.row != "ce"].groupby(["noise", "row"]).gain.mean()
-    lines = ["What stands out:", ""]
+    lines = ["Main results:", ""]
     for kind, word in KINDS.items():
         here = mean[kind].sort_values(ascending=False)
         good, bad = here[here >= ENOUGH], here[here <= -ENOUGH][::-1]
