@@ -114,10 +114,11 @@ def to_markdown(verdicts: Sequence[Verdict]) -> str:
     """One page: a list of verdicts, then the statements and numbers of each claim."""
     rows = [[str(v.claim.number), v.claim.words, v.words] for v in verdicts]
     parts = [
-        "# What the papers claim, and what our runs say",
-        "Written by `noiseproof papers claim`. A statement is judged by the mean over the seeds that were run"
-        " (`results/`); percent where nothing else is said. Marks of claims 4 and 6 and of 5 at 40% were set"
-        " after their runs, all others before.",
+        "# Claims of the papers, checked by our runs",
+        "This page shows which claims of the papers hold in our runs. A statement is checked with the"
+        " mean over the seeds in `results/`; numbers are percent unless named otherwise. The"
+        " thresholds of claims 4 and 6 and of 5 at 40% were set after their runs, all others before."
+        " `noiseproof papers claim` writes this page.",
         as_markdown([("claim", "", "verdict"), *rows]),
         *(_claim_section(verdict) for verdict in verdicts),
     ]

@@ -104,10 +104,12 @@ def to_markdown(found: Sequence[Comparison], tried: Sequence[Tried] = ()) -> str
     headings = ("table", "cells", "run", "agree", "print far from CE", "agree", "rank correlation")
     parts = [
         "# Every cell that can be run",
-        f"Written by `noiseproof papers tally`. A cell agrees if it is within {POINTS:g} points of the print,"
-        f" or {DEVIATIONS:g} printed deviations (snr: a tenth of the print). Far from CE: the print differs"
-        f" from that of cross entropy in the same column by more than {FAR:g} points. Rank correlation:"
-        " Spearman's, of printed and our numbers of a column, the mean over columns with four rows or more.",
+        "This page has every cell of the papers' tables that the library can run, printed and ours. A"
+        f" cell agrees if it is within {POINTS:g} points of the printed number, or {DEVIATIONS:g}"
+        " printed deviations (snr: a tenth of the printed number). Far from CE: it differs from the"
+        f" printed number of cross entropy in the same column by more than {FAR:g} points. Rank"
+        " correlation: Spearman's, of printed and our numbers of a column, mean over columns with four"
+        " rows or more. `noiseproof papers tally` writes this page.",
         as_markdown([headings, *rows]),
         *(_section(one, tried) for one in found),
     ]
