@@ -90,6 +90,8 @@ def main() -> None:
     torch.backends.cudnn.benchmark = True
     name = torch.cuda.get_device_name()
     lines = [
+        "# Convolution kernels on a GPU",
+        "",
         f"Microseconds of a convolution at batch {BATCH} on {name}, torch {torch.__version__}, bfloat16.",
         "",
         "| layer | what | cuDNN | ours | cuDNN, 8 streams | ours, 8 streams |",

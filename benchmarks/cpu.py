@@ -102,8 +102,9 @@ def main() -> None:
     result = {"about": about, "rounds": options.rounds, "shapes": found}
     options.out.write_text(json.dumps(result, indent=1) + "\n")
     head = (
-        f"Forward and backward, {name} time over that of F.cross_entropy: **compiled operator** (torch"
-        f" expressions). Float32, {about['threads']} thread(s), torch {about['torch']}, median of"
+        "# Cost of losses on a CPU\n\n`python benchmarks/cpu.py` writes this page.\n\n"
+        f"Forward and backward, {name} time as a ratio to F.cross_entropy: **compiled operator** (torch"
+        f" calls). Float32, {about['threads']} thread(s), torch {about['torch']}, median of"
         f" {options.rounds} rounds."
     )
     text = f"{head}\n\n{table_of(found, specs)}\n"

@@ -53,7 +53,8 @@ def main() -> None:
     found = defaultdict(list)
     for run in runs:
         found[run.loss].append(100 * RunFolder(run.out).metrics[-1]["validation_accuracy"])
-    print(__doc__.split("\n")[0] + "\n\n| family | setting | validation % (labels as given) | chosen |")
+    print("# Settings of the demo\n\nWritten by `python benchmarks/demo_settings.py`; see its docstring.\n")
+    print("| family | setting | validation % (labels as given) | chosen |")
     print("|---|---|---|---|")
     winners = []
     for family, settings in CANDIDATES.items():

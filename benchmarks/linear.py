@@ -198,7 +198,7 @@ def main() -> None:
         torch.cuda.get_device_name() if options.device == "cuda" else f"{torch.get_num_threads()} threads"
     )
     title = f"{options.shape} (rows x width x classes), {options.dtype}, {machine}, torch {torch.__version__}"
-    text = f"{title}\n\n{markdown(table)}\n"
+    text = f"# Output layer and loss in one call\n\n{title}\n\n{markdown(table)}\n"
     print(text)
     options.out.with_suffix(".md").write_text(text)
     options.out.with_suffix(".json").write_text(json.dumps({"about": title, "table": table}, indent=1) + "\n")

@@ -169,8 +169,10 @@ def measure(model: str, arguments: argparse.Namespace, device: torch.device) -> 
 def table(found: dict[str, Any]) -> str:
     names = list(dict.fromkeys(name for row in found["models"].values() for name in row))
     lines = [
+        "# Time of a training step on a GPU",
+        "",
         f"Milliseconds per step and run at batch {BATCH} on {found['device']}, torch {found['torch']}, bf16",
-        "autocast, crop and flip; median of rounds. Goals are for runs that go together.",
+        "autocast, crop and flip; median of rounds. Goals are for eight runs at once.",
         "",
         "| network | " + " | ".join(names) + " | goal |",
         "|---|" + "---|" * (len(names) + 1),
