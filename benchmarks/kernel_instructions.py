@@ -167,7 +167,9 @@ def main(specs: list[str]) -> None:
     apply.interpreted = True
     fused.start = launch.start = compile_instead  # type: ignore[assignment]
     lines = [line for spec in specs for d in (torch.bfloat16, torch.float32) for line in lines_of(spec, d)]
-    text = f"# Instructions per logit\n\ncompute capability 9.0, Triton {triton.__version__}\n\n{HEAD}\n"
+    about = "`python benchmarks/kernel_instructions.py` compiles the kernels, without a GPU, and counts."
+    text = f"# Instructions per logit\n\n{about}\n\n"
+    text += f"Compute capability 9.0, Triton {triton.__version__}\n\n{HEAD}\n"
     Path(__file__).with_suffix(".md").write_text(text + "\n".join(lines) + "\n")
 
 
