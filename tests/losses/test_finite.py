@@ -25,3 +25,12 @@ def test_the_first_row_that_is_not_finite_is_named():
     logits[2, 1] = torch.nan
     with pytest.raises(ValueError, match="logits of row 2 are not finite"):
         check_logits_finite(logits)
+
+
+@pytest.mark.parametrize("column", [0, 2])
+@pytest.mark.parametrize("spec", ["ce", "gce", "nce", "mse", "gls", "nfl", "cr(ce)", "cr(gce)", "ce + nfl"])
+def test_an_infinite_logit_of_any_class_is_an_error(spec, column):
+    logits = torch.zeros(4, 3)
+    logits[1, column] = torch.inf
+    with pytest.raises(ValueError, match=r"logits\[1, |logits of row 1"):
+        losses.get(spec)(logits.requires_grad_(), torch.zeros(4, dtype=torch.int64))

@@ -180,15 +180,16 @@ class ClassShares:
         self._below = wide - second
         self._raised = self._below.exp().scatter_(1, self.top, 0.0)
         log_others = self._raised.sum(1, keepdim=True).log()
-        self._top_margin = (gap - log_others).clamp(max=LARGEST)
+        self._exact_top_margin = gap - log_others
+        self._top_margin = self._exact_top_margin.clamp(max=LARGEST)
         self._log_total = torch.logaddexp(gap, log_others)
         self.masked = logits == NEGATIVE_INFINITY if _may_be_masked(logits) else None
 
     def margin_of(self, column: Tensor) -> Tensor:
-        """Margins (n,) of the classes (n, 1)."""
+        """Margins (n,) of the classes (n, 1), infinite where they overflow."""
         log_p = self._below.gather(1, column) - self._log_total
         lower = log_p - torch.log1p(-log_p.exp().clamp_max(0.5))
-        return torch.where(column == self.top, self._top_margin, lower).squeeze(1)
+        return torch.where(column == self.top, self._exact_top_margin, lower).squeeze(1)
 
     @functools.cached_property
     def log_p(self) -> Tensor:
