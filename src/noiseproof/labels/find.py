@@ -23,7 +23,7 @@ from .evidence import label_score
 from .findings import Judgement, frame, score_of
 from .from_record import record_evidence
 from .judge import wrong_probability
-from .learned import is_weak, learned_from, learns_by_heart, progress
+from .learned import first_learned_epoch, is_weak, memorises, progress
 from .posterior import posterior
 from .run_data import training_data
 from .window import best_window
@@ -202,12 +202,12 @@ def _of_run(given: RunFolder | Record | str | Path, probabilities: object, stati
 def _judge_record(record: Record) -> tuple[Judgement, bool]:
     """By the epochs after the network has learned and before it memorises; and whether that is weak."""
     course = progress(record)
-    learned = learned_from(course)
+    learned = first_learned_epoch(course)
     begin, end = learned or 0, record.epochs
-    if learned is not None and learns_by_heart(course, begin):
+    if learned is not None and memorises(course, begin):
         end = best_window(record, begin)
     weak = is_weak(course, None if learned is None or learned >= end else begin, end)
-    said = record_evidence(record, slice(begin, end), late=True, weak=weak)
+    said = record_evidence(record, slice(begin, end), weak=weak)
     label, wrong = record.label.numpy(), said.wrong.double().numpy()
     true = np.zeros((len(label), record.num_classes), dtype=np.float32)
     rows, other = np.arange(len(label)), said.other.numpy()

@@ -1,4 +1,4 @@
-"""Until when to listen: the epochs before the network learns wrong labels by heart."""
+"""The last epoch to use: before the network memorises wrong labels."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch import Tensor
 from ..dynamics import Record
 from ..dynamics.statistics.blocks import Block, blocks
 
-FEWEST = 5
-"""Votes of fewer epochs are too noisy to choose by."""
-CHOICES = 24
+FEWEST_EPOCHS = 5
+"""Predictions of fewer epochs are too noisy to choose by."""
+CANDIDATES = 24
 AS_GOOD = 0.99
-"""Windows with this share of the best quality are taken for equal, and the shortest is listened to."""
+"""Windows whose quality is at least this share of the best count as equal; the shortest of them is used."""
 
 
 def epochs_of(record: Record, part: slice) -> Record:
@@ -30,21 +30,21 @@ def candidates(epochs: int) -> list[int]:
         >>> candidates(10), candidates(3)
         ([5, 6, 7, 8, 9, 10], [3])
     """
-    fewest = min(FEWEST, epochs)
-    steps = [fewest * (epochs / fewest) ** (step / (CHOICES - 1)) for step in range(CHOICES)]
+    fewest = min(FEWEST_EPOCHS, epochs)
+    steps = [fewest * (epochs / fewest) ** (step / (CANDIDATES - 1)) for step in range(CANDIDATES)]
     return sorted({round(step) for step in steps})
 
 
 def best_window(record: Record, begin: int = 0) -> int:
-    """The end of the epochs, from ``begin`` on, whose mean margin says best which labels are voted against.
+    """The end of the epochs, from ``begin`` on, whose mean margin best separates contradicted labels.
 
     Chosen:
-        quality is the squared correlation, over samples, of the mean margin of epochs begin+1..t and of "some
-        class had more votes in them than the given label". While a network learns what is general, votes
-        against a label and low margins go together; as it memorises wrong labels the votes vanish and the
-        margins close up. The smallest t within 1% of the best quality is taken: what is memorised only
-        grows with time, so of two equal windows the shorter one is the safer. Robust losses never get there
-        and keep most epochs. No clean label is used.
+        the quality of a window is the squared correlation, over samples, of the mean margin of epochs
+        begin+1..t and of "another class was predicted more often in them than the given label". While a
+        network learns general patterns, such contradictions go with low margins; as it memorises wrong
+        labels the contradictions vanish and the margins become alike. The smallest t within 1% of the best
+        quality is taken: memorisation only grows with time, so the shorter of two equal windows is safer.
+        With robust losses, which do not memorise, most epochs are kept. Clean labels are not used.
     """
     choices = candidates(record.epochs - begin)
     if len(choices) == 1:
@@ -58,18 +58,18 @@ def best_window(record: Record, begin: int = 0) -> int:
 
 
 def _sums(block: Block, choices: list[int], num_classes: int) -> Tensor:
-    """(choices, 6): number, and sums of x, y, xx, yy, xy with x the mean margin and y the vote against."""
-    votes = torch.zeros(len(block.label), num_classes)
+    """(choices, 6): number, and sums of x, y, xx, yy, xy; x is the mean margin, y is 1 if contradicted."""
+    counts = torch.zeros(len(block.label), num_classes)
     rows, found, done = torch.arange(len(block.label)), [], 0
     for choice in choices:
         part = slice(done, choice)
         seen = block.seen[part].float()
-        votes.scatter_add_(1, block.prediction[part].clamp_min(0).long().T, seen.T)
+        counts.scatter_add_(1, block.prediction[part].clamp_min(0).long().T, seen.T)
         done = choice
         visits = block.seen[:choice].sum(0)
         known = visits > 0
         x = (block.margin[:choice].nansum(0) / visits)[known].double()
-        y = (votes.amax(1) > votes[rows, block.label])[known].double()
+        y = (counts.amax(1) > counts[rows, block.label])[known].double()
         terms = [known.sum().double(), x.sum(), y.sum(), (x * x).sum(), (y * y).sum(), (x * y).sum()]
         found.append(torch.stack(terms))
     return torch.stack(found)
