@@ -1,8 +1,8 @@
-# make demo       set up and compare losses on noisy digits
-# make test       set up and run the tests, in five minutes on two cores
+# make demo       install and compare losses on noisy digits
+# make test       install and run the tests, in five minutes on two cores
 # make test-all   the slow tests too
 # make docs       build the site into build/site
-# make dist       build sdist and wheel, and use the wheel in an empty environment
+# make dist       build sdist and wheel, and try the wheel in an empty environment
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -15,9 +15,9 @@ BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
 demo: $(STAMP)
 	$(BIN)/noiseproof demo
 
-# Tests start Python a hundred times: it may keep what it has compiled.
+# Tests start Python a hundred times: let it cache bytecode.
 unexport PYTHONDONTWRITEBYTECODE
-# Two processes: files are shared out, so what a file sets up once is set up once.
+# Two processes; tests of one file run in one process, so that its fixtures are set up once.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 PART ?= 1/1
 
@@ -31,7 +31,7 @@ test-all: $(STAMP) $(BROWSER)
 test-part: $(STAMP) $(BROWSER)
 	$(PYTEST) -m slow --part $(PART)
 
-# Tests with the real Lightning, Trainer, cleanlab, ...: in an environment of their own, of 3 GB.
+# Tests with the real Lightning, Trainer, cleanlab, ... need an environment of 3 GB.
 INTEGRATIONS := $(VENV)-integrations
 test-integrations: $(INTEGRATIONS)/.installed
 	OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest tests/integrations tests/losses/test_causal_lm.py \
@@ -49,7 +49,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/python tools/import_circles.py
 
-# Fails on links that lead nowhere and on anything that pages would load from elsewhere.
+# Fails on broken links and on anything that pages would load from other hosts.
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -57,7 +57,7 @@ $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	touch $@
 
-# The notebook of the first five minutes, run anew from top to bottom, its outputs kept.
+# Run the notebook from top to bottom and store its outputs.
 notebook: $(VENV)/.notebook
 	OMP_NUM_THREADS=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace \
 	  --ExecutePreprocessor.record_timing=False docs/start.ipynb
@@ -85,7 +85,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $(STAMP)
 
-# Tests open reports in a browser. Where we may not install one, those tests are skipped, loudly.
+# Tests open reports in a browser. If none can be installed, these tests are skipped with a notice.
 $(BROWSER): | $(STAMP)
 	@for name in $(BROWSERS); do if command -v $$name >/dev/null; then touch $@; exit 0; fi; done; \
 	sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; \

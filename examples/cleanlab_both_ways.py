@@ -1,4 +1,4 @@
-"""cleanlab and noiseproof side by side: probabilities in, issues out, one report of Datalab."""
+"""Use cleanlab and noiseproof together: share probabilities, findings and one Datalab report."""
 
 import numpy as np
 from cleanlab import Datalab

@@ -1,7 +1,7 @@
 """Hugging Face Trainer: fine-tune a text classifier with a robust loss, and find the wrong labels.
 
-The model here is tiny and untrained and the texts are made up, so that the example needs no download: put
-your own AutoModelForSequenceClassification and tokenised dataset in their places.
+The model is tiny and untrained and the texts are synthetic, so that the example needs no download. Replace
+them by your own AutoModelForSequenceClassification and tokenised dataset.
 """
 
 import datasets

@@ -1,4 +1,4 @@
-"""Multi-label: which entries of a table of yes-or-no labels are wrong?
+"""Multi-label: find the wrong entries of a table of yes-or-no labels.
 
 Each sample has any number of 5 labels; some labels are rare, and 5 to 25% of the entries of each are flipped.
 """

@@ -1,4 +1,4 @@
-"""Four lines in a training loop of your own: which labels are wrong?"""
+"""Find wrong labels with four more lines in your own training loop."""
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset

@@ -1,6 +1,7 @@
 """One run on two workers of Ray Train: python examples/ray_train.py --out FOLDER (pip install 'ray[train]').
 
-Every worker calls ``fit`` with the same settings. FOLDER must be one that all machines of the cluster see.
+Every worker calls ``fit`` with the same settings. FOLDER must be on a file
+system that all machines of the cluster share.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""scikit-learn: the classifier in a pipeline and a grid search, and any estimator as the judge of labels."""
+"""scikit-learn: the classifier in a pipeline and a grid search, and any estimator to find wrong labels."""
 
 import numpy as np
 from sklearn.datasets import load_wine

@@ -1,4 +1,4 @@
-"""Segmentation: which regions of which images are labelled wrong?
+"""Segmentation: find the wrongly labelled regions of images.
 
 Images with squares and discs of two classes on a background; pixels at the borders of objects are ignored
 (-100), and in a fifth of the images an object has the wrong class or is missing from the mask.

@@ -1,7 +1,7 @@
 """Several annotators: one label per image, how good each annotator is, which answers are wrong, soft targets.
 
-A table with a row per image and a column per annotator, with blanks where one did not answer; then a
-network that learns from the soft targets, and a second look with what it says of images it has not seen.
+A table with a row per image and a column per annotator, empty where an annotator did not answer.
+Then a network is trained on the soft targets, and its out-of-sample predictions improve the consensus.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def answers(truth: np.ndarray, seed: int = 0) -> pd.DataFrame:
 
 
 def out_of_fold(inputs: torch.Tensor, soft: torch.Tensor, folds: int = 3) -> np.ndarray:
-    """What networks say of images they have not seen, trained on soft targets."""
+    """Out-of-sample predictions of networks trained on soft targets."""
     fold, found = torch.arange(len(inputs)) % folds, torch.zeros(soft.shape)
     for number in range(folds):
         torch.manual_seed(number)

@@ -1,4 +1,4 @@
-"""skorch: a network with a robust loss as a scikit-learn classifier, and the labels it doubts."""
+"""skorch: a network with a robust loss as a scikit-learn classifier, and the wrong labels it finds."""
 
 import numpy as np
 import torch

@@ -1,6 +1,6 @@
-"""Token classification: which words of which sentences have a wrong tag?
+"""Token classification: find the words with a wrong tag.
 
-Sentences of different lengths, filled up with -100, a small recurrent network, 15% of the tags wrong on
+Sentences of different lengths, padded with -100, a small recurrent network, 15% of the tags wrong on
 purpose.
 """
 
@@ -12,7 +12,7 @@ SENTENCES, LONGEST, WORDS, TAGS = 500, 20, 300, ("other", "person", "place", "ti
 
 
 def made_up(seed: int = 0):
-    """The tag of a word is that of its kind, or "person" after the word 0, whatever comes."""
+    """The tag of a word is that of its kind, but always "person" after the word 0."""
     random = torch.Generator().manual_seed(seed)
     words = torch.randint(1, WORDS, (SENTENCES, LONGEST), generator=random)
     words[torch.rand(words.shape, generator=random) < 0.1] = 0
