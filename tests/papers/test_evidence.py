@@ -85,7 +85,8 @@ def test_e28_imae_needs_a_saturation():
         assert len(never) == len(late) == len(early) == 3
         assert max(never) < printed_final - 30
         assert max(abs(number - printed_final) for number in late + early) < 3
-        assert f"at {never[1]:.1f}, at {late[1]:.1f} and at {early[1]:.1f}" in words
+        for ends in zip(never, late, early, strict=True):
+            assert f"| {' | '.join(f'{end:.1f}' for end in ends)} |" in words
 
 
 def test_e32_gr_trains_when_it_is_normalised():
@@ -122,9 +123,8 @@ def test_e29_sce_and_gce_meet_the_print_without_the_unit_maximum(row, loss):
     assert float(raw["snr"]) == pytest.approx(snr, abs=0.02)
     assert accuracy - final(unit) > 4
     assert snr - float(unit["snr"]) > 0.06
-    words = erratum("E29").replace("an snr of ", "")
-    assert f"at {final(unit):.1f} with {float(unit['snr']):.3f}" in words
-    assert f"at {final(raw):.1f} with {float(raw['snr']):.3f}" in words
+    cells = [f"{final(run):.1f}, {float(run['snr']):.3f}" for run in (unit, raw)]
+    assert f"| {cells[0]} | {cells[1]} | {accuracy:.2f}, {snr:.2f} |" in erratum("E29")
 
 
 @pytest.mark.parametrize(("row", "raw", "unit"), [("AUL", "aul(a=2.0, q=2.0)", 0), ("MAE", "0.5*mae", 1)])
