@@ -73,6 +73,20 @@ def test_rules_relabel_and_drop_by_probability(found):
     assert [(one.sample, one.label) for one in labels.decide(found, relabel=0.9)] == [(12, "cat")]
 
 
+def test_relabelling_asks_how_sure_the_suggested_class_is(found):
+    found["wrong_probability"] = [0.99, 0.98, 0.1, 0.95, 0.0]
+    found["predicted_probability"] = [0.95, 0.5, 0.9, float("nan"), float("nan")]
+    made = labels.decide(found, relabel=0.9, drop=0.4)
+    assert [(one.sample, one.decision, one.label) for one in made] == [
+        (10, "relabel", "dog"),
+        (11, "drop", None),
+        (12, "relabel", "cat"),
+        (13, "drop", None),
+    ]
+    assert made[0].why == "rule: the suggested class is right with probability 0.950, relabel from 0.9"
+    assert made[1].why == "rule: wrong with probability 0.980, drop from 0.4"
+
+
 def test_errors_say_what_to_do(data, found):
     with pytest.raises(ValueError, match="sample 99 was decided about and is not in the data"):
         labels.apply(data, [Decision(99, "keep")])

@@ -61,7 +61,7 @@ def test_the_frame_has_the_columns_of_the_contract_and_plain_attributes():
     record, _ = made_up(samples=200)
     found = labels.find(record)
     contract = ["index", "is_label_issue", "label_score", "wrong_probability"]
-    contract += ["given_label", "given_name", "predicted_label", "predicted_name"]
+    contract += ["given_label", "given_name", "predicted_label", "predicted_name", "predicted_probability"]
     assert list(found.columns) == [*contract, *available(record)]
     assert list(labels.find(record, statistics=False).columns) == contract
     assert found.is_label_issue.dtype == bool

@@ -25,7 +25,9 @@ def apply_labels(
     run: Annotated[Path, typer.Argument(help="Folder of a run.")],
     relabel_above: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Relabel what is wrong with at least this probability."),
+        typer.Option(
+            min=0, max=1, help="Take the suggested class where it is right with at least this probability."
+        ),
     ] = None,
     drop_above: Annotated[
         float | None, typer.Option(min=0, max=1, help="Drop what is wrong with at least this probability.")

@@ -63,8 +63,9 @@ def decide(
 ) -> list[Decision]:
     """Decisions by a rule: what is probably wrong is relabelled or dropped.
 
-    A label is relabelled where its ``wrong_probability`` is at least ``relabel`` and another class is
-    suggested, dropped where it is at least ``drop``; where both hold, the higher threshold decides.
+    A label is replaced by the suggested class where ``predicted_probability``, that this class is right, is
+    at least ``relabel``. Its sample is dropped where ``wrong_probability`` is at least ``drop``. Where both
+    hold, the higher threshold decides.
 
     Args:
         found: what ``labels.find`` returns.
@@ -73,7 +74,8 @@ def decide(
         >>> import pandas
         >>> names = ["cat", "dog"]
         >>> found = pandas.DataFrame({"index": [5, 8], "wrong_probability": [0.97, 0.7],
-        ...                           "given_label": [0, 1], "predicted_label": [1, 0]})
+        ...                           "given_label": [0, 1], "predicted_label": [1, 0],
+        ...                           "predicted_probability": [0.95, 0.7]})
         >>> found.attrs["class_names"] = names
         >>> [(made.sample, made.decision, made.label) for made in decide(found, relabel=0.9, drop=0.5)]
         [(5, 'relabel', 'dog'), (8, 'drop', None)]
@@ -86,11 +88,14 @@ def decide(
             raise ValueError(f"{kind}={limit} must be a probability above 0 and at most 1")
     order = sorted(rules, key=lambda kind: (-rules[kind], kind != "relabel"))
     names, made = found.attrs["class_names"], []
-    columns = (found["index"], wrong_probability(found), found["given_label"], found["predicted_label"])
-    for sample, chance, given, other in zip(*(column.tolist() for column in columns), strict=True):
+    chances = wrong_probability(found)
+    sure = found["predicted_probability"].fillna(0.0) if "predicted_probability" in found else chances
+    columns = (found["index"], chances, sure, found["given_label"], found["predicted_label"])
+    for sample, wrong, right, given, other in zip(*(column.tolist() for column in columns), strict=True):
         for kind in order:
+            chance, what = (right, "the suggested class is right") if kind == "relabel" else (wrong, "wrong")
             if chance >= rules[kind] and (kind == "drop" or other not in (given, -1)):
-                reason = why or f"rule: wrong with probability {chance:.3f}, {kind} from {rules[kind]:g}"
+                reason = why or f"rule: {what} with probability {chance:.3f}, {kind} from {rules[kind]:g}"
                 label = names[other] if kind == "relabel" else None
                 made.append(Decision(int(sample), kind, label, why=reason))
                 break

@@ -13,8 +13,8 @@ from ..data import LabelledData
 from ..features import Features
 from .findings import Judgement
 from .folds import Split, split
-from .judge import wrong_probability
-from .posterior import Posterior, posterior
+from .judge import judge
+from .posterior import posterior
 from .witnesses import WITNESSES, Inputs, cross_fit, out_of_fold
 
 OnFit = Callable[[str, int], None]
@@ -58,8 +58,7 @@ def two_rounds(ask: Ask, label: np.ndarray) -> Rounds:
     said = posterior(first, label)
     second = ask(np.clip(said.true[np.arange(len(label)), label], LEAST_TRUST, 1))
     rounds = [said, posterior(second, label)] if second else [said]
-    kind = "cross_fit" if second else "probabilities"
-    return Rounds(first, second, Judgement(label, wrong_probability(kind, rounds, label), rounds[-1].true))
+    return Rounds(first, second, judge(rounds, label))
 
 
 def inputs_of(features: Features, rows: Any, model: object = None) -> Inputs:
@@ -147,7 +146,5 @@ def _by_networks(
         else LabelledData(Features(random_state=seed).fit_transform(rows), label)
     )
     splits = split(label, folds, rows=np.asarray(data.inputs), groups=groups, seed=seed)
-    found: Posterior = posterior(
-        [network_probabilities(data, model, splits, seed=seed, on_fit=on_fit)], label
-    )
-    return Judgement(label, wrong_probability("probabilities", [found], label), found.true)
+    found = network_probabilities(data, model, splits, seed=seed, on_fit=on_fit)
+    return judge([posterior([found], label)], label)

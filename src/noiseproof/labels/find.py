@@ -22,7 +22,7 @@ from .cross_fit import OnFit, judge_by_cross_fitting
 from .evidence import label_score
 from .findings import Judgement, frame, score_of
 from .from_record import record_evidence
-from .judge import wrong_probability
+from .judge import judge
 from .learned import first_learned_epoch, is_weak, memorises, progress
 from .posterior import posterior
 from .run_data import training_data
@@ -74,10 +74,11 @@ def find(
         issue is below 1/2), ``wrong_probability`` (calibrated, except of a record: there the
         share of epochs that contradict the label), ``given_label``, ``predicted_label`` (class
         numbers; -1 and NaN for a sample never seen), ``given_name`` and ``predicted_name`` (the classes
-        themselves, as they are in ``label``). ``frame.attrs`` holds ``noise_rate``,
-        ``class_noise_rate``, ``transition`` (``transition[i][j]`` = P(given j | true i)), ``expected_wrong``
-        (how many of the marked labels are expected to be really wrong), ``weak`` (the data do not show well
-        which labels are wrong) and ``class_names``. Clean labels, where there are any, are not looked at.
+        themselves, as they are in ``label``), ``predicted_probability`` (that ``predicted_label`` is the true
+        class). ``frame.attrs`` holds ``noise_rate``, ``class_noise_rate``, ``transition``
+        (``transition[i][j]`` = P(given j | true i)), ``expected_wrong`` (how many of the marked labels are
+        expected to be really wrong), ``weak`` (the data do not show well which labels are wrong) and
+        ``class_names``. Clean labels, where there are any, are not looked at.
 
     Example:
         >>> rows = np.r_[np.random.default_rng(0).normal(0, 1, (60, 2)), np.full((60, 2), 9.0)]
@@ -166,8 +167,7 @@ def _of_probabilities(given: object, label: object, names: Sequence[str] | None)
 def _judge_probabilities(tables: Sequence[np.ndarray], label: np.ndarray) -> Judgement:
     if not len(label):
         return Judgement(label, np.empty(0), tables[0])
-    said = posterior(tables, label)
-    return Judgement(label, wrong_probability("probabilities", [said], label), said.true)
+    return judge([posterior(tables, label)], label)
 
 
 def _tables(given: object) -> list[object]:

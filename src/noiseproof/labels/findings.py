@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .suggestion import shared
+
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
@@ -97,6 +99,7 @@ def frame(judged: Judgement, index: np.ndarray, names: Sequence[Any], about: dic
 
     score = score_of(judged)
     issue = np.nan_to_num(score, nan=1.0) < 0.5
+    predicted, sure = _predicted(judged, issue)
     found = DataFrame(
         {
             "index": index,
@@ -104,7 +107,8 @@ def frame(judged: Judgement, index: np.ndarray, names: Sequence[Any], about: dic
             "label_score": score,
             "wrong_probability": judged.wrong,
             "given_label": judged.label,
-            "predicted_label": _predicted(judged, issue),
+            "predicted_label": predicted,
+            "predicted_probability": sure,
         },
         copy=False,
     )
@@ -137,12 +141,7 @@ def rates(judged: Judgement) -> dict[str, Any]:
     known = ~np.isnan(judged.wrong)
     label, wrong, classes = judged.label[known], judged.wrong[known], judged.true.shape[1]
     given = np.bincount(label, minlength=classes)
-    rows = np.arange(len(label))
-    share = judged.true[known].copy()
-    share[rows, label] = 0
-    total = share.sum(1, keepdims=True)
-    share *= np.divide(wrong[:, None], total, out=np.zeros_like(total), where=total > 1e-30)
-    share[rows, label] = 1 - wrong
+    share = shared(judged.true[known], wrong, label)
     joint = np.zeros((classes, classes))
     np.add.at(joint.T, label, share)
     clean = joint.sum(1, keepdims=True)
@@ -164,8 +163,9 @@ def score_of(judged: Judgement) -> np.ndarray:
     return np.where(wrong >= limit, np.minimum(above, np.nextafter(0.5, 0)), below)
 
 
-def _predicted(judged: Judgement, issue: np.ndarray) -> np.ndarray:
-    """The likeliest class; of a marked label the likeliest other one; -1 where nothing is known."""
-    true = judged.true.copy()
+def _predicted(judged: Judgement, issue: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The likeliest class, of a marked label the likeliest other one, and its probability; -1 if unknown."""
+    true = shared(judged.true, judged.wrong, judged.label)
     true[issue, judged.label[issue]] = -1
-    return np.where(np.isnan(judged.wrong), -1, true.argmax(1))
+    likeliest = true.argmax(1)
+    return np.where(np.isnan(judged.wrong), -1, likeliest), true[np.arange(len(true)), likeliest]

@@ -19,7 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .description import describe
+from .findings import Judgement
 from .posterior import Posterior
+from .suggestion import class_probabilities
 
 KINDS = {"probabilities": 1, "cross_fit": 2}
 """Kinds of evidence and their numbers of rounds."""
@@ -44,6 +46,13 @@ class Network(NamedTuple):
     def log_odds(self, features: np.ndarray) -> np.ndarray:
         found = np.clip((features - self.mean) / self.scale, -MOST, MOST)
         return np.asarray(np.mean([_run(layers, found) for layers in self.members], axis=0))
+
+
+def judge(rounds: Sequence[Posterior], label: np.ndarray) -> Judgement:
+    """How likely each label is wrong, by one or two rounds of models, and which class is likely instead."""
+    (kind,) = (kind for kind, count in KINDS.items() if count == len(rounds))
+    wrong = wrong_probability(kind, rounds, label)
+    return Judgement(label, wrong, class_probabilities(rounds[-1].noisy, wrong, label))
 
 
 def wrong_probability(kind: str, rounds: Sequence[Posterior], label: np.ndarray) -> np.ndarray:

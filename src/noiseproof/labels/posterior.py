@@ -61,17 +61,19 @@ def combine_weighted(witnesses: Sequence[np.ndarray], weight: np.ndarray) -> np.
     return _softmax(np.asarray(sum(w * np.log(np.clip(one, 1e-4, 1)) for w, one in parts)))
 
 
-def sharpen(probability: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """The same with the temperature under which the given labels are likeliest."""
+def sharpen(probability: np.ndarray, label: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """The same with the temperature under which the given labels, each with its weight, are likeliest."""
     from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]
 
     count = min(len(label), MOST_ROWS)
     chosen = np.random.default_rng(0).choice(len(label), count, replace=False)
     logs = np.log(np.clip(probability[chosen], 1e-6, 1))
     rows, given = np.arange(len(logs)), label[chosen]
+    trust = np.ones(len(logs)) if weight is None else weight[chosen]
 
     def surprise(log_scale: float) -> float:
-        return -float(np.log(np.clip(_softmax(logs * np.exp(log_scale))[rows, given], 1e-12, 1)).mean())
+        said = _softmax(logs * np.exp(log_scale))[rows, given]
+        return -float((trust * np.log(np.clip(said, 1e-12, 1))).mean())
 
     scale = float(np.exp(minimize_scalar(surprise, bounds=(-2, 2), method="bounded").x))
     return _softmax(np.log(np.clip(probability, 1e-6, 1)) * scale)

@@ -52,8 +52,8 @@ def decided(
     rules = decide(found, relabel=relabel, drop=drop)
     if not rules and not people:
         raise ValueError(
-            "no label is so probably wrong that a rule holds: the highest probability is"
-            f" {wrong_probability(found).max():.3f}"
+            "no rule holds for any label: one is wrong with probability"
+            f" {wrong_probability(found).max():.3f} at most"
         )
     return {made.sample: State(made) for made in rules} | people
 

@@ -85,7 +85,8 @@ def write_corrected(
 
     Args:
         decisions: by default those of the run folder, and for samples without a decision the rules:
-        relabel, drop: probabilities of being wrong from which a label is replaced, or its sample dropped.
+        relabel: replace a label by the suggested class where that is right with at least this probability.
+        drop: drop a sample whose label is wrong with at least this probability.
         folds: for the rules, cross-fit the data in so many parts instead of reading the record of the run.
         out: the new file, by default beside the original with ``.corrected`` in its name.
     """
