@@ -171,7 +171,11 @@ def half_l1_norm(loss: losses.Loss, margin: Tensor) -> Tensor:
 
 
 def losses_page() -> str:
-    lines = [HEAD]
+    lines = [HEAD + "| default settings | loss |", "|---|---|"]
+    for name in SHOWN:
+        idea = read(losses.LOSSES[name])[0].rstrip(".")
+        lines.append(f"| [`{losses.get(SHOWN[name][0])}`](#{name}) | {idea} |")
+    lines.append("")
     for name in SHOWN:
         kind = losses.LOSSES[name]
         title, sections = read(kind)
@@ -187,10 +191,11 @@ def is_of_margin(name: str) -> bool:
 
 
 def methods_page() -> str:
-    lines = [METHODS_HEAD + "| name | networks | needs | paper |", "|---|---|---|---|"]
+    lines = [METHODS_HEAD + "| name | idea | networks | needs | paper |", "|---|---|---|---|---|"]
     kinds: dict[str, Any] = dict(methods.METHODS)
     for name, kind in kinds.items():
-        lines.append(f"| [`{name}`](#{name}) | {kind.networks} | {needs(kind)} | {paper(kind)} |")
+        idea = read(kind)[0].rstrip(".")
+        lines.append(f"| [`{name}`](#{name}) | {idea} | {kind.networks} | {needs(kind)} | {paper(kind)} |")
     lines.append("")
     for name, kind in kinds.items():
         title, sections = read(kind)
@@ -206,7 +211,7 @@ def needs(kind: Any) -> str:
         return said
     if issubclass(kind, methods.TransitionMethod) and kind is not methods.SAdaptation:
         return "a transition matrix"
-    memory = ["the number of each sample"] * issubclass(kind, methods.MemoryMethod)
+    memory = ["the index of each sample"] * issubclass(kind, methods.MemoryMethod)
     return ", ".join(memory + ["features of the network"] * kind.needs_features)
 
 

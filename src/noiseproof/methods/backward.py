@@ -15,7 +15,7 @@ WORST = 1e6
 
 
 class Backward(TransitionMethod):
-    r"""Backward correction with a given matrix T.
+    r"""Backward correction: losses are multiplied by the inverse of a given transition matrix T.
 
     Loss:
         :math:`-\sum_k (T^{-1})_{yk}\log p_k`; its mean over given labels drawn from T is the cross entropy

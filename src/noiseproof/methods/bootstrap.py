@@ -12,7 +12,7 @@ from .probabilities import entropy, log_probabilities, picked
 
 
 class BootstrapSoft(Method):
-    r"""Bootstrapping with the predicted probabilities.
+    r"""Bootstrapping: the target is mixed with the predicted probabilities.
 
     Loss:
         :math:`-\sum_k[\beta 1[k=y]+(1-\beta)p_k]\log p_k`, that is :math:`\beta` CE
@@ -45,7 +45,7 @@ class BootstrapSoft(Method):
 
 
 class BootstrapHard(Method):
-    r"""Bootstrapping with the predicted class.
+    r"""Bootstrapping: the target is mixed with the predicted class.
 
     Loss:
         :math:`-\beta\log p_y - (1-\beta)\log\max_k p_k`

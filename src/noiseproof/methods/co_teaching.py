@@ -25,7 +25,7 @@ def smallest(rows: Tensor, share: Tensor) -> Tensor:
 
 
 class CoTeaching(Method):
-    r"""Co-teaching.
+    r"""Co-teaching: each of two networks learns from the samples with small losses in the other.
 
     Loss:
         of each network the mean cross entropy over the :math:`R\cdot B` samples of the batch whose loss is

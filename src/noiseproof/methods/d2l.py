@@ -44,7 +44,7 @@ def local_dimensionality(points: Tensor, k: int = 20) -> Tensor:
 
 
 class D2L(Method):
-    r"""Dimensionality-driven learning.
+    r"""Dimensionality-driven learning: labels count less once the features need more dimensions.
 
     Loss:
         :math:`-\alpha\log p_y-(1-\alpha)\log\max_k p_k`, with :math:`\alpha=1` up to the turning point

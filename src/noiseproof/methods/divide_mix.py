@@ -18,7 +18,7 @@ from .spec import switch
 
 
 class DivideMix(MemoryMethod):
-    r"""DivideMix: semi-supervised learning with two networks.
+    r"""DivideMix: samples with large losses in the other network are treated as unlabelled.
 
     Warm-up:
         in the first ``warmup`` epochs cross entropy on unmixed inputs, minus the entropy of p with

@@ -15,7 +15,7 @@ EDGE = 1e-4
 
 
 class ELR(MemoryMethod):
-    r"""Early-learning regularisation.
+    r"""Early-learning regularisation: predictions stay close to their running mean.
 
     Loss:
         :math:`-\log p_y + \lambda\log(1-\langle t, p\rangle)`, where t is the running mean of the

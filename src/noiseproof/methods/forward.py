@@ -26,7 +26,7 @@ def log_noisy_probability(log_p: Tensor, log_transition: Tensor, label: Tensor) 
 
 
 class Forward(TransitionMethod):
-    r"""Forward correction with a given matrix T, alone or with reverse cross entropy.
+    r"""Forward correction: predictions are multiplied by a given transition matrix T.
 
     Loss:
         :math:`-\log(pT)_y + \beta\,(-A)(1-(pT)_y)`, :math:`\beta` = ``rce``; the network's own p predicts

@@ -16,7 +16,7 @@ from .spec import switch
 
 
 class Joint(MemoryMethod):
-    r"""Joint optimisation of network and labels, its first step.
+    r"""Joint optimisation, first step: labels are replaced by averaged predictions during training.
 
     Loss:
         :math:`-\frac1B\sum_i\sum_k q_{ik}\log p_{ik}

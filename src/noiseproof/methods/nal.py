@@ -47,7 +47,7 @@ def log_mixture(log_p: Tensor, attention: Tensor, target: Tensor) -> Tensor:
 
 
 class NAL(TargetMemory):
-    r"""Noise attention learning.
+    r"""Noise attention learning: an additional output predicts how reliable each label is.
 
     Loss:
         With :math:`\tau = \mathrm{sigmoid}(w^\top f + b)` of the features f, the mixture

@@ -17,7 +17,7 @@ LEAST = 1e-4
 
 
 class SAdaptation(TransitionMethod):
-    r"""The simple noise adaptation layer.
+    r"""Simple noise adaptation layer: a learned transition matrix after the softmax.
 
     Loss:
         :math:`-\log(p\theta)_y` with :math:`\theta_{ij} = \mathrm{softmax}_j(b_{ij})`, b learned with the

@@ -12,7 +12,7 @@ from .probabilities import log_probabilities, picked, soft_cross_entropy
 
 
 class SELC(TargetMemory):
-    r"""Self-ensemble label correction.
+    r"""Self-ensemble label correction: targets move towards the network's own predictions.
 
     Loss:
         :math:`-\log p_y` in epochs up to ``start``; then :math:`-\sum_k q_k\log p_k` with

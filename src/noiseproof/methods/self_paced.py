@@ -53,7 +53,7 @@ class LossThreshold(Method):
 
 
 class SelfPaced(LossThreshold):
-    r"""Self-paced learning with cross entropy.
+    r"""Self-paced learning: a growing share of the samples, those with the smallest losses.
 
     Loss:
         :math:`-v\log p_y`, averaged over the batch, with :math:`v = 1[-\log p_y\le\lambda]`: the v that

@@ -18,7 +18,7 @@ EDGE = 1e-4
 
 
 class SOP(MemoryMethod):
-    r"""Sparse over-parametrisation.
+    r"""Sparse over-parametrisation: parameters of each sample absorb labels that contradict the network.
 
     Loss:
         With y one-hot, :math:`s = u^2 y - v^2(1-y)` of the sample's own u and v, and

@@ -15,7 +15,7 @@ from .memory import MemoryMethod
 
 
 class PrunedGCE(MemoryMethod):
-    r"""Generalised cross entropy with pruning of samples (the loss ``truncated_gce`` prunes at every step).
+    r"""Generalised cross entropy without the samples whose label has a low probability.
 
     Loss:
         :math:`v\,[L_q(p_y)-L_q(k)]` with :math:`L_q(p) = (1-p^q)/q`; the gradient is v times that of GCE
