@@ -217,7 +217,9 @@ def test_a_pickled_classifier_predicts_the_same():
     assert again.find_label_issues().equals(model.find_label_issues())
 
 
-@pytest.mark.parametrize("channels", [(), (1,), (3,)])
+@pytest.mark.parametrize(
+    "channels", [(3,), *(pytest.param(one, marks=pytest.mark.slow) for one in [(), (1,)])]
+)
 def test_images_with_channels_last_or_without(channels):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 255, (60, 8, 8, *channels), dtype=np.uint8)

@@ -16,7 +16,10 @@ def run(name, monkeypatch, capsys, *options):
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["own_loop.py", "scikit_learn.py", *TASKS])
+@pytest.mark.parametrize(
+    "name",
+    ["own_loop.py", *(pytest.param(name, marks=pytest.mark.slow) for name in ["scikit_learn.py", *TASKS])],
+)
 def test_suspects_are_mostly_wrong(name, monkeypatch, capsys):
     said = [line for line in run(name, monkeypatch, capsys).splitlines() if "suspects, " in line]
     assert said

@@ -49,6 +49,7 @@ def test_data_can_be_loaded_and_made(elsewhere):
     assert data.LabelledData(np.eye(2), [0, 1]).index.tolist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_run_is_trained_and_looked_at(elsewhere, tmp_path):
     config = Config(noise="symmetric(0.2)", loss="gr", epochs=2, out=str(tmp_path / "run"), device="cpu")
     run = fit(config)

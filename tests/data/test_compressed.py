@@ -47,7 +47,9 @@ def test_what_is_packed_is_read_as_if_it_were_not(tmp_path, kind):
         assert packed.label.equal(plain.label)
 
 
-@pytest.mark.parametrize("kind", ["gz", "xz", "zip", pytest.param("bz2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind", ["gz", "zip", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("xz", "bz2"))]
+)
 def test_a_stream_without_end_is_cut_off(tmp_path, kind):
     bomb = tmp_path / f"rows.csv.{kind}"
     bomb.write_bytes(PACKERS[kind](b"0" * (FREE + 1)))
@@ -59,7 +61,7 @@ SLOW = [kind if kind == "gz" else pytest.param(kind, marks=pytest.mark.slow) for
 
 
 @pytest.mark.parametrize("kind", SLOW)
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("stream", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_bomb_is_refused(tmp_path, kind, stream):
     """72 MB of zeros from a file of some kilobytes, with little memory and no rest in the cache."""
     bomb = tmp_path / f"rows.csv.{kind}"

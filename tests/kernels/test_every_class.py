@@ -146,7 +146,15 @@ def test_losses_that_need_the_whole_batch_are_not_cut_into_blocks(monkeypatch):
             torch.testing.assert_close(step(losses.get(spec), logits, target), wanted)
 
 
-@pytest.mark.parametrize("spec", ["nfl", "cr(gce)", "cr(focal)", "cr(nce)", "10*nce + nfl", "peer(ce)"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "nfl",
+        "cr(gce)",
+        "peer(ce)",
+        *(pytest.param(spec, marks=SLOW) for spec in ("cr(focal)", "cr(nce)", "10*nce + nfl")),
+    ],
+)
 def test_extra_memory_is_at_most_three_times_the_logits(spec):
     from torch.profiler import ProfilerActivity, profile
 

@@ -9,8 +9,8 @@ from noiseproof.testing import METHOD_CHECKS
 from noiseproof.testing.method_trial import EPOCHS, Trial
 
 MATRIX = "(transition='symmetric(0.4)')"
-SPECS = [
-    *(name + (MATRIX if name in ("forward", "backward") else "") for name in METHODS),
+DEFAULTS = [name + (MATRIX if name in ("forward", "backward") else "") for name in METHODS]
+OTHER_SETTINGS = [
     "nal(start=2, period=1, threshold=0.5, renormalize=True, rce=0.3)",
     "nal(start=2, period=1, floor=0.0)",
     "selc(start=0)",
@@ -29,6 +29,7 @@ SPECS = [
     "forward(transition='symmetric(0.4)', rce=1.0)",
     "s_adaptation(transition='symmetric(0.4)')",
 ]
+SPECS = [*DEFAULTS, *(pytest.param(spec, marks=pytest.mark.slow) for spec in OTHER_SETTINGS)]
 
 
 @pytest.mark.parametrize("check", METHOD_CHECKS)

@@ -158,6 +158,7 @@ def test_values_are_areas_that_end_at_the_saturation():
     assert imae[-1] < 1
 
 
+@pytest.mark.slow
 def test_initial_margins_are_densities_around_their_expectation():
     for line, classes in zip(drawn("curriculum.figure6").axes[0].lines, (10, 100, 1000), strict=True):
         margin, density = (np.asarray(values) for values in line.get_data())

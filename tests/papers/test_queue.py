@@ -123,6 +123,7 @@ def run_queue(out, minutes, epochs):
     return subprocess.run(command, capture_output=True, text=True, timeout=300)  # noqa: S603
 
 
+@pytest.mark.slow
 def test_results_are_packed(tmp_path):
     ended = run_queue(tmp_path, 5, 1)
     assert ended.stdout == "2 {}\n", ended.stderr

@@ -9,7 +9,7 @@ import pytest
 from stopping import contents
 
 SCRIPT = Path(__file__).with_name("training_until_killed.py")
-KILLS_IN_CI, KILLS, KILLS_OF_METHODS = 5, 100, 10
+KILLS_IN_CI, KILLS, KILLS_OF_METHODS = 2, 100, 10
 
 
 def check_kills(folder, kills, *method):

@@ -12,23 +12,26 @@ from noiseproof import methods
 from noiseproof.lock import RunLock
 from noiseproof.train import Interrupted, RunExistsError, RunLockedError, Watcher, fit
 
-SETTINGS = [
+OFTEN = [
     {},
     {"loss": "peer(ce)", "optimizer": "adam", "lr": 0.01},
-    {"loss": "gr(normalize='batch')", "schedule": "warm_restarts(period=2)", "clip": 1.0},
     {"dropout": 0.5, "validation": 0.25, "noise": "symmetric(0.4)", "precision": "bf16"},
+    {"method": "co_teaching(gradual=2)", "validation": 0.25, "dropout": 0.5},
+    {"loss": "gce(q=0.4)", "mixup": 0.5, "weight_average": 0.9, "model": "mlp(hidden=8, norm=True)"},
+    {"method": "divide_mix(warmup=1, ramp=2)", "validation": 0.25},
+]
+RARELY = [
+    {"loss": "gr(normalize='batch')", "schedule": "warm_restarts(period=2)", "clip": 1.0},
     {"iterations": 9, "epochs": None, "optimizer": "sgd(nesterov=True)", "weight_decay": 0.01},
     {"model": "mlp(hidden=8, norm=True)", "optimizer": "adamw"},
     {"method": "truncated_gce(start=2, period=1, by='validation')", "validation": 0.25},
     {"method": "d2l(k=3, start=0, window=2)", "epochs": 4, "batch_size": 30},
     {"method": "sop(lr_v=1000.0)", "epochs": 2},
-    {"method": "co_teaching(gradual=2)", "validation": 0.25, "dropout": 0.5},
     {"method": "decoupling", "optimizer": "adam", "epochs": 2},
     {"method": "elr", "balanced_batches": 2, "batch_size": 9},
-    {"loss": "gce(q=0.4)", "mixup": 0.5, "weight_average": 0.9, "model": "mlp(hidden=8, norm=True)"},
     {"method": "elr_plus(ramp=2)", "epochs": 2, "model": "mlp(hidden=8, norm=True)"},
-    {"method": "divide_mix(warmup=1, ramp=2)", "validation": 0.25},
 ]
+SETTINGS = [*OFTEN, *(pytest.param(settings, marks=pytest.mark.slow) for settings in RARELY)]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: " ".join(map(str, s.values())) or "plain")
