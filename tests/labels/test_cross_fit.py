@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from noiseproof import labels
-from noiseproof.data import LabelledData
+from noiseproof.data import LabelledData, load
 
 
 def table(rows=300, rate=0.2, seed=0):
@@ -88,6 +88,15 @@ def test_a_network_can_be_the_witness():
     given = np.where(wrong, (digits.target[:600] + 1) % 10, digits.target[:600])
     data = LabelledData(digits.images[:600, None].astype(np.float32) / 16, given)
     assert precision(labels.find(data, model="mlp", folds=3), wrong) > 0.9
+
+
+def test_a_network_judges_inputs_that_are_read_from_files(monkeypatch, tmp_path):
+    monkeypatch.setattr("noiseproof.labels.networks.enough_epochs", lambda rows: 2)
+    table(60)[0].assign(kind=table(60)[1]).to_csv(tmp_path / "rows.csv", index=False)
+    selection = load("digits").subset(np.arange(60))
+    for data in (selection, load(f'csv(path="{tmp_path / "rows.csv"}", label="kind")')):
+        found = labels.find(data, model="mlp(hidden=8)", folds=2)
+        assert found.predicted_label.between(0, data.num_classes - 1).all()
 
 
 def test_groups_never_straddle_folds():

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import LabelledData
+from ..data.duplicates import first_occurrences
 from ..features import Features
 from .findings import Judgement
 from .folds import Split, split
@@ -145,6 +146,6 @@ def _by_networks(
         if isinstance(rows, LabelledData)
         else LabelledData(Features(random_state=seed).fit_transform(rows), label)
     )
-    splits = split(label, folds, rows=np.asarray(data.inputs), groups=groups, seed=seed)
+    splits = split(label, folds, rows=first_occurrences(data.inputs), groups=groups, seed=seed)
     found = network_probabilities(data, model, splits, seed=seed, on_fit=on_fit)
     return judge([posterior([found], label)], label)
