@@ -80,7 +80,7 @@ def ours(task: Task, inputs: Inputs, splits: Any, said: dict[str, np.ndarray], c
 
 
 def boosting(inputs: Inputs, task: Task, splits: Any) -> np.ndarray:
-    def make() -> HistGradientBoostingClassifier:
+    def make(rows: int) -> HistGradientBoostingClassifier:
         return HistGradientBoostingClassifier(max_iter=50, random_state=0)
 
     return out_of_fold(make, inputs.dense, task.label, task.classes, splits)

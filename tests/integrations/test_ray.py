@@ -5,13 +5,18 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from stopping import contents
 
+from noiseproof import labels
+from noiseproof.integrations import ray as engine
 from noiseproof.integrations.ray import compare_with_ray, share_of_machine
-from noiseproof.train import Config, fit
+from noiseproof.train import Config, compare, fit, grid
 
 SCRIPT = Path(__file__).with_name("ray_until_killed.py")
 with_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
@@ -21,6 +26,18 @@ def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"pip install 'noiseproof\[ray\]'"):
         compare_with_ray([Config(device="cpu")])
+    with pytest.raises(ValueError, match=r"pip install 'noiseproof\[ray\]'"):
+        labels.find(np.eye(4), label=[0, 0, 1, 1], engine="ray")
+
+
+def test_an_engine_that_cannot_be_used_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match="unknown engine 'slurm': choose 'local' or 'ray'"):
+        compare([Config(device="cpu")], engine="slurm")
+    with pytest.raises(ValueError, match="unknown engine 'slurm': choose 'local' or 'ray'"):
+        labels.find(np.eye(4), label=[0, 0, 1, 1], engine="slurm")
+    monkeypatch.setattr(sys.modules["noiseproof.labels.find"], "check_engine", lambda name: None)
+    with pytest.raises(TypeError, match="engine= cannot be used here: there are no data to cross-fit"):
+        labels.find(probabilities=np.full((4, 2), 0.5), label=[0, 0, 1, 1], engine="ray")
 
 
 def test_what_is_finished_needs_no_cluster(monkeypatch, tmp_path):
@@ -31,7 +48,7 @@ def test_what_is_finished_needs_no_cluster(monkeypatch, tmp_path):
 
 
 def test_a_run_gets_its_share_of_a_machine(monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(engine, "cores", lambda: 8)
     assert share_of_machine([Config(device="cpu")], None) == {"num_cpus": 1}
     assert share_of_machine([Config(device="cpu")], 2) == {"num_cpus": 4}
     assert share_of_machine([Config(device="cpu")], 100) == {"num_cpus": 1}
@@ -55,6 +72,76 @@ def check_runs(folder, tmp_path):
         unbroken = tmp_path / f"unbroken {number}"
         fit(Config.load(run / "config.json").replace(out=str(unbroken)))
         assert contents(run) == contents(unbroken)
+
+
+def small():
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, 90)
+    return rng.normal(size=(90, 4)) + 2 * np.eye(3, 4)[label], label
+
+
+@pytest.mark.parametrize("model", [None, ["neighbours"], "mlp(hidden=8)"])
+def test_folds_fitted_one_by_one_are_those_fitted_together(model, monkeypatch):
+    """As with Ray, which is replaced by a function that fits one fold after the other, last ones first."""
+
+    def fit_parts(fit, parts, on_begin, device):
+        fitted = {}
+        for number in reversed(range(len(parts))):
+            on_begin(len(fitted))
+            fitted[number] = fit(parts[number])
+        return [fitted[number] for number in range(len(parts))]
+
+    rows, label = small()
+    monkeypatch.setattr("noiseproof.labels.networks.enough_epochs", lambda rows: 2)
+    alone = labels.find(rows, label=label, model=model, folds=3)
+    monkeypatch.setattr(engine, "fit_parts", fit_parts)
+    monkeypatch.setattr(engine, "cluster", nullcontext)
+    monkeypatch.setattr(sys.modules["noiseproof.labels.find"], "check_engine", lambda name: None)
+    told = []
+    found = labels.find(
+        rows, label=label, model=model, folds=3, engine="ray", on_fit=lambda *news: told.append(news)
+    )
+    pd.testing.assert_frame_equal(found, alone, check_exact=True)
+    assert told[:3] == [(model if isinstance(model, str) else "models", number) for number in range(3)]
+
+
+@with_ray
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [None, "mlp(hidden=8)"])
+def test_labels_are_judged_to_the_bit_as_here(model):
+    rows, label = small()
+    alone, found = (
+        labels.find(rows, label=label, model=model, folds=2, engine=name) for name in ("local", "ray")
+    )
+    pd.testing.assert_frame_equal(found, alone, check_exact=True)
+    assert found.attrs == alone.attrs
+
+
+@with_ray
+@pytest.mark.slow
+def test_a_mistake_on_a_worker_is_told_here():
+    rows, label = small()
+    with pytest.raises(ValueError, match=r"^model 'oak' is unknown, choose among"):
+        labels.find(rows, label=label, model=["oak"], engine="ray")
+
+
+@with_ray
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_runs_have_the_bits_of_runs_here(jobs, tmp_path, monkeypatch):
+    """With data by a path that is relative to where the command was given."""
+    rows, label = small()
+    inputs = rows.astype(np.float32)
+    monkeypatch.chdir(tmp_path)
+    np.savez("small.npz", x_train=inputs, y_train=label, x_test=inputs[:9], y_test=label[:9])
+    base = Config(data='arrays(path="small.npz")', model="mlp(hidden=8)", epochs=3, device="cpu")
+    folders = {}
+    for name in ("local", "ray"):
+        runs = grid(base, losses=["ce", "mae"], seeds=1, out=name)
+        found = compare(runs, jobs=jobs, engine=name)
+        assert [one.problem for one in found.outcomes] == [None, None]
+        folders[name] = [one.folder for one in found.outcomes]
+    assert [contents(run) for run in folders["ray"]] == [contents(run) for run in folders["local"]]
 
 
 @with_ray

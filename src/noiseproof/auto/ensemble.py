@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,7 +130,7 @@ def hear(
     if len(names) > 1:
         rows = kernel_of(inputs.dense, seed).transform(inputs.dense)
         first, again = (
-            out_of_fold(lambda: _kernel(seed, False, len(rows)), rows, label, classes, splits, weight)
+            out_of_fold(partial(_kernel, seed, False), rows, label, classes, splits, weight)
             for weight in (None, trust_of(rounds))
         )
         heard.append(_better(KERNEL, first, again, label))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .data_check import check_data
-from .flags import Quiet
+from .flags import Engine, Quiet
 from .names import known
 from .places import check_no_run, make_writable, named_folder
 from .screen import cell, complain, console, tell
@@ -51,6 +52,7 @@ def compare(
         ),
     ] = None,
     jobs: Jobs = None,
+    engine: Engine = "local",
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
     settings: Any = None,
@@ -67,7 +69,7 @@ def compare(
 
     place = comparison_folder(config) if out is None else out.expanduser()
     configs = grid(config, losses=loss or (), methods=method or (), seeds=numbers, out=place)
-    found = run_all(configs, place, jobs, quiet)
+    found = run_all(configs, place, jobs, quiet, engine)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2))
     else:
@@ -91,15 +93,21 @@ def read_seeds(words: str) -> list[int]:
     return list(range(numbers[0]))
 
 
-def run_all(configs: list[Config], place: Path, jobs: int | None, quiet: bool = False) -> Comparison:
+def run_all(
+    configs: list[Config], place: Path, jobs: int | None, quiet: bool = False, engine: str = "local"
+) -> Comparison:
     """Train with progress, and write the table beside the runs."""
-    check_no_run(place)
-    check_data(configs)
-    make_writable(place)
+    from ..engines import check_engine
     from ..train import compare as compare_runs
     from .progress_of_many import watch_many
 
-    found = compare_runs(configs, jobs=jobs, watcher=watch_many(quiet))
+    check_engine(engine)
+    check_no_run(place)
+    elsewhere = () if engine == "local" else (FileNotFoundError,)
+    with suppress(*elsewhere):  # a cluster may have data where this machine has not
+        check_data(configs)
+    make_writable(place)
+    found = compare_runs(configs, jobs=jobs, watcher=watch_many(quiet), engine=engine)
     found.write(place)
     return found
 

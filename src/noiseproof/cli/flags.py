@@ -17,6 +17,10 @@ Folds = Annotated[
     ),
 ]
 
+Engine = Annotated[
+    str, typer.Option(metavar="<name>", help="local, or ray: the Ray cluster that is there, or one here.")
+]
+
 
 class Verbs(TyperGroup):
     """All verbs, whose help says ``--quiet`` and not ``--quiet <bool>``."""

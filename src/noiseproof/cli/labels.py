@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .flags import Folds
+from .flags import Engine, Folds
 from .labels_apply import apply_labels, revert_labels
 from .labels_review import review_labels
 from .places import check_not_foreign, one_run
@@ -64,6 +64,7 @@ def find_labels(
         Path | None,
         typer.Option(help="Listen also to out-of-sample probabilities: .csv as predict writes it, or .npy."),
     ] = None,
+    engine: Engine = "local",
     top: Annotated[int, typer.Option(min=0, help="How many of the worst to show.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
@@ -81,7 +82,9 @@ def find_labels(
         check_path(out)
         check_not_foreign(out, "is_label_issue")
     if run is None or folds is not None:
-        found = _cross_fitted(run, data, folds or 5, model, probabilities)
+        found = _cross_fitted(run, data, folds or 5, model, probabilities, engine)
+    elif engine != "local":
+        raise ValueError(f"--engine {engine} is to cross-fit: give --folds, or --data instead of a run")
     else:
         found = _of_run(one_run(run), probabilities)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
@@ -108,15 +111,22 @@ def _of_run(run: Path, probabilities: Path | None) -> DataFrame:
 
 
 def _cross_fitted(
-    run: Path | None, spec: str | None, folds: int, model: str | None, probabilities: Path | None
+    run: Path | None,
+    spec: str | None,
+    folds: int,
+    model: str | None,
+    probabilities: Path | None,
+    engine: str,
 ) -> DataFrame:
     from rich.console import Console
 
     from ..data import load
     from ..dynamics import RunFolder
+    from ..engines import check_engine
     from ..labels import find
     from .label_files import with_files
 
+    check_engine(engine)
     if probabilities is not None:
         raise ValueError("--probabilities is for the record of a run: leave --data and --folds out")
     samples = load(str(spec)) if run is None else RunFolder(one_run(run))
@@ -125,7 +135,7 @@ def _cross_fitted(
         def show(name: str, fold: int) -> None:
             status.update(f"fitting: {name}, part {fold + 1} of {folds}")
 
-        found = find(samples, folds=folds, model=model, on_fit=show)
+        found = find(samples, folds=folds, model=model, on_fit=show, engine=engine)
     return found if run is None else with_files(found, run)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from .compare import Jobs
 from .data_check import check_data
-from .flags import Quiet
+from .flags import Engine, Quiet
 from .papers_outcome import print_found, write_file
 from .places import check_targets, named_folder
 from .screen import complain, tell
@@ -52,7 +52,6 @@ Out = Annotated[
         help="Folder of the runs; tables share the runs they have in common.",
     ),
 ]
-Engine = Annotated[str, typer.Option(help="local, or ray: the cluster that is there, or one here.")]
 Md = Annotated[Path | None, typer.Option(help="Also write the comparison as Markdown.")]
 
 

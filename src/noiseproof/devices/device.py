@@ -66,6 +66,12 @@ def isolated_random(seed: int, device: torch.device) -> Iterator[None]:
             isolation.__exit__(None, None, None)
 
 
+def cores() -> int:
+    """Cores this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
 def share_threads(threads: int) -> None:
     """Limit this process, one of several, to a number of threads; runs may still use fewer."""
     global _default_threads

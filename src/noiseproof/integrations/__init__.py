@@ -6,7 +6,7 @@ huggingface           ``compute_loss`` and ``RecordCallback`` for Trainer, ``fus
 skorch                ``classifier``, ``probabilities``: predict_proba that sums to 1
 cleanlab              probabilities in, issues out, an issue type for Datalab
 mlflow, wandb         watchers that pass the metrics of a run on; ``tensorboard`` the same
-ray                   the engine of ``noiseproof papers run --engine ray``
+ray                   the engine of ``noiseproof compare --engine ray``
 datasets              columns of a Hugging Face dataset in, findings as columns out
 ====================  =================================================================================
 """

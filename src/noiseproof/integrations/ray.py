@@ -1,4 +1,4 @@
-"""Runs on a Ray cluster: the one that is there, or one on this machine.
+"""The engine "ray": runs and folds on a Ray cluster, the one that is there or one on this machine.
 
 A run whose worker is killed is given to another one, which goes on from the last checkpoint. The folder of
 the runs must be one that all machines see. Which cluster it is Ray reads from its own variables: RAY_ADDRESS,
@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any, NamedTuple
 
-from ..devices.device import pick_device
-from ..dynamics.run_folder import RESULT, RunFolder
-from ..papers.running import NEEDS_RAY
+import torch
+from threadpoolctl import threadpool_limits
+
+from ..devices.device import THREAD_VARIABLES, cores, pick_device, share_threads
+from ..devices.distributed import refuse_ranks
+from ..dynamics.run_folder import RunFolder
+from ..engines import NEEDS_RAY
 from ..processes import Interruption
-from ..train import Config, Interrupted
-from ..train.comparison.runs import ComparisonStopped, ComparisonWatcher
-from ..train.comparison.workers import POLL, train_one
+from ..train import Config, Interrupted, compare
+from ..train.comparison.runs import ComparisonWatcher
+from ..train.comparison.workers import POLL, Tell, train_one
+from ..train.config import run_folder
 
 RETRIES = 10
 """So many deaths of its worker a run survives."""
@@ -30,40 +35,56 @@ RETRIES = 10
 def compare_with_ray(
     configs: Sequence[Config], *, jobs: int | None = None, watcher: ComparisonWatcher | None = None
 ) -> Mapping[int, str]:
-    """Train every config that is not finished; what went wrong, by number.
+    """``train.compare`` with ``engine="ray"``; what went wrong, by number.
 
     Args:
         jobs: runs per GPU where GPUs are used, else runs per machine of this size; by default one per GPU or
             core.
     """
-    watcher, share = watcher or ComparisonWatcher(), share_of_machine(configs, jobs)
-    left = [number for number, config in enumerate(configs) if not _has_result(config)]
-    problems: dict[int, str] = {}
+    outcomes = compare(configs, jobs=jobs, watcher=watcher, engine="ray").outcomes
+    return {number: one.problem for number, one in enumerate(outcomes) if one.problem is not None}
 
-    def tell(number: int, words: str | None) -> None:
-        if words is not None:
-            problems[number] = words
-        else:
-            watcher.news(configs[number], "epoch", RunFolder(str(configs[number].out)).metrics[-1])
-        watcher.news(configs[number], "finished" if words is None else "failed", words)
 
-    watcher.begin(configs, len(configs) - len(left))
-    if not left:
-        watcher.end()
-        return problems
-    with cluster() as ray, Interruption() as interruption:
-        try:
-            task = ray.remote(_train).options(max_retries=RETRIES, **share)
-            waiting = {task.remote(_everywhere(configs[number]), _environment()): number for number in left}
-            while waiting and interruption.received is None:
-                for done in ray.wait(list(waiting), timeout=POLL)[0]:
-                    tell(waiting.pop(done), _problem(ray, done))
-            _stop(ray, list(waiting))
-        finally:
-            watcher.end()
-    if interruption.received is not None:
-        raise ComparisonStopped(interruption.received, sum(map(_has_result, configs)), len(configs))
-    return problems
+def train_runs(
+    runs: Sequence[tuple[int, Config]], jobs: int | None, tell: Tell, interruption: Interruption
+) -> None:
+    """Train all of them, as many at a time as the cluster has room for; ends early when a signal comes."""
+    share = share_of_machine([config for _, config in runs], jobs)
+    if not runs:
+        return
+    place = _Place.here(torch.get_num_threads() if jobs == 1 else max(1, cores() // (jobs or cores())))
+    with cluster() as ray, Interruption() as asked:
+        task = _task(ray, _train, share, RETRIES)
+        tasks = [task.remote(_everywhere(config), place) for _, config in runs]
+        for one, done in _ended(ray, tasks, asked):
+            (number, config), problem = runs[one], _problem(ray, done)
+            if problem is None:
+                tell(number, "epoch", RunFolder(run_folder(config)).metrics[-1])
+            tell(number, "finished" if problem is None else "failed", problem)
+    interruption.received = interruption.received or asked.received
+
+
+def fit_parts(
+    fit: Callable[[Any], Any], parts: Sequence[Any], on_begin: Callable[[int], None], device: str = "cpu"
+) -> list[Any]:
+    """``fit`` of every part, each with as many cores as this process uses, or with a GPU.
+
+    ``on_begin`` is called with the number of parts that are fitted already.
+    """
+    refuse_ranks("cross-fitting with Ray")
+    found, threads = dict[int, Any](), torch.get_num_threads()
+    share = share_of_machine([Config(device=device)], None)
+    share |= {} if "num_gpus" in share else {"num_cpus": threads}
+    with cluster() as ray, Interruption() as asked:
+        task, shared, place = _task(ray, _fit, share), ray.put(fit), _Place.here(threads)
+        tasks = [task.remote(shared, part, place) for part in parts]
+        on_begin(0)
+        for number, done in _ended(ray, tasks, asked):
+            found[number] = _fitted(ray, done)
+            if len(found) < len(parts):
+                on_begin(len(found))
+    asked.pass_on()
+    return [found[number] for number in range(len(parts))]
 
 
 @contextmanager
@@ -73,10 +94,12 @@ def cluster() -> Iterator[Any]:
         ray = importlib.import_module("ray")
     except ImportError:
         raise ValueError(NEEDS_RAY) from None
-    mine = not ray.is_initialized()
+    mine, before = not ray.is_initialized(), signal.getsignal(signal.SIGTERM)
     with redirect_stdout(sys.stderr):
         if mine:
             ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+            with suppress(ValueError, TypeError):  # outside the main thread Ray has not replaced it
+                signal.signal(signal.SIGTERM, before)
         try:
             yield ray
         finally:
@@ -95,12 +118,34 @@ def share_of_machine(configs: Sequence[Config], jobs: int | None) -> dict[str, f
         raise ValueError(f"jobs={jobs} must be at least 1")
     if any(pick_device(config.device).type != "cpu" for config in configs[:1]):
         return {"num_cpus": 1, "num_gpus": 1 / (jobs or 1)}
-    return {"num_cpus": 1 if jobs is None else max(1, (os.cpu_count() or 1) // jobs)}
+    return {"num_cpus": 1 if jobs is None else max(1, cores() // jobs)}
 
 
-def _train(config: Config, environment: Mapping[str, str]) -> str | None:
+class _Place(NamedTuple):
+    """What makes a worker compute as this process does."""
+
+    threads: int
+    folder: str
+    environment: dict[str, str]
+
+    @classmethod
+    def here(cls, threads: int) -> _Place:
+        names = [name for name in os.environ if name.startswith("NOISEPROOF_") or name in THREAD_VARIABLES]
+        return cls(threads, os.getcwd(), {name: os.environ[name] for name in names})
+
+    def enter(self) -> None:
+        with suppress(OSError):  # a machine may not have the folder, and need no path that is relative to it
+            os.chdir(self.folder)
+        for name in THREAD_VARIABLES:  # Ray sets one
+            os.environ.pop(name, None)
+        os.environ.update(self.environment)
+        share_threads(self.threads)
+        threadpool_limits(self.threads)
+
+
+def _train(config: Config, place: _Place) -> str | None:
     """On a worker: a run to its end, or what went wrong."""
-    os.environ.update(environment)
+    place.enter()
     problems: list[str] = []
     try:
         train_one(config, lambda what, details: problems.append(details) if what == "failed" else None)
@@ -109,30 +154,61 @@ def _train(config: Config, environment: Mapping[str, str]) -> str | None:
     return problems[0] if problems else None
 
 
+def _fit(fit: Callable[[Any], Any], part: Any, place: _Place) -> Any:
+    """On a worker: one part."""
+    place.enter()
+    return fit(part)
+
+
+def _task(ray: Any, function: Callable[..., Any], share: dict[str, float], retries: int = 3) -> Any:
+    """A task that asks for no more cores than a machine of the cluster has: it would wait for ever."""
+    most = max(node["Resources"].get("CPU", 1) for node in ray.nodes())
+    share = share | {"num_cpus": min(share["num_cpus"], most)}
+    return ray.remote(function).options(max_retries=retries, **share)
+
+
+def _ended(ray: Any, tasks: Sequence[Any], interruption: Interruption) -> Iterator[tuple[int, Any]]:
+    """Number and task, as they end; the rest are stopped when a signal or an error comes."""
+    left = {task: number for number, task in enumerate(tasks)}
+    try:
+        while left and interruption.received is None:
+            for done in ray.wait(list(left), timeout=POLL)[0]:
+                yield left.pop(done), done
+    finally:
+        _stop(ray, list(left))
+
+
 def _problem(ray: Any, done: Any) -> str | None:
     try:
         return None if (words := ray.get(done)) is None else str(words)
     except ray.exceptions.RayError as problem:
-        return f"the worker ended: {type(problem).__name__}"
+        return _ending(ray, problem)
+
+
+def _fitted(ray: Any, done: Any) -> Any:
+    try:
+        return ray.get(done)
+    except ray.exceptions.RayError as problem:
+        cause = getattr(problem, "cause", problem)
+        if isinstance(cause, ray.exceptions.RayError):
+            raise ChildProcessError(_ending(ray, problem)) from None
+        raise cause from None
+
+
+def _ending(ray: Any, problem: Exception) -> str:
+    """Why a worker ended: a module that its machine has not, memory, a signal."""
+    is_told = isinstance(problem, ray.exceptions.RayTaskError)
+    return f"the worker ended: {str(problem).splitlines()[-1] if is_told else type(problem).__name__}"
 
 
 def _stop(ray: Any, left: list[Any]) -> None:
-    """Ask the runs that are left to save where they are, and wait until they have."""
+    """Ask those that are left to save where they are, and wait until they have."""
     for one in left:
         ray.cancel(one)
     if left:
         ray.wait(left, num_returns=len(left), timeout=60)
 
 
-def _has_result(config: Config) -> bool:
-    return (Path(str(config.out)) / RESULT).is_file()
-
-
 def _everywhere(config: Config) -> Config:
-    """Workers stand in a folder of their own."""
-    return config.replace(out=Path(str(config.out)).expanduser().resolve().as_posix())
-
-
-def _environment() -> dict[str, str]:
-    """Where data lie, as this process sees it."""
-    return {name: value for name, value in os.environ.items() if name.startswith("NOISEPROOF_")}
+    """Workers may stand in a folder of their own."""
+    return config.replace(out=run_folder(config).resolve().as_posix())

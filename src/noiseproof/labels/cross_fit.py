@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..data import LabelledData
 from ..data.duplicates import first_occurrences
+from ..engines import other_engine
 from ..features import Features
 from .findings import Judgement
 from .folds import Split, split
@@ -21,6 +23,8 @@ from .witnesses import WITNESSES, Inputs, cross_fit, out_of_fold
 OnFit = Callable[[str, int], None]
 Ask = Callable[[np.ndarray | None], list[np.ndarray]]
 """From sample weights to the out-of-sample probabilities of each model."""
+Fit = Callable[[Sequence[Split], OnFit], list[np.ndarray]]
+"""From splits to the probabilities of each model, 0 in the rows that no split predicts."""
 LEAST_TRUST = 1e-3
 """Smallest sample weight in the second round."""
 
@@ -35,13 +39,39 @@ def judge_by_cross_fitting(
     groups: Sequence[object] | np.ndarray | None,
     seed: int,
     on_fit: OnFit,
+    engine: str = "local",
 ) -> Judgement:
     """Cross-fit models to the rows and judge each label by what they predict for it."""
     if isinstance(model, str) and model not in WITNESSES:
-        return _by_networks(rows, label, classes, folds, model, groups, seed, on_fit)
+        return _by_networks(rows, label, classes, folds, model, groups, seed, on_fit, engine)
     inputs = inputs_of(Features(random_state=seed).fit(rows), rows, model)
     splits = split(label, folds, rows=inputs.linear, groups=groups, seed=seed)
-    return two_rounds(asker(model, inputs, label, classes, splits, seed, on_fit), label).judged
+
+    def ask(weight: np.ndarray | None) -> list[np.ndarray]:
+        def fit(some: Sequence[Split], on_fit: OnFit) -> list[np.ndarray]:
+            return asker(model, inputs, label, classes, some, seed, on_fit)(weight)
+
+        return fit_on(engine, fit, splits, model, on_fit)
+
+    with nullcontext() if (other := other_engine(engine)) is None else other.cluster():
+        return two_rounds(ask, label).judged
+
+
+def fit_on(
+    engine: str, fit: Fit, splits: Sequence[Split], model: object, on_fit: OnFit, device: str = "cpu"
+) -> list[np.ndarray]:
+    """What ``fit`` gives for all splits: fitted here, or one split in each task of another engine."""
+    other = other_engine(engine)
+    if other is None:
+        return fit(splits, on_fit)
+
+    def fit_part(one: Split) -> list[np.ndarray]:
+        return [table[one[1]] for table in fit([one], lambda name, fold: None)]
+
+    name = model if isinstance(model, str) else "models"
+    parts = other.fit_parts(fit_part, splits, partial(on_fit, name), device)
+    order = np.argsort(np.concatenate([predicted for _, predicted in splits]))
+    return [np.concatenate(tables)[order] for tables in zip(*parts, strict=True)]
 
 
 class Rounds(NamedTuple):
@@ -118,7 +148,7 @@ def _ask_estimator(
     if weight is not None and "sample_weight" not in signature(model.fit).parameters:
         return []
     heard = partial(on_fit, type(model).__name__)
-    return [out_of_fold(lambda: clone(model), inputs.linear, label, classes, splits, weight, heard)]
+    return [out_of_fold(lambda rows: clone(model), inputs.linear, label, classes, splits, weight, heard)]
 
 
 def _names(model: str | Sequence[Any]) -> tuple[str, ...]:
@@ -138,6 +168,7 @@ def _by_networks(
     groups: Sequence[object] | np.ndarray | None,
     seed: int,
     on_fit: OnFit,
+    engine: str,
 ) -> Judgement:
     from .networks import network_probabilities
 
@@ -147,5 +178,8 @@ def _by_networks(
         else LabelledData(Features(random_state=seed).fit_transform(rows), label)
     )
     splits = split(label, folds, rows=first_occurrences(data.inputs), groups=groups, seed=seed)
-    found = network_probabilities(data, model, splits, seed=seed, on_fit=on_fit)
-    return judge([posterior([found], label)], label)
+
+    def fit(some: Sequence[Split], on_fit: OnFit) -> list[np.ndarray]:
+        return [network_probabilities(data, model, some, seed=seed, on_fit=on_fit)]
+
+    return judge([posterior(fit_on(engine, fit, splits, model, on_fit, "auto"), label)], label)

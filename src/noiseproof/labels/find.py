@@ -13,6 +13,7 @@ from ..data import LabelledData
 from ..data.inputs import RawInputs
 from ..dynamics import Record, RunFolder
 from ..dynamics.statistics import STATISTICS, available
+from ..engines import check_engine
 from ..features import as_labels
 from ..features.labels import refuse_labels
 from ..features.recognise import columns_as_table
@@ -47,6 +48,7 @@ def find(
     statistics: bool = True,
     seed: int = 0,
     on_fit: OnFit = lambda name, fold: None,
+    engine: str = "local",
 ) -> DataFrame:
     """Judge every label: of data, of a training run, or by probabilities you have.
 
@@ -67,6 +69,7 @@ def find(
         statistics: with the columns of ``dynamics.statistics`` that a record allows.
         seed: of folds and models.
         on_fit: is called with the name of the model and the fold before each fit.
+        engine: "local", or "ray": each fold is a task of a Ray cluster.
 
     Returns:
         One row per label, in the order of the data (of a run: of its record, then validation rows), with
@@ -92,19 +95,22 @@ def find(
         >>> found.attrs["class_names"], found.attrs["weak"]
         (['high', 'low'], False)
     """
+    check_engine(engine)
+    other = None if engine == "local" else engine
     with on_the_cpu():
         if folds is not None and isinstance(given, (RunFolder, Path, str)):
             given = training_data(given if isinstance(given, RunFolder) else RunFolder(given))
         if isinstance(given, (RunFolder, Record, Path, str)):
-            refused = {"label": label, "class_names": class_names, "model": model}
+            refused = {"label": label, "class_names": class_names, "model": model, "engine": other}
             _refuse(refused | {"groups": groups}, "a run has its own labels and is cross-fitted with folds=5")
             return _of_run(given, probabilities, statistics)
         if given is None:
-            _refuse({"folds": folds, "model": model, "groups": groups}, "there are no data to cross-fit")
+            refused = {"folds": folds, "model": model, "groups": groups, "engine": other}
+            _refuse(refused, "there are no data to cross-fit")
             return _of_probabilities(probabilities, label, class_names)
         if probabilities is not None:
             raise TypeError("give data to cross-fit or probabilities, not both")
-        return _of_data(given, label, class_names, folds or FOLDS, model, groups, seed, on_fit)
+        return _of_data(given, label, class_names, folds or FOLDS, model, groups, seed, on_fit, engine)
 
 
 def _of_data(
@@ -116,6 +122,7 @@ def _of_data(
     groups: Sequence[object] | np.ndarray | None,
     seed: int,
     on_fit: OnFit,
+    engine: str,
 ) -> DataFrame:
     rows, index = given, None
     if isinstance(given, LabelledData):
@@ -134,7 +141,15 @@ def _of_data(
         refuse_labels(columns_as_table(rows), codes, names)
     _check_worth(codes, names)
     judged = judge_by_cross_fitting(
-        rows, codes, len(names), folds=folds, model=model, groups=groups, seed=seed, on_fit=on_fit
+        rows,
+        codes,
+        len(names),
+        folds=folds,
+        model=model,
+        groups=groups,
+        seed=seed,
+        on_fit=on_fit,
+        engine=engine,
     )
     numbers = np.arange(len(codes)) if index is None else index
     return frame(judged, numbers, names, {"folds": folds})

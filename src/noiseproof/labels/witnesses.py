@@ -86,20 +86,19 @@ def cross_fit(
         on_fit: is called before each fit.
     """
     text = hasattr(inputs.linear, "tocsr")
-    rows_to_fit = min(len(fit) for fit, _ in splits)
     found = {}
     for name in names:
         witness = WITNESSES[name]
         if weight is not None and not witness.weighs:
             continue
-        make, heard = partial(witness.make, seed, text, rows_to_fit), partial(on_fit, name)
+        make, heard = partial(witness.make, seed, text), partial(on_fit, name)
         rows = getattr(inputs, witness.reads)
         found[name] = out_of_fold(make, rows, label, classes, splits, weight, heard)
     return found
 
 
 def out_of_fold(
-    make: Callable[[], Any],
+    make: Callable[[int], Any],
     rows: Any,
     label: np.ndarray,
     classes: int,
@@ -107,7 +106,7 @@ def out_of_fold(
     weight: np.ndarray | None = None,
     on_fit: Callable[[int], None] = lambda fold: None,
 ) -> np.ndarray:
-    """(N, C) probabilities of any scikit-learn classifier, fitted anew for each fold."""
+    """(N, C) probabilities of any scikit-learn classifier, made from the number of rows and fitted anew."""
     found = np.zeros((len(label), classes), dtype=np.float32)
     for number, (fit, predict) in enumerate(splits):
         on_fit(number)
@@ -116,7 +115,7 @@ def out_of_fold(
         if len(seen) == 1:
             found[predict, seen[0]] = 1.0
             continue
-        model = make()
+        model = make(len(fit))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of fits that end before they converge
             model.fit(rows[fit], label[fit], **weights)

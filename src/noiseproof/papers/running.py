@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..atomic import explained, write_text
 from ..data import load
@@ -15,6 +14,7 @@ from ..data.sources.real_world import frame_of
 from ..devices.device import pick_device
 from ..dynamics.retrieval import rank_videos
 from ..dynamics.run_folder import RESULT
+from ..engines import check_engine
 from ..grammar import written
 from ..recipes.stage import save_array
 from ..train import Config, Run
@@ -96,30 +96,9 @@ def second_runs(
     return again, unreadable
 
 
-Engine: TypeAlias = Callable[..., "Mapping[int, str]"]
-
-
-def _here(configs: list[Config], *, jobs: int | None, watcher: ComparisonWatcher | None) -> dict[int, str]:
-    outcomes = compare_runs(configs, jobs=jobs, watcher=watcher).outcomes
-    return {number: one.problem for number, one in enumerate(outcomes) if one.problem is not None}
-
-
-def _on_ray(configs: list[Config], *, jobs: int | None, watcher: ComparisonWatcher | None) -> dict[int, str]:
-    ray = importlib.import_module("noiseproof.integrations.ray")
-    return dict(ray.compare_with_ray(configs, jobs=jobs, watcher=watcher))
-
-
-NEEDS_RAY = "--engine ray needs Ray: pip install 'noiseproof[ray]'"
-ENGINES: dict[str, Engine] = {"local": _here, "ray": _on_ray}
-"""Name to what trains configs and says what went wrong, by their number."""
-
-
 def check_options(engine: str, device: str, jobs: int | None) -> None:
     """Refuse, before anything is written, what no run could be trained with."""
-    if engine not in ENGINES:
-        raise ValueError(f"unknown engine {engine!r}: choose {' or '.join(map(repr, ENGINES))}")
-    if engine == "ray" and importlib.util.find_spec("ray") is None:
-        raise ValueError(NEEDS_RAY)
+    check_engine(engine)
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs={jobs} must be at least 1")
     pick_device(device)
@@ -133,9 +112,10 @@ def train(
     engine: str = "local",
 ) -> dict[str, str]:
     """Train what is not finished, ``jobs`` at a time; what went wrong, by key."""
-    keys = list(runs)
-    problems = ENGINES[engine](list(runs.values()), jobs=jobs, watcher=watcher) if runs else {}
-    return {keys[number]: words for number, words in problems.items()}
+    if not runs:
+        return {}
+    outcomes = compare_runs(list(runs.values()), jobs=jobs, watcher=watcher, engine=engine).outcomes
+    return {key: one.problem for key, one in zip(runs, outcomes, strict=True) if one.problem is not None}
 
 
 def is_finished(config: Config) -> bool:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from noiseproof.devices.device import cores
 from noiseproof.lock import RunLock
 from noiseproof.train import (
     Comparison,
@@ -17,7 +18,7 @@ from noiseproof.train import (
     fit,
     grid,
 )
-from noiseproof.train.comparison.runs import cores, usual_jobs
+from noiseproof.train.comparison.runs import usual_jobs
 
 
 @pytest.fixture

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ...atomic import refuse_link
-from ...devices.device import pick_device
+from ...devices.device import cores, pick_device
 from ...devices.distributed import refuse_ranks
 from ...dynamics.run_folder import CONFIG, RESULT, RunFolder
+from ...engines import other_engine
 from ...processes import Interrupted, Interruption
 from ..config import Config, run_folder
 from ..resume import DamagedRunError, RunExistsError, check_all_finished, config_of
@@ -47,7 +47,11 @@ class ComparisonWatcher:
 
 
 def compare(
-    configs: Sequence[Config], *, jobs: int | None = None, watcher: ComparisonWatcher | None = None
+    configs: Sequence[Config],
+    *,
+    jobs: int | None = None,
+    watcher: ComparisonWatcher | None = None,
+    engine: str = "local",
 ) -> Comparison:
     """Train every config and set the results side by side, mean and deviation over seeds.
 
@@ -61,6 +65,7 @@ def compare(
             On a GPU runs with captured steps share this process (by default up to 8, as memory allows);
             others go one after the other.
         watcher: is told of the progress.
+        engine: "local", or "ray": on a Ray cluster, with ``jobs`` per GPU or per machine.
 
     Example:
         >>> import tempfile
@@ -73,6 +78,7 @@ def compare(
     """
     refuse_ranks("a comparison")
     _check_configs(configs)
+    train_runs = _train if (other := other_engine(engine)) is None else other.train_runs
     watcher, folders = watcher or ComparisonWatcher(), _folders(configs)
     damaged = {number: words for number, folder in enumerate(folders) if (words := _damage(folder))}
     sound = [number for number in range(len(configs)) if number not in damaged]
@@ -90,7 +96,7 @@ def compare(
         for number, words in damaged.items():
             tell(number, "failed", words)
         with Interruption() as interruption:
-            _train([(number, configs[number]) for number in left], jobs, tell, interruption)
+            train_runs([(number, configs[number]) for number in left], jobs, tell, interruption)
     finally:
         watcher.end()
     if interruption.received is not None:
@@ -104,12 +110,6 @@ def compare(
             for number, (config, folder) in enumerate(zip(configs, folders, strict=True))
         ]
     )
-
-
-def cores() -> int:
-    """Cores this process may use."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def usual_jobs(configs: Sequence[Config]) -> int:
