@@ -13,8 +13,10 @@ from .suggestion import shared
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
-LOWEST = 0.35
-"""A label is marked above a threshold between this and 1/2."""
+LOWEST, HIGHEST = 0.35, 0.5
+"""A label is marked above a threshold between these."""
+MOST_MARKED = 0.55
+"""Marks below the highest threshold are at most this share of the labels."""
 WEAK_F1, HARDLY_ANY = 0.45, 0.02
 """Findings are weak where the expected F1 of the marks is lower, unless hardly any label is wrong at all."""
 
@@ -36,17 +38,22 @@ def threshold(wrong: np.ndarray) -> float:
 
     Chosen:
         the one with the best expected F1, which is at most one half and lower the less sure the evidence is;
-        not below LOWEST, as then most marks would be false.
+        not below LOWEST, as then most marks would be false. If it would mark most labels, the evidence does
+        not tell right from wrong ones (to mark all of them then has the best expected F1), and the threshold
+        is one half.
     Example:
-        >>> threshold(np.array([0.9, 0.8, 0.4, 0.4, 0.1])), threshold(np.array([0.9] + [0.02] * 99))
+        >>> threshold(np.array([0.9, 0.8, 0.4] + [0.1] * 3)), threshold(np.array([0.9] + [0.02] * 99))
         (0.4, 0.5)
+        >>> threshold(np.full(100, 0.45))
+        0.5
     """
     known = wrong[~np.isnan(wrong)]
     if not len(known):
-        return 0.5
+        return HIGHEST
     ordered = np.sort(known)[::-1]
     expected = 2 * np.cumsum(ordered) / (np.arange(1, len(ordered) + 1) + ordered.sum())
-    return float(np.clip(ordered[expected.argmax()], LOWEST, 0.5))
+    best = float(np.clip(ordered[expected.argmax()], LOWEST, HIGHEST))
+    return best if np.count_nonzero(known >= best) <= MOST_MARKED * len(known) else HIGHEST
 
 
 def marked(wrong: np.ndarray) -> np.ndarray:
@@ -62,9 +69,16 @@ def expected_f1(wrong: np.ndarray) -> float:
 
 
 def is_weak(wrong: np.ndarray) -> bool:
-    """Whether the marks are expected to miss or to invent most of the wrong labels."""
+    """Whether the marks are expected to miss or to invent most of the wrong labels.
+
+    They are also weak where marking every label has a better expected F1: then the evidence does not tell
+    which labels are wrong.
+    """
     known = wrong[~np.isnan(wrong)]
-    return bool(len(known) and known.mean() > HARDLY_ANY and expected_f1(wrong) < WEAK_F1)
+    if not len(known) or known.mean() <= HARDLY_ANY:
+        return False
+    found, of_all = expected_f1(wrong), 2 * known.mean() / (1 + known.mean())
+    return bool(found < max(WEAK_F1, of_all))
 
 
 def weakness(about: Mapping[str, Any]) -> str | None:
