@@ -21,9 +21,9 @@ from noiseproof.data import LabelledData
 from noiseproof.dynamics.statistics import mean_margin
 from noiseproof.features import Features
 from noiseproof.labels.cross_fit import inputs_of, two_rounds
+from noiseproof.labels.cross_fit_models import CROSS_FIT_MODELS, Inputs, cross_fit, out_of_fold
 from noiseproof.labels.findings import expected_f1, is_weak, marked
 from noiseproof.labels.folds import split
-from noiseproof.labels.witnesses import WITNESSES, Inputs, cross_fit, out_of_fold
 from noiseproof.train import Config, fit
 
 FILTERS = ("prune_by_noise_rate", "both", "confident_learning")
@@ -42,7 +42,7 @@ def cell(name: str, noise: str, seed: int) -> list[Row]:
     splits = split(task.label, 5, rows=inputs.linear)
     said = {
         one: clock(one, lambda one=one: cross_fit(inputs, task.label, task.classes, splits, names=[one])[one])
-        for one in WITNESSES
+        for one in CROSS_FIT_MODELS
     }
     rows = [ours(task, inputs, splits, said, clock)]
     if task.classes <= MOST_CLASSES and seed == 0:
@@ -87,7 +87,7 @@ def boosting(inputs: Inputs, task: Task, splits: Any) -> np.ndarray:
 
 
 def rivals(one: str, table: np.ndarray, task: Task, clock: Clock) -> list[Row]:
-    """cleanlab on the probabilities of one witness; of neighbours also the share with another label."""
+    """cleanlab on the probabilities of one model; of neighbours also the share with another label."""
     seconds = clock.seconds["features"] + clock.seconds[one]
     inside = np.clip(table.astype(np.float64), 1e-6, 1)
     inside /= inside.sum(1, keepdims=True)
@@ -107,7 +107,7 @@ def rivals(one: str, table: np.ndarray, task: Task, clock: Clock) -> list[Row]:
 
 
 def of_a_run(task: Task, inputs: Inputs) -> list[Row]:
-    """What the record of one training shows: our judge, the mean margin (AUM) and the last loss."""
+    """Scores by the record of one training: ours, the mean margin (AUM) and the last loss."""
     data = LabelledData(inputs.dense, task.label, class_names=[str(k) for k in range(task.classes)])
     began = time.process_time()
     with tempfile.TemporaryDirectory() as out:

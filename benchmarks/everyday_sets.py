@@ -67,7 +67,7 @@ GROUPS["parts"] = tuple(
 GROUPS["drawn"] = tuple(f"drawn_{number}" for number in range(80))
 """``tuned``: looked at while the library was made. The others were put aside and are run once, at the end:
 ``find`` for finding wrong labels, ``classify`` for the classifier, ``review`` for reviewing. ``more`` has
-further sets from which the judge of ``labels.find`` learns, with ``tuned``; none shares rows with those put
+further sets to train the calibrator of ``labels.find``, with ``tuned``; none shares rows with those put
 aside. ``parts`` are sets of both with few of their columns or words: their classes overlap, and their labels
 are right. ``drawn`` are made up: networks, trees or clusters say how likely each class is, from certain to
 hardly."""

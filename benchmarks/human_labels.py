@@ -4,7 +4,7 @@
 
 CIFAR_N.npz has the arrays cifar10_worse, cifar10_aggre and cifar100_noisy in the order of the
 official training files; $NOISEPROOF_DATA has cifar10.npz and cifar100.npz. Images become histograms of
-gradients, and each witness predicts the labels of a random part of the rows out of sample.
+gradients, and each model predicts the labels of a random part of the rows out of sample.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sklearn.metrics import average_precision_score
 
 from noiseproof import labels
 from noiseproof.labels.folds import split
-from noiseproof.labels.witnesses import WITNESSES, Inputs, cross_fit
+from noiseproof.labels.cross_fit_models import CROSS_FIT_MODELS, Inputs, cross_fit
 
 
 def main() -> None:
@@ -45,8 +45,8 @@ def main() -> None:
 def measure(name: str, dense: np.ndarray, label: np.ndarray, wrong: np.ndarray) -> None:
     classes = int(label.max()) + 1
     said = cross_fit(Inputs(dense, dense), label, classes, split(label, 5, rows=dense))
-    for witness in (*WITNESSES, "all"):
-        tables = list(said.values()) if witness == "all" else [said[witness]]
+    for model in (*CROSS_FIT_MODELS, "all"):
+        tables = list(said.values()) if model == "all" else [said[model]]
         tables = [np.clip(one, 1e-6, 1) / np.clip(one, 1e-6, 1).sum(1, keepdims=True) for one in tables]
         ours = labels.find(probabilities=tables, label=label).wrong_probability
         mean = np.mean(tables, axis=0)
@@ -55,7 +55,7 @@ def measure(name: str, dense: np.ndarray, label: np.ndarray, wrong: np.ndarray) 
             for method in ("self_confidence", "normalized_margin")
         ]
         scores = [f"{average_precision_score(wrong, score):.3f}" for score in (ours, *rivals)]
-        print(f"| {name} | {100 * wrong.mean():.1f}% | {witness} | {' | '.join(scores)} |", flush=True)
+        print(f"| {name} | {100 * wrong.mean():.1f}% | {model} | {' | '.join(scores)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -34,9 +34,9 @@ from noiseproof.data import LabelledData, load
 from noiseproof.features import Features
 from noiseproof.labels import Decision
 from noiseproof.labels.cross_fit import inputs_of, two_rounds
+from noiseproof.labels.cross_fit_models import cross_fit
 from noiseproof.labels.findings import frame
 from noiseproof.labels.folds import split
-from noiseproof.labels.witnesses import cross_fit
 from noiseproof.train import Config, fit
 
 NOISES = ("symmetric 40", "asymmetric 30", "annotators 30")

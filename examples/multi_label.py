@@ -36,9 +36,9 @@ def main() -> None:
             recorder.write(index, logits, given[index])
         recorder.end_epoch()
 
-    found = labels.find_each(recorder.record(), recorder.shape, NAMES)  # one row per sample and label
+    found = labels.find_multilabel(recorder.record(), recorder.shape, NAMES)  # one row per sample and label
     suspects = found[found.is_label_issue]
-    right = flipped[suspects["sample"].tolist(), suspects["place"].tolist()].float().mean()
+    right = flipped[suspects["sample"].tolist(), suspects["position"].tolist()].float().mean()
     print(
         f"{len(suspects)} suspects, {right:.0%} of them really wrong, of {int(flipped.sum())} wrong entries"
     )

@@ -63,7 +63,7 @@ def main() -> None:
     right = wrong[pixels].float().mean()
     print(f"{len(pixels)} suspects, {right:.0%} of them really wrong, of {int(wrong.sum())} wrong pixels")
 
-    doubtful = labels.regions(found, recorder.shape, least=10)
+    doubtful = labels.regions(found, recorder.shape, min_size=10)
     right = is_wrong[doubtful["sample"].tolist()].float().mean()
     print(f"{len(doubtful)} regions of 10 pixels or more, {right:.0%} of them in images with a wrong object")
     print(doubtful.head().round(2).to_string(index=False))

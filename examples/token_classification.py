@@ -54,13 +54,13 @@ def main() -> None:
             recorder.write(index, logits, tag[index])
         recorder.end_epoch()
 
-    found = labels.places(labels.find(recorder.record()), recorder.shape)  # one row per word
+    found = labels.with_positions(labels.find(recorder.record()), recorder.shape)  # one row per word
     suspects = found[found.is_label_issue]
-    right = wrong[suspects["sample"].tolist(), suspects["place"].tolist()].float().mean()
+    right = wrong[suspects["sample"].tolist(), suspects["position"].tolist()].float().mean()
     print(f"{len(suspects)} suspects, {right:.0%} of them really wrong, of {int(wrong.sum())} wrong tags")
     print("sentences to read first:")
     print(
-        labels.worst_samples(found.drop(columns=["sample", "place"]), recorder.shape)
+        labels.worst_samples(found.drop(columns=["sample", "position"]), recorder.shape)
         .head()
         .to_string(index=False)
     )

@@ -41,7 +41,7 @@ def test_it_learns_through_wrong_labels_and_names_them():
     assert model.noise_rate_ == pytest.approx(wrong.mean(), abs=0.06)
     assert model.transition_.shape == (3, 3)
     assert np.allclose(model.transition_.sum(1), 1)
-    assert "unseen labels" in model.choice_
+    assert "held-out labels" in model.choice_
 
 
 def test_a_messy_table_with_names_for_classes():
@@ -87,7 +87,7 @@ def test_a_dict_of_columns_and_labels_in_a_frame():
     with pytest.warns(Warning, match="column-vector y"):
         model.fit(columns, pd.DataFrame({"y": y}))
     assert model.predict(columns).tolist() == model.predict(pd.DataFrame(columns)).tolist()
-    with pytest.raises(ValueError, match="the columns of the dict X do not make a table"):
+    with pytest.raises(ValueError, match="the columns of the dict X do not form a table"):
         model.fit(columns | {"b": [1.0]}, y)
 
 
@@ -144,9 +144,9 @@ def test_the_same_state_gives_the_same_result():
 
 def test_misuse_is_told_in_one_line():
     X, y, _, _ = noisy_blobs(50)
-    with pytest.raises(ValueError, match="X has 50 rows and y 49 labels"):
+    with pytest.raises(ValueError, match="X has 50 rows and y has 49 labels"):
         NoiseproofClassifier().fit(X, y[:49])
-    with pytest.raises(ValueError, match="y has one class, 0: all labels are the same"):
+    with pytest.raises(ValueError, match="y has one class, 0: at least two classes"):
         NoiseproofClassifier().fit(X, np.zeros(50, int))
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\), expected \(50,\)"):
         NoiseproofClassifier().fit(X, y, [1, 2, 3])
@@ -162,12 +162,12 @@ def test_misuse_is_told_in_one_line():
         ({"estimator": LogisticRegression(), "loss": "gce"}, "estimator= and a network were given"),
         (
             {"model": torch.nn.Linear(4, 5)},
-            r"model=Linear gives outputs of shape \(5,\): 3 classes need \(3,\)",
+            r"model=Linear returns outputs of shape \(5,\): it must be \(3,\)",
         ),
         ({"model": torch.nn.Linear(7, 3)}, r"model=Linear does not accept rows of shape \(4,\)"),
         (
             {"model": lambda hidden: torch.nn.Linear(4, 3)},
-            "needs 'hidden': for these data it can have num_classes, in_channels",
+            "has the parameter 'hidden': only num_classes, in_channels",
         ),
         ({"model": "cnn8"}, r"model='cnn8' does not accept rows of shape \(4,\)"),
     ]:
@@ -247,7 +247,7 @@ def test_a_fitted_classifier_shows_a_summary():
     told = repr(model.fit(X, names)).splitlines()
     assert told[0] == "NoiseproofClassifier(folds=2, model='linear', random_state=0)"
     assert told[1] == "  100 rows, 3 classes, numbers"
-    assert f"{model.find_label_issues().is_label_issue.sum()} marked" in told[3]
+    assert f"{model.find_label_issues().is_label_issue.sum()} suspects" in told[3]
     page = model._repr_mimebundle_()["text/html"]
     assert model.choice_ in page
     assert "<b>NoiseproofClassifier" in page

@@ -104,7 +104,7 @@ def test_memory_follows_the_file_and_not_the_bound(tmp_path):
         (b'{"a":' * 100_000, "nested too deeply"),
         (b"{", "Expecting"),
         (b"\xff", "utf-8"),
-        (b"[1]", "does not hold a JSON object"),
+        (b"[1]", "does not contain a JSON object"),
         (b"1" * 5000, "integer string conversion"),
     ],
     ids=["list", "object", "cut", "bytes", "no object", "digits"],
@@ -151,5 +151,5 @@ def test_a_header_that_claims_too_much_is_refused(tmp_path):
     path = tmp_path / "a.safetensors"
     for length in (1 << 60, 1 << 24):
         path.write_bytes(length.to_bytes(8, "little") + b"{}")
-        with pytest.raises(DamagedFileError, match=f"its header claims {length:,} bytes"):
+        with pytest.raises(DamagedFileError, match=f"its header has the invalid length {length:,}"):
             files.read_tensors(path, 1 << 20)

@@ -125,6 +125,6 @@ def test_outside_the_main_thread_nothing_is_done():
 def test_interrupted_says_where_it_stopped_and_pickles():
     stop = Interrupted(signal.SIGTERM, os.path.join("runs", "a"), epoch=3, step=120)
     for one in (stop, pickle.loads(pickle.dumps(stop))):
-        assert str(one) == "stopped by SIGTERM after epoch 3, step 120; run the same command to go on"
+        assert str(one) == "stopped by SIGTERM after epoch 3, step 120; run the same command to resume"
         assert (one.exit_code, one.folder, one.epoch, one.step) == (143, Path("runs/a"), 3, 120)
     assert Interrupted(2, "a", epoch=1, step=1).exit_code == 130

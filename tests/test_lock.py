@@ -121,7 +121,7 @@ def test_a_disk_without_locks_is_told_and_others_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(lock, "_unlock", lambda descriptor: None)
     monkeypatch.setattr(lock.fcntl, "flock", fail(errno.ENOLCK))
     with (
-        pytest.warns(UserWarning, match="has no locks: let only one process write"),
+        pytest.warns(UserWarning, match="does not support locks: only one process may"),
         RunLock(tmp_path),
     ):
         pass

@@ -23,7 +23,7 @@ _LAZY = (
     "papers",
     "testing",
 )
-"""Imported on first use, so that the command line answers without loading torch."""
+"""Modules that are imported on first use, so that the command line starts without importing torch."""
 
 __all__ = ["NoiseproofClassifier", "__version__", *_LAZY]
 

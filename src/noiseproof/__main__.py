@@ -1,4 +1,4 @@
-"""``python -m noiseproof`` is ``noiseproof``."""
+"""``python -m noiseproof`` runs the command line."""
 
 from .cli.main import main
 

@@ -1,11 +1,11 @@
-"""Files that are either the old one or the new one, never half of it.
+"""Atomic writes: after a crash a file has either its old or its new content.
 
-A write goes to a temporary file of the same folder, is flushed to the disk and renamed over the old file;
-then the folder is flushed, because the new name is an entry of the folder. A process killed in between leaves
-the old file and perhaps a temporary one, which ``sweep`` removes.
+Data are written to a temporary file in the same folder, flushed to the disk and renamed over the old file;
+then the folder is flushed, which stores the new name. A process killed in between leaves the old file and
+perhaps a temporary file, which ``sweep`` removes.
 
-No symbolic link is followed: a link under the name of the file is replaced, a link in place of a folder or of
-a file that is written in place is refused. So a folder from a stranger cannot direct a write elsewhere.
+Symbolic links are not followed: a link with the name of the file is replaced; a link in place of a folder, or
+of a file that is written in place, is refused. So a folder from an unknown source cannot redirect a write.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PREFIX, SUFFIX = ".noiseproof-", ".unfinished"
-"""Of temporary files: short, so that the file itself may have the longest name the disk allows."""
-INTACT = "what was there before is intact"
-IN_PLACE = "the new file is in place but might not outlive a power cut"
+"""Of the names of temporary files, which do not contain the name of the file, as that may be very long."""
+INTACT = "the old file is unchanged"
+IN_PLACE = "the new file is in place, but a power failure might remove it"
 CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 FULL = "free space and run the same command again"
 CLOSED = "make the folder writable or choose another one"
@@ -45,15 +45,15 @@ ADVICE = {
     errno.EEXIST: "a part of the path is a file, choose another folder",
     errno.EISDIR: "it is a folder, choose another name",
     errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ELOOP: "nothing is written through links: put the file or folder itself there",
-    errno.EMLINK: "it would change that file, too: copy the folder without links, or choose another one",
+    errno.ELOOP: "replace the link by the file or folder itself",
+    errno.EMLINK: "the other file would change too: copy the folder without links, or choose another one",
 }
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> None:
-    """Replace the content of ``path``, or create it; after any error the old content is still there.
+    """Replace the content of ``path``, or create it; after any error the old content is unchanged.
 
-    Without ``sync`` the file outlives a kill of the process but not a power cut, until ``flush``.
+    Without ``sync`` the file survives a killed process, but a power failure only after ``flush``.
 
     Example:
         >>> import tempfile
@@ -78,7 +78,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes, *, sync: bool = True)
 
 
 def flush(paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Bring files that were written without ``sync`` to the disk; those that no longer exist are skipped."""
+    """Flush files that were written without ``sync`` to the disk; missing files are skipped."""
     folders = set()
     for path in map(Path, paths):
         if path.exists():
@@ -90,7 +90,7 @@ def flush(paths: Iterable[str | os.PathLike[str]]) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """The same for text, in UTF-8 and with line ends as they are."""
+    """``write_bytes`` for text, encoded as UTF-8, with unchanged line ends."""
     write_bytes(path, text.encode("utf-8"))
 
 
@@ -102,17 +102,17 @@ def write_tensors(
     sync: bool = True,
     checked: bool = False,
 ) -> None:
-    """The same for tensors, as a safetensors file; see ``tensor_bytes``."""
+    """``write_bytes`` for tensors, as a safetensors file; see ``tensor_bytes``."""
     write_bytes(path, tensor_bytes(tensors, metadata, checked=checked), sync=sync)
 
 
 def tensor_bytes(
     tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None, *, checked: bool = False
 ) -> bytes:
-    """The content of a safetensors file: the same bytes for the same tensors and metadata, always.
+    """The content of a safetensors file; equal tensors and metadata give equal bytes.
 
-    ``checked`` adds a checksum to the metadata, which ``files.read_tensors`` compares. Tensors may lie on any
-    device, share memory and have any strides: each is stored whole.
+    ``checked`` adds a checksum to the metadata, which ``files.read_tensors`` verifies. Tensors may be on any
+    device, share memory and have any strides.
 
     Example:
         >>> import torch
@@ -123,11 +123,11 @@ def tensor_bytes(
     from safetensors.torch import save
 
     if "__metadata__" in tensors:
-        raise ValueError("a tensor cannot be called '__metadata__': safetensors keeps that name for itself")
+        raise ValueError("'__metadata__' is not a valid name of a tensor: safetensors reserves it")
     data: bytes = save({name: _packed(name, tensor) for name, tensor in tensors.items()})
     if not metadata and not checked:
         return data
-    # safetensors itself writes several entries of metadata in a random order
+    # safetensors writes the entries of metadata in random order
     start = 8 + int.from_bytes(data[:8], "little")
     header = {"__metadata__": dict(sorted((metadata or {}).items())), **json.loads(data[8:start])}
     values = memoryview(data)[start:]
@@ -139,22 +139,22 @@ def tensor_bytes(
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
-    """Create a folder and those above it; OSError if a symbolic link stands in its place."""
+    """Create a folder and its parents; OSError if it is a symbolic link."""
     with explained(path):
         Path(path).mkdir(parents=True, exist_ok=True)
     refuse_link(path)
 
 
 def refuse_link(path: str | os.PathLike[str]) -> None:
-    """OSError if ``path`` is a symbolic link; nothing if it is anything else, or not there."""
+    """OSError if ``path`` is a symbolic link."""
     with explained(path):
         _refuse_link(path)
 
 
 def open_in_place(path: str | os.PathLike[str], flags: int) -> int:
-    """A descriptor of a regular file that is changed where it lies, created if it is not there.
+    """A descriptor of a regular file to be modified in place, created if missing.
 
-    OSError for a symbolic link, for a pipe or device, and for a file that has a second name elsewhere.
+    OSError for a symbolic link, a pipe, a device, and a file with several hard links.
     """
     extra = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
     _refuse_link(path)
@@ -164,7 +164,7 @@ def open_in_place(path: str | os.PathLike[str], flags: int) -> int:
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         if status.st_nlink > 1:
-            raise OSError(errno.EMLINK, "another file name is linked to it")
+            raise OSError(errno.EMLINK, "it has several hard links")
     except BaseException:
         os.close(descriptor)
         raise
@@ -173,7 +173,7 @@ def open_in_place(path: str | os.PathLike[str], flags: int) -> int:
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """A new folder beside ``folder``, gone afterwards unless it was renamed."""
+    """A new folder next to ``folder``, removed at the end unless it was renamed."""
     new = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(8)}.part")
     new.mkdir()
     try:
@@ -183,17 +183,17 @@ def staging(folder: Path) -> Iterator[Path]:
 
 
 def require_space(folder: Path, needed: int) -> None:
-    """OSError unless the disk of ``folder`` has that many bytes free."""
+    """OSError unless ``needed`` bytes are free on the disk of ``folder``."""
     free = shutil.disk_usage(folder).free
     if needed > free:
-        told = f"{needed:,} bytes are needed, {free:,} are free on the disk"
-        raise OSError(errno.ENOSPC, told, os.fspath(folder))
+        reason = f"{needed:,} bytes are needed, {free:,} are free on the disk"
+        raise OSError(errno.ENOSPC, reason, os.fspath(folder))
 
 
 def sweep(folder: str | os.PathLike[str]) -> list[str]:
-    """Remove what killed processes left unfinished in a folder and the folders in it; return the names.
+    """Remove temporary files of killed processes from a folder and its subfolders; returns their names.
 
-    Only for a folder in which no other process is writing: hold its lock.
+    The caller must hold the lock of the folder, so that no other process is writing.
     """
     found = [path for path in Path(folder).rglob(f"{PREFIX}*{SUFFIX}") if path.is_file()]
     for path in found:
@@ -205,16 +205,16 @@ def sweep(folder: str | os.PathLike[str]) -> list[str]:
 def explained(
     path: str | os.PathLike[str], size: int | None = None, *, state: str = INTACT
 ) -> Iterator[None]:
-    """An OSError inside becomes one of the same kind and errno that names path, size and what to do."""
+    """Re-raise an OSError with the same type and errno and a message with path, size and remedy."""
     try:
         yield
     except OSError as problem:
         amount = "" if size is None else f"{size:,} bytes to "
         reason = problem.strerror or str(problem)
         advice = ADVICE.get(problem.errno or 0, "correct that and run the same command again")
-        told = type(problem)(f"cannot write {amount}{os.fspath(path)}: {reason}; {advice}; {state}")
-        told.errno = problem.errno
-        raise told from problem
+        error = type(problem)(f"cannot write {amount}{os.fspath(path)}: {reason}; {advice}; {state}")
+        error.errno = problem.errno
+        raise error from problem
 
 
 def _refuse_link(path: str | os.PathLike[str]) -> None:
@@ -238,7 +238,7 @@ def _write_new(path: Path, data: bytes, sync: bool) -> None:
 def _sync_folder(folder: Path) -> None:
     try:
         _sync_path(folder)
-    except PermissionError:  # Windows, or a folder one may write to but not read
+    except PermissionError:  # Windows, or a folder without read permission
         return
 
 
@@ -251,7 +251,7 @@ def _sync_path(path: Path) -> None:
 
 
 def _sync(descriptor: int) -> None:
-    """Flush to the disk; skipped on file systems that do not support it."""
+    """Flush to the disk, if the file system supports it."""
     try:
         os.fsync(descriptor)
     except OSError as problem:
@@ -260,12 +260,12 @@ def _sync(descriptor: int) -> None:
 
 
 def _packed(name: str, tensor: Tensor) -> Tensor:
-    """A copy in main memory: safetensors refuses shared memory and forgets that views are conjugated."""
+    """A copy in main memory: safetensors refuses shared memory and drops the conjugate bit of views."""
     import torch
 
     if tensor.layout != torch.strided or tensor.is_meta or tensor.dtype == torch.complex128:
         kind = ", ".join(map(str, (tensor.dtype, tensor.layout, tensor.device)))
         raise ValueError(
-            f"tensor {name!r} ({kind}) cannot be stored: make it dense, on a device, not complex128"
+            f"tensor {name!r} ({kind}) cannot be stored: it must be dense, not on meta, and not complex128"
         )
     return torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor.detach())

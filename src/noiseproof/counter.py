@@ -1,9 +1,9 @@
-"""Random numbers without a generator: a hash of (seed, epoch, sample, stream).
+"""Counter-based random numbers: a hash of (seed, epoch, sample, stream), without a generator.
 
-A sample's number does not depend on batch order, batch size, workers, device or world size, and costs no
-state: the numbers of one (seed, stream) are splitmix64 started at a hashed place, with samples and epochs
-as steps of two odd lengths. Everything is int64 arithmetic modulo 2**64, so it is exact on every device and
-runs inside ``torch.compile`` and CUDA graphs.
+The number of a sample does not depend on batch order, batch size, workers, device or world size. The numbers
+of one (seed, stream) are outputs of splitmix64 with a hashed initial state, advanced by one odd increment per
+sample and another per epoch. All operations are int64 arithmetic modulo 2**64, so they are exact on every
+device and run inside ``torch.compile`` and CUDA graphs.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 SAMPLE = -7046029254386353131
-"""2**64 divided by the golden ratio, as splitmix64 steps; negative because int64 has a sign."""
+"""2**64 divided by the golden ratio, the increment of splitmix64, as a signed int64."""
 EPOCH = -4417276706812531889
 SEED = 6364136223846793005
-WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+INTEGER_DTYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 KEY_SHIFT = 34
-"""What is shifted out of a number where rows are only sorted by it: 30 bits are left, soon compared."""
+"""Shift of a number that is only a sort key: 30 bits remain, which are faster to sort."""
 ROUNDS = ((30, -4658895280553007687), (27, -7723592293110705685))
 
 
@@ -42,7 +42,7 @@ def draw(*, seed: int, epoch: int | Tensor, index: Tensor, stream: int) -> Tenso
 
 @torch.library.custom_op("noiseproof::stored", mutates_args=())
 def _stored(index: Tensor) -> Tensor:
-    """A copy in memory: a compiler would multiply row numbers it counts itself in 32 bits."""
+    """A copy in memory: for an ``arange`` the compiler would compute the product in 32 bits."""
     return index.clone()
 
 
@@ -52,14 +52,14 @@ def _(index: Tensor) -> Tensor:
 
 
 def mix(number: Tensor) -> Tensor:
-    """A bijective scrambling of 64-bit integers: the finaliser of splitmix64."""
+    """The finaliser of splitmix64, a bijective hash of 64-bit integers."""
     for bits, multiplier in ROUNDS:
         number = (number ^ shifted_right(number, bits)) * multiplier
     return number ^ shifted_right(number, 31)
 
 
 def shifted_right(number: Tensor, bits: int) -> Tensor:
-    """Shift that fills with zeros, as for unsigned integers."""
+    """Logical right shift, which fills with zeros as for unsigned integers."""
     return (number >> bits) & ((1 << (64 - bits)) - 1)
 
 
@@ -74,25 +74,25 @@ def upper_below(bits: Tensor, count: int) -> Tensor:
 
 
 def lower_below(bits: Tensor, count: int) -> Tensor:
-    """The same from the lower half, independent of the first."""
+    """A number in 0 ... count-1 from the lower half of 64 bits, independent of ``upper_below``."""
     return ((bits & 0xFFFFFFFF) * count) >> 32
 
 
 def _scalar(name: str, value: int | Tensor, index: Tensor) -> Tensor:
-    """A 0-dimensional int64 tensor; on the CPU unless compiled, so that eager kernels get a plain number."""
+    """A 0-dimensional int64 tensor; on the CPU unless compiled, so that eager kernels get a scalar."""
     if isinstance(value, Tensor):
-        if value.dim() or value.dtype not in WHOLE:
+        if value.dim() or value.dtype not in INTEGER_DTYPES:
             raise ValueError(f"{name} must be one whole number, got {tuple(value.shape)} of {value.dtype}")
         return value.long()
-    value = _whole(name, value)
+    value = _as_int(name, value)
     if not 0 <= value < 1 << 62:
-        raise ValueError(f"{name}={value!r} is out of range, it must satisfy 0 <= {name} < 2**62")
+        raise ValueError(f"{name}={value!r} is out of range: it must satisfy 0 <= {name} < 2**62")
     device = index.device if torch.compiler.is_compiling() else "cpu"
     return torch.full((), value, dtype=torch.int64, device=device)
 
 
-def _whole(name: str, value: object) -> int:
-    """Anything that Python takes for an integer, except a bool."""
+def _as_int(name: str, value: object) -> int:
+    """An int, or an object with ``__index__``, but not a bool."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, bool) or not hasattr(value, "__index__"):

@@ -1,4 +1,4 @@
-"""``NoiseproofClassifier``: fit(X, y) for data whose labels cannot be trusted."""
+"""``NoiseproofClassifier``: a scikit-learn classifier for data with wrong labels."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from .auto import (
     agreement,
     as_inputs,
     check_network,
-    hear,
     is_network,
+    label_weights,
+    member_predictions,
     train_network,
-    trust_of,
 )
 from .auto.store import Parts
 from .features import Features, as_labels
 from .features.labels import refuse_labels
 from .features.recognise import columns_as_table
-from .labels.cross_fit import Rounds, asker, inputs_of, two_rounds
+from .labels.cross_fit import Rounds, cross_fitter, inputs_of, two_rounds
+from .labels.cross_fit_models import CROSS_FIT_MODELS, Inputs
 from .labels.findings import frame, weakness, with_classes
 from .labels.folds import Split, split
-from .labels.witnesses import WITNESSES, Inputs
 from .train.callbacks import notebook_line
 
 if TYPE_CHECKING:
@@ -42,27 +42,27 @@ if TYPE_CHECKING:
 
 
 class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier for tables, texts, arrays and images with wrong labels; it also says which are wrong.
+    """Classifier for tables, texts, arrays and images with wrong labels that also finds the wrong labels.
 
-    ``fit`` cross-fits several models, judges every label by what they say of rows they have not seen (see
-    ``labels.find``) and fits them again with the doubtful labels weighted down, if that predicts the given
-    labels of unseen rows at least as well. Clean labels are never needed.
+    ``fit`` cross-fits several models, judges every label by their out-of-sample predictions (see
+    ``labels.find``) and fits them again with weights that are lower for suspected labels, if this predicts
+    the given labels of held-out rows at least as well. Clean labels are never needed.
 
     Args:
-        loss: "auto", or the spec of a loss to train a network with.
-        model: "auto" (all of ``labels.WITNESSES`` and a kernel), one of the witnesses by name, or a network:
-            its spec such as "cnn8", a ``torch.nn.Module`` to copy, or a function that makes one and names
-            those of num_classes, in_channels and image_size that it needs. With loss="auto" its loss and
-            learning rate are chosen, see ``auto.choose``.
-        estimator: any scikit-learn classifier, which is cross-fitted, and fitted again on trusted labels.
-        folds: of the cross-fitting.
-        validation: of a network, the share of rows that chooses the epoch.
-        epochs: of a network; as many as make 3,000 steps if left out, at least 30 and at most 500.
-        random_state: a whole number for the same result every time, a ``numpy.random.RandomState``, or None.
+        loss: "auto", or the spec of a loss for a network.
+        model: "auto" (all of ``labels.CROSS_FIT_MODELS`` and a kernel model), one of these by name, or a
+            network: its spec such as "cnn8", a ``torch.nn.Module`` to copy, or a function that returns one,
+            called with those of num_classes, in_channels and image_size that are its parameters. With
+            loss="auto", ``auto.choose`` selects its loss and learning rate.
+        estimator: a scikit-learn classifier to cross-fit and to fit again on rows with trusted labels.
+        folds: number of folds for cross-fitting.
+        validation: share of rows held out to select the epoch of a network.
+        epochs: of a network; by default 3,000 steps, but at least 30 and at most 500 epochs.
+        random_state: an int for reproducible results, a ``numpy.random.RandomState``, or None.
 
     Attributes:
         classes_, noise_rate_, transition_ (``transition_[i, j]`` = P(given j | true i)), corrected_labels_
-        (marked labels replaced by the likeliest class), choice_ (what was chosen, in words).
+        (suspects replaced by the likeliest class), choice_ (description of the fitted model).
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -88,23 +88,21 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NoiseproofClassifier:
-        """X: a DataFrame, array, sparse matrix, texts or images (N, H, W[, C]); y: labels of any type.
+        """Fit to a DataFrame, array, sparse matrix, texts or images (N, H, W[, C]), and labels of any type.
 
-        ``sample_weight`` counts in the models that predict, not in the judgement of labels.
+        ``sample_weight`` is used to fit the models that predict, not to judge labels.
         """
         self._check_settings()
         label, classes = _labels(y)
         if len(classes) < 2:
-            raise ValueError(
-                f"y has one class, {classes[0]!r}: all labels are the same, at least two are needed"
-            )
+            raise ValueError(f"y has one class, {classes[0]!r}: at least two classes are needed")
         if getattr(getattr(X, "dtype", None), "kind", None) == "c":
             raise ValueError(f"Complex data not supported: X has dtype {X.dtype}")
         X, seed = columns_as_table(X), _seed(self.random_state)
         features = Features(random_state=seed).fit(X)
         count = _rows(X)
         if count != len(label):
-            raise ValueError(f"X has {count:,} rows and y {len(label):,} labels: one label per row is needed")
+            raise ValueError(f"X has {count:,} rows and y has {len(label):,} labels: one per row is needed")
         refuse_labels(X, label, classes)
         weight = _weights(sample_weight, count)
         if weight is not None and self._is_network:
@@ -120,9 +118,9 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _check_settings(self) -> None:
         named = isinstance(self.model, str)
-        if named and self.model not in ("auto", *WITNESSES) and not is_network(self.model):
+        if named and self.model not in ("auto", *CROSS_FIT_MODELS) and not is_network(self.model):
             raise ValueError(
-                f"model={self.model!r} is unknown: choose auto, {', '.join(WITNESSES)}, or a network"
+                f"model={self.model!r} is unknown: choose auto, {', '.join(CROSS_FIT_MODELS)}, or a network"
                 " such as mlp or cnn8"
             )
         if not isinstance(self.folds, Integral) or self.folds < 2:
@@ -133,8 +131,8 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             losses.get(self.loss)
         if self.estimator is not None and self._is_network:
             raise ValueError("estimator= and a network were given: leave out estimator=, or model= and loss=")
-        foreign = isinstance(self.estimator, type) or not hasattr(self.estimator, "predict_proba")
-        if self.estimator is not None and foreign:
+        is_invalid = isinstance(self.estimator, type) or not hasattr(self.estimator, "predict_proba")
+        if self.estimator is not None and is_invalid:
             raise TypeError(
                 f"estimator={self.estimator!r} must be a scikit-learn classifier with predict_proba, such as"
                 " LogisticRegression()"
@@ -144,29 +142,29 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     @property
     def _is_network(self) -> bool:
-        witness = isinstance(self.model, str) and self.model in ("auto", *WITNESSES)
-        return self.loss != "auto" or not witness
+        is_named = isinstance(self.model, str) and self.model in ("auto", *CROSS_FIT_MODELS)
+        return self.loss != "auto" or not is_named
 
-    def _fit(self, inputs: Inputs, label: np.ndarray, given: np.ndarray | None, seed: int) -> None:
+    def _fit(self, inputs: Inputs, label: np.ndarray, weight: np.ndarray | None, seed: int) -> None:
         if self._is_network:
             check_network(self._network, as_inputs(inputs.dense, self._image_shape), len(self.classes_))
         splits = split(label, max(2, min(self.folds, len(label))), rows=inputs.linear, seed=seed)
         chosen = self._names() if self.estimator is None else self.estimator
         show = notebook_line()
 
-        def tell(name: str, fold: int) -> None:
-            show(f"cross-fitting: {name}, part {fold + 1} of {len(splits)}")
+        def on_fit(name: str, fold: int) -> None:
+            show(f"cross-fitting: {name}, fold {fold + 1} of {len(splits)}")
 
-        ask = asker(chosen, inputs, label, len(self.classes_), splits, seed, tell)
-        rounds = two_rounds(ask, label)
+        fit = cross_fitter(chosen, inputs, label, len(self.classes_), splits, seed, on_fit)
+        rounds = two_rounds(fit, label)
         about = {"folds": len(splits)}
         self._set_found(frame(rounds.judged, np.arange(len(label)), self.classes_.tolist(), about))
         if self._is_network:
             self._train(inputs, label, seed)
         elif self.estimator is None:
-            self._fit_ensemble(inputs, label, given, rounds, splits, seed)
+            self._fit_ensemble(inputs, label, weight, rounds, splits, seed)
         else:
-            self._fit_estimator(inputs, label, given, rounds)
+            self._fit_estimator(inputs, label, weight, rounds)
         show("fitted")
 
     def _set_found(self, found: DataFrame) -> None:
@@ -177,42 +175,37 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.corrected_labels_ = self.classes_[likely]
 
     def _names(self) -> tuple[str, ...]:
-        one = isinstance(self.model, str) and self.model in WITNESSES
-        return (self.model,) if one else tuple(WITNESSES)
+        one = isinstance(self.model, str) and self.model in CROSS_FIT_MODELS
+        return (self.model,) if one else tuple(CROSS_FIT_MODELS)
 
     def _fit_ensemble(
         self,
         inputs: Inputs,
         label: np.ndarray,
-        given: np.ndarray | None,
+        weight: np.ndarray | None,
         rounds: Rounds,
         splits: Sequence[Split],
         seed: int,
     ) -> None:
         classes = len(self.classes_)
-        heard = hear(self._names(), rounds, inputs, label, splits, classes, seed)
-        trust = trust_of(rounds)
-        self._model: Any = Ensemble.fit(heard, inputs, label, given, trust, classes, seed)
-        share = 100 * agreement([one.said for one in heard], label)
-        trusting = [one.name for one in heard if one.trusts and one.name in self._model.names]
-        how = (
-            "all labels counted alike"
-            if not trusting
-            else f"labels weighted by trust in {', '.join(trusting)}"
-        )
-        self.choice_ = f"{self._model}; {how}; agrees with {share:.1f}% of unseen labels"
+        members = member_predictions(self._names(), rounds, inputs, label, splits, classes, seed)
+        self._model: Any = Ensemble.fit(members, inputs, label, weight, label_weights(rounds), classes, seed)
+        share = 100 * agreement([one.probabilities for one in members], label)
+        weighted = [one.name for one in members if one.is_weighted and one.name in self._model.names]
+        how = f"weighted labels for {', '.join(weighted)}" if weighted else "all labels weighted equally"
+        self.choice_ = f"{self._model}; {how}; predicts {share:.1f}% of held-out labels"
 
     def _fit_estimator(
-        self, inputs: Inputs, label: np.ndarray, given: np.ndarray | None, rounds: Rounds
+        self, inputs: Inputs, label: np.ndarray, weight: np.ndarray | None, rounds: Rounds
     ) -> None:
-        """On the rows whose labels are rather right than wrong, unless a class would vanish."""
+        """Fit to the rows whose labels are probably right, unless a class would have no rows left."""
         keep = rounds.judged.wrong < 0.5
         worse = bool(rounds.second) and agreement(rounds.second, label) < agreement(rounds.first, label)
         if worse or len(np.unique(label[keep])) < len(self.classes_):
             keep = np.ones(len(label), dtype=bool)
-        options = {} if given is None else {"sample_weight": given[keep]}
+        options = {} if weight is None else {"sample_weight": weight[keep]}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of fits that end before they converge
+            warnings.simplefilter("ignore")  # fits that do not converge
             model = clone(self.estimator).fit(inputs.linear[keep], label[keep], **options)
         self._model = Ensemble.of(model, len(self.classes_))
         self.choice_ = f"{type(model).__name__} on {int(keep.sum()):,} of {len(label):,} rows"
@@ -269,9 +262,9 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return found
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one file, without pickle; ``load`` reads it, on this version of scikit-learn.
+        """Write the classifier to one file, without pickle; ``load`` needs the same version of scikit-learn.
 
-        A network of your own (not named by a spec) is not in the file, only its weights.
+        Of a network without a spec, only the weights are written.
         """
         check_is_fitted(self, "classes_")
         settings = {name: getattr(self, name) for name in ("loss", "folds", "validation", "epochs")}
@@ -293,7 +286,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     @classmethod
     def load(cls, path: str | Path, *, model: Any = None) -> NoiseproofClassifier:
-        """What ``save`` wrote; nothing is unpickled. ``model`` makes your own network where one was used."""
+        """Read a file of ``save``, without pickle; ``model`` makes the network if it has no spec."""
         from pandas import DataFrame
 
         with Parts.read(path) as parts:
@@ -316,18 +309,19 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return new
 
     def __repr__(self, **options: Any) -> str:
-        told = str(super().__repr__(**options))
-        return told if not hasattr(self, "_found") else "\n  ".join([told, *self._summary()])
+        text = str(super().__repr__(**options))
+        return text if not hasattr(self, "_found") else "\n  ".join([text, *self._summary()])
 
     def _summary(self) -> list[str]:
-        """What a reader wants to know of the fit, in a few lines."""
+        """The result of ``fit`` in a few lines."""
         found, about = self._found, self._found.attrs
         lines = [
             f"{len(found):,} rows, {len(self.classes_)} classes, {self._features.kind}",
             f"choice: {self.choice_}",
-            f"labels: about {100 * self.noise_rate_:.1f}% wrong, {int(found.is_label_issue.sum()):,} marked",
+            f"labels: {100 * self.noise_rate_:.1f}% estimated wrong, {found.is_label_issue.sum():,} suspects",
         ]
-        return lines + [told for told in [weakness(about)] if told]
+        warning = weakness(about)
+        return lines if warning is None else [*lines, warning]
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "_found"):
@@ -358,7 +352,7 @@ def _labels(y: Any) -> tuple[np.ndarray, list[Any]]:
 
 
 def _as_array(classes: list[Any]) -> np.ndarray:
-    """Text stays text beside numbers: 1 does not become "1"."""
+    """Classes as an array; of dtype object if they mix text and numbers, so that 1 does not become "1"."""
     kinds = {isinstance(name, str) for name in classes}
     return np.asarray(classes, dtype=object if len(kinds) > 1 else None)
 
@@ -387,7 +381,7 @@ def _rows(X: Any) -> int:
 
 
 def _columns(X: Any) -> int | None:
-    """Number of columns; None for what is no matrix, such as texts and images."""
+    """Number of columns; None for rows that are not vectors, such as texts and images."""
     if hasattr(X, "shape"):
         return int(X.shape[1]) if len(X.shape) == 2 else None
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple, np.ndarray)):
@@ -398,6 +392,4 @@ def _columns(X: Any) -> int | None:
 def _plain(name: Any) -> Any:
     if isinstance(name, (str, int, float, bool)):
         return name
-    raise ValueError(
-        f"a class is {name!r}, of type {type(name).__name__}: only text and numbers can be saved"
-    )
+    raise ValueError(f"class {name!r} has the type {type(name).__name__}: only text and numbers can be saved")

@@ -1,8 +1,8 @@
-"""Reading files from unknown sources: regular files only, and never more than expected.
+"""Read files from unknown sources: regular files only, up to a maximum size.
 
-A folder from a stranger can hold a pipe that never answers, a link to a device that never ends, or a file
-whose size or header promises more than memory holds. Run folders, labels, weights and images are opened
-through this module, which checks the kind and the size of a file before anything is allocated for it.
+An untrusted folder can contain a pipe that blocks, a link to an endless device, or a file whose size or
+header exceeds memory. Run folders, labels, weights and images are opened through this module, which checks
+the kind and the size of a file before it allocates memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MOST_JSON = 1 << 25
-"""Bytes of a JSON file, and of the header of a safetensors file."""
+"""Largest JSON file and largest header of a safetensors file, in bytes."""
 BLOCK = 1 << 20
 KINDS = {
     stat.S_IFDIR: "a folder",
@@ -29,11 +29,11 @@ KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 CHECKSUM = "sha256"
-"""Entry of the metadata of a safetensors file: hash of the rest of its header and of its tensors."""
+"""Key in the metadata of a safetensors file: hash of the rest of the header and of the tensors."""
 
 
 class DamagedFileError(ValueError):
-    """A file is not what it should be; ``reason`` says why not, without naming the file."""
+    """A file is damaged or of the wrong kind; ``reason`` is the message without the path."""
 
     def __init__(
         self, path: str | os.PathLike[str], reason: str, *, state: str = "", remedy: str = ""
@@ -44,9 +44,9 @@ class DamagedFileError(ValueError):
 
 
 def open_regular(path: str | os.PathLike[str], most: int | None = None) -> BinaryIO:
-    """A file opened for reading; DamagedFileError unless it is a regular file of at most ``most`` bytes.
+    """Open a file for reading; DamagedFileError unless it is a regular file of at most ``most`` bytes.
 
-    Links are followed, a pipe is not waited for, a device is not opened.
+    Links are followed; pipes and devices are refused without waiting for them.
 
     Example:
         >>> open_regular("/")
@@ -68,25 +68,25 @@ def open_regular(path: str | os.PathLike[str], most: int | None = None) -> Binar
 
 
 def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
-    """The content of a regular file of at most ``most`` bytes, as long as it is when it is opened."""
+    """The content of a regular file of at most ``most`` bytes; bytes appended meanwhile are not read."""
     with open_regular(path, most) as file:
         return file.read(os.fstat(file.fileno()).st_size)
 
 
 def read_json(path: str | os.PathLike[str], most: int = MOST_JSON) -> dict[str, Any]:
-    """The JSON object of a file; DamagedFileError if it holds anything else."""
+    """The JSON object in a file; DamagedFileError if it contains anything else."""
     content = read_bytes(path, most)
     try:
         found = parse_json(content)
     except ValueError as problem:
         raise DamagedFileError(path, str(problem)) from None
     if not isinstance(found, dict):
-        raise DamagedFileError(path, "it does not hold a JSON object")
+        raise DamagedFileError(path, "it does not contain a JSON object")
     return found
 
 
 def parse_json(text: bytes | str) -> Any:
-    """What a JSON text says; ValueError for one that is not valid or nested too deeply."""
+    """Parse a JSON text; ValueError if it is not valid or nested too deeply."""
     try:
         return json.loads(text if isinstance(text, str) else text.decode("utf-8"))
     except RecursionError:
@@ -98,24 +98,24 @@ def parse_json(text: bytes | str) -> Any:
 def read_tensors(path: str | os.PathLike[str], most: int) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors and metadata of a safetensors file of at most ``most`` bytes.
 
-    DamagedFileError where it is damaged, also where the checksum it carries is not that of its content.
-    Files without a checksum, as other programs and version 0.1.0 write them, are read as they are.
+    DamagedFileError if it is damaged or its checksum is wrong. Files without a checksum, as written by other
+    programs and version 0.1.0, are read without this check.
     """
     from safetensors import SafetensorError, safe_open
 
-    place = Path(path)
+    path = Path(path)
     try:
-        metadata = _checked_metadata(place, most)
-        with safe_open(place, framework="pt") as file:
+        metadata = _checked_metadata(path, most)
+        with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118
     except DamagedFileError:
         raise
     except (SafetensorError, ValueError, RuntimeError, TypeError, KeyError, OverflowError) as problem:
-        raise DamagedFileError(place, " ".join(str(problem).split())) from None
+        raise DamagedFileError(path, " ".join(str(problem).split())) from None
 
 
 def checksum(header: Mapping[str, Any], *blocks: bytes | memoryview) -> Any:
-    """A running hash of a safetensors header without its own entry, and of the tensors that follow."""
+    """A hashlib object of a safetensors header, without its checksum, and of ``blocks`` of tensor data."""
     metadata = {name: value for name, value in header.get("__metadata__", {}).items() if name != CHECKSUM}
     plain = {name: value for name, value in header.items() if name != "__metadata__"}
     digest = hashlib.sha256(json.dumps([metadata, plain], sort_keys=True).encode())
@@ -128,18 +128,18 @@ def _checked_metadata(path: Path, most: int) -> dict[str, str]:
     with open_regular(path, most) as file:
         length = int.from_bytes(file.read(8), "little")
         if length > min(MOST_JSON, os.fstat(file.fileno()).st_size):
-            raise ValueError(f"its header claims {length:,} bytes")
+            raise ValueError(f"its header has the invalid length {length:,}")
         header = parse_json(file.read(length))
         metadata = header.get("__metadata__", {}) if isinstance(header, dict) else None
         if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-            raise ValueError("its header is not that of a safetensors file")
+            raise ValueError("its header is not a valid safetensors header")
         expected = metadata.pop(CHECKSUM, None)
         if expected is not None:
             digest = checksum(header)
             while block := file.read(BLOCK):
                 digest.update(block)
             if digest.hexdigest() != expected:
-                raise ValueError("its checksum is wrong, so some of its bytes have changed")
+                raise ValueError("its checksum is wrong: its content has changed since it was written")
     return metadata
 
 

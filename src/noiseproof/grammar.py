@@ -1,7 +1,7 @@
-"""Reading specs: one grammar for losses, noise, networks, sources and augmentations.
+"""Parse specs: one grammar for losses, noise, networks, sources and augmentations.
 
-Text is parsed with ``ast`` and never evaluated: what is not a plain name, call or literal is refused, with
-the offending part shown.
+Text is parsed with ``ast`` and never evaluated. Anything except names, calls and literals is a ValueError
+that shows the invalid part.
 """
 
 import ast
@@ -19,24 +19,24 @@ PLAIN = (int, float, str, bool, type(None))
 
 @lru_cache(maxsize=1024)
 def read(text: str, what: str, longest: int = 1000) -> ast.expr:
-    """The syntax tree of a spec, which callers share and leave as it is; ``what`` names it in messages.
+    """The syntax tree of a spec, which is cached and must not be modified; ``what`` names it in messages.
 
     >>> read("gce(q=", "loss spec")
     Traceback (most recent call last):
     ValueError: cannot read the loss spec 'gce(q=': ...
     """
     if len(text) > longest:
-        raise ValueError(f"a {what} has at most {longest} characters, this one has {len(text)}")
+        raise ValueError(f"a {what} can have at most {longest} characters, got {len(text)}")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         tokens = list(tokenize.generate_tokens(io.StringIO(text.strip()).readline))
     except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError) as problem:
         raise ValueError(f"cannot read the {what} {text!r}: {problem}") from None
     if any(token.type == tokenize.COMMENT for token in tokens):
-        raise ValueError(f"cannot read the {what} {text!r}: it has a comment")
+        raise ValueError(f"cannot read the {what} {text!r}: comments are not allowed")
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and shown(node, text) != repr(node.id):
-            raise ValueError(f"cannot read the {what} {text!r}: {shown(node, text)} is not plain letters")
+            raise ValueError(f"cannot read the {what} {text!r}: {shown(node, text)} is not a plain name")
     return tree
 
 
@@ -54,7 +54,7 @@ def literal(node: ast.expr, text: str) -> Literal:
 
 
 def options(keywords: Iterable[ast.keyword], text: str) -> dict[str, ast.expr]:
-    """Keyword arguments by name, none twice and none with ``**``."""
+    """Keyword arguments by name; ValueError for duplicates and ``**``."""
     found: dict[str, ast.expr] = {}
     for keyword in keywords:
         if keyword.arg is None:
@@ -66,7 +66,7 @@ def options(keywords: Iterable[ast.keyword], text: str) -> dict[str, ast.expr]:
 
 
 def call(text: str, what: str, known: Mapping[str, Collection[str]]) -> tuple[str, dict[str, Literal]]:
-    """Name and options of ``name`` or ``name(option=literal)``, both among the known ones.
+    """Parse ``name`` or ``name(option=literal)``; ``known`` maps names to their options.
 
     >>> call("step(at=3)", "schedule", {"step": ["at"], "constant": []})
     ('step', {'at': 3})
@@ -77,9 +77,9 @@ def call(text: str, what: str, known: Mapping[str, Collection[str]]) -> tuple[st
     tree = read(text, what)
     node = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
     if not isinstance(node.func, ast.Name):
-        raise ValueError(f"{shown(tree, text)} is not a {what}: write a name, or a name with options")
+        raise ValueError(f"{shown(tree, text)} is not a {what}: write name or name(option=value)")
     if node.args:
-        raise ValueError(f"{shown(node.args[0], text)} has no name in {text!r}: write options as name=value")
+        raise ValueError(f"{shown(node.args[0], text)} in {text!r} has no name: write options as name=value")
     name = node.func.id
     if name not in known:
         raise ValueError(unknown(what, name, known))
@@ -91,7 +91,7 @@ def call(text: str, what: str, known: Mapping[str, Collection[str]]) -> tuple[st
 
 
 def chain(node: ast.expr, operator: type[ast.operator]) -> list[ast.expr]:
-    """The operands of ``a + b + c``, which Python nests to the left, in order."""
+    """The operands of a left-nested chain such as ``a + b + c``, in order."""
     parts = []
     while isinstance(node, ast.BinOp) and isinstance(node.op, operator):
         parts.append(node.right)
@@ -100,17 +100,17 @@ def chain(node: ast.expr, operator: type[ast.operator]) -> list[ast.expr]:
 
 
 def written(name: str, options: Mapping[str, object]) -> str:
-    """The spec that is read as this name and these options.
+    """The spec with this name and these options.
 
     >>> print(written("csv", {"path": 'my "new" rows.csv', "label": None}), written("digits", {}))
     csv(path='my "new" rows.csv', label=None) digits
     """
-    told = ", ".join(f"{word}={value!r}" for word, value in options.items())
-    return f"{name}({told})" if told else name
+    arguments = ", ".join(f"{word}={value!r}" for word, value in options.items())
+    return f"{name}({arguments})" if arguments else name
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """A message that names the nearest known word and lists all.
+    """A message that suggests the nearest known name and lists all.
 
     >>> unknown("loss", "gcee", ["ce", "gce"])
     "unknown loss 'gcee', did you mean 'gce'? (known: ce, gce)"
@@ -119,28 +119,28 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Sequence[str], also: Sequence[str] = ()) -> str:
-    """The end of such a message; ``also`` are words that may be meant but are not listed."""
+    """The end of the message of ``unknown``; names in ``also`` can be suggested but are not listed."""
     near = difflib.get_close_matches(name, [*known, *also], 1, 0.5)
     hint = f", did you mean {near[0]!r}?" if near else ""
     return f"{hint} (known: {', '.join(known) or 'none'})"
 
 
 def shown(node: ast.AST, text: str) -> str:
-    """The part of the text a node stands for, quoted."""
+    """The source text of a node, quoted."""
     segment = ast.get_source_segment(text.strip(), node) or ast.unparse(node)
     return repr(segment if len(segment) <= 80 else segment[:77] + "...")
 
 
 def check_new(what: str, name: object, factory: object, taken: Container[str]) -> None:
-    """Whether users may register ``factory`` under ``name``.
+    """ValueError or TypeError unless users may register ``factory`` under ``name``.
 
     >>> check_new("loss", "ce", dict, {"ce"})
     Traceback (most recent call last):
-    ValueError: 'ce' is a loss of this library: choose another name
+    ValueError: 'ce' is already a loss of this library: choose another name
     """
     if not isinstance(name, str) or not (name.isascii() and name.isidentifier()) or iskeyword(name):
-        raise ValueError(f"{name!r} cannot name a {what}: use letters, digits and underscores")
+        raise ValueError(f"{name!r} is not a valid name of a {what}: use letters, digits and underscores")
     if name in taken:
-        raise ValueError(f"{name!r} is a {what} of this library: choose another name")
+        raise ValueError(f"{name!r} is already a {what} of this library: choose another name")
     if not callable(factory):
         raise TypeError(f"the factory of {name!r} must be callable, got {factory!r}")

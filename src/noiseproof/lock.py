@@ -1,4 +1,4 @@
-"""One writer per run folder, by a lock that the operating system releases when the process dies."""
+"""A lock that allows one writer per run folder; the operating system releases it when the process dies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CANNOT_LOCK = {errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK}
 PAUSE = 0.05
 """Seconds between two attempts to lock."""
 WINDOWS_OFFSET = 1 << 30
-"""Windows prevents reading of locked bytes, so a byte far behind the text is locked."""
+"""Offset of the locked byte, far beyond the text, since Windows prevents reading of locked bytes."""
 
 
 class RunLockedError(RuntimeError):
@@ -28,13 +28,13 @@ class RunLockedError(RuntimeError):
 
 
 class RunLock:
-    """Context manager that holds the lock of a folder; it cannot be held twice.
+    """Context manager that holds the lock of a folder; it is not reentrant.
 
-    The file ``lock`` stays in the folder, empty while the lock is free: if it were removed, a third process
-    could lock a new file while a second one waits for the old one.
+    The file ``lock`` is never removed and is empty while the lock is free: if it were removed, one process
+    could lock a new file while another one waits for the old file.
 
     Args:
-        patience: seconds to wait for the current holder.
+        patience: seconds to wait for the current owner.
 
     Example:
         >>> import tempfile
@@ -87,7 +87,7 @@ _HELD: set[RunLock] = set()
 
 
 def _release_in_child() -> None:
-    """Close the lock in a forked child, which would otherwise hold it after the death of its parent."""
+    """Close the lock in a forked child, which would otherwise hold it after its parent has died."""
     for lock in _HELD:
         if lock._descriptor is not None:
             os.close(lock._descriptor)
@@ -143,7 +143,8 @@ else:
             if problem.errno not in CANNOT_LOCK:
                 raise
             warnings.warn(
-                f"the file system of {folder} has no locks: let only one process write to it", stacklevel=3
+                f"the file system of {folder} does not support locks: only one process may write to it",
+                stacklevel=3,
             )
         return True
 

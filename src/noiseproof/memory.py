@@ -1,4 +1,4 @@
-"""How much memory there is, and what is too large for it."""
+"""Available memory, and whether data are too large for it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 import torch
 
 SHARE = 4
-"""Data above one part in so many of the available memory is streamed unless set otherwise."""
+"""Data larger than the available memory divided by this number are streamed by default."""
 UNKNOWN = 1 << 32
-"""Bytes assumed where the system does not say."""
+"""Bytes assumed if the available memory is unknown."""
 
 
 def is_large(size: int) -> bool:
-    """Whether ``size`` bytes are more than a quarter of the memory that is available now."""
+    """Whether ``size`` bytes exceed a quarter of the memory that is available now."""
     return size * SHARE > available_memory()
 
 
 def available_memory() -> int:
-    """Bytes this process can still get: what the machine has free, or less if container or limits say so.
+    """Bytes that this process can still allocate, by the free memory, the container and resource limits.
 
     Example:
         >>> available_memory() > 0
@@ -41,29 +41,29 @@ def _free_of_machine() -> int | None:
 
 
 def _free_of_container(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Pages of files do not count as used: the system frees them when memory is short."""
+    """Free memory of the cgroup; cached file pages do not count as used, since the system frees them."""
     try:
-        most = int((folder / "memory.max").read_text())
+        limit = int((folder / "memory.max").read_text())
         used = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-        return most - int(used["anon"])
+        return limit - int(used["anon"])
     except (OSError, ValueError, KeyError):  # no container, or one without a limit
         return None
 
 
 def _free_of_limits() -> list[int]:
-    """What the limits on data and address space leave (``ulimit -d`` and ``-v``)."""
+    """Bytes left under the limits on data and address space (``ulimit -d`` and ``-v``)."""
     try:
         import resource
     except ImportError:  # not on Windows
         return []
     used = _entries(Path("/proc/self/status"))
     limits = [(resource.RLIMIT_DATA, "VmData"), (resource.RLIMIT_AS, "VmSize")]
-    most = [(resource.getrlimit(limit)[0], used.get(word, 0)) for limit, word in limits]
-    return [limit - size for limit, size in most if limit != resource.RLIM_INFINITY]
+    sizes = [(resource.getrlimit(limit)[0], used.get(word, 0)) for limit, word in limits]
+    return [limit - size for limit, size in sizes if limit != resource.RLIM_INFINITY]
 
 
 def _entries(path: Path) -> dict[str, int]:
-    """Lines such as ``MemAvailable:  1024 kB``, in bytes."""
+    """Parse lines such as ``MemAvailable:  1024 kB`` to bytes by name."""
     try:
         lines = [line.split() for line in path.read_text().splitlines()]
     except OSError:
@@ -72,9 +72,9 @@ def _entries(path: Path) -> dict[str, int]:
 
 
 def on_the_cpu() -> AbstractContextManager[object]:
-    """Inside, tensors are made on the CPU, whatever ``torch.set_default_device`` was called with.
+    """Context in which new tensors are on the CPU, independent of ``torch.set_default_device``.
 
-    Data, records and random orders live there; what belongs on a GPU is put there by name.
+    Data, records and random orders are on the CPU; tensors for a GPU are moved there explicitly.
 
     Example:
         >>> with torch.device("meta"), on_the_cpu():

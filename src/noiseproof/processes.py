@@ -1,4 +1,4 @@
-"""Several processes of torch.distributed that train together, and the signals that stop a run."""
+"""Helpers for processes of torch.distributed, and handling of signals that stop a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _same_rows = False
 
 @contextmanager
 def same_rows() -> Iterator[None]:
-    """Inside, every process computes all rows of a batch, so that losses and methods exchange nothing."""
+    """Context in which every process computes all rows of a batch, so that losses do not communicate."""
     global _same_rows
     before, _same_rows = _same_rows, True
     try:
@@ -31,7 +31,7 @@ def same_rows() -> Iterator[None]:
 
 
 def count() -> int:
-    """How many processes share the rows of a batch; 1 without torch.distributed."""
+    """Number of processes that share the rows of a batch; 1 without torch.distributed."""
     return distributed.get_world_size() if _is_ready() else 1
 
 
@@ -45,14 +45,14 @@ def _is_ready() -> bool:
 
 
 def collective_device(device: torch.device) -> torch.device:
-    """Where tensors must be to be exchanged: ``device`` if the backend can, else the current GPU."""
+    """The device of tensors for collectives: ``device`` if the backend supports it, else the current GPU."""
     if count() > 1 and device.type == "cpu" and distributed.get_backend() == "nccl":
         return torch.device("cuda", torch.cuda.current_device())
     return device
 
 
 def has_first(seen: Tensor) -> Tensor:
-    """Where this process is the one of the lowest rank among those for which ``seen`` is true."""
+    """Elements for which this process has the lowest rank among processes where ``seen`` is true."""
     owner = torch.where(seen, rank(), count()).to(torch.int32)
     if count() > 1:
         distributed.all_reduce(owner, op=distributed.ReduceOp.MIN)
@@ -60,7 +60,7 @@ def has_first(seen: Tensor) -> Tensor:
 
 
 def from_owner(values: Tensor, mine: Tensor, missing: float) -> Tensor:
-    """For each row the value of the one process where ``mine`` is true, and ``missing`` where none is."""
+    """For each row the value of the process where ``mine`` is true, ``missing`` if there is none."""
     found, owned = torch.where(mine, values, 0), mine.to(torch.int32)
     if count() > 1:
         distributed.all_reduce(found)
@@ -69,7 +69,7 @@ def from_owner(values: Tensor, mine: Tensor, missing: float) -> Tensor:
 
 
 def largest(number: int, device: torch.device) -> int:
-    """The largest of the numbers that the processes give."""
+    """The maximum of ``number`` over all processes."""
     if count() == 1:
         return number
     found = torch.tensor(number, dtype=torch.int64, device=collective_device(device))
@@ -78,7 +78,7 @@ def largest(number: int, device: torch.device) -> int:
 
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGALRM") if hasattr(signal, name))
-"""SIGALRM is sent when the time limit of a queue of runs has passed."""
+"""SIGALRM is sent at the time limit of a queue of runs."""
 TORCHRUN = "TORCHELASTIC_RUN_ID"
 """Set by ``torchrun`` in its processes."""
 
@@ -86,11 +86,11 @@ TORCHRUN = "TORCHELASTIC_RUN_ID"
 class Interruption:
     """Context manager in which the first SIGTERM or SIGINT only sets ``received``.
 
-    The loop checks ``received`` after each step, saves, and ends with ``exit_code``, which is 128 + number of
-    the signal, as in shells. A second signal of any kind ends the process at once. Signals that the process
-    was started to ignore (``nohup``, background jobs of a shell) stay ignored. Does nothing outside the main
-    thread, where Python has no signal handlers. Under ``torchrun``, which passes on a signal its processes
-    may have received already and kills them after 30 seconds, a second signal changes nothing.
+    The loop checks ``received`` after each step, saves, and exits with ``exit_code``, which is 128 + signal
+    number, as in shells. A second signal ends the process at once. Signals that were ignored when the process
+    started (``nohup``, background jobs of a shell) stay ignored. Does nothing outside the main thread, where
+    Python has no signal handlers. Under ``torchrun``, which forwards a signal that its processes may have
+    received already and kills them after 30 seconds, a second signal is ignored.
 
     Example:
         >>> with Interruption() as interruption:
@@ -122,7 +122,7 @@ class Interruption:
             signal.signal(*self._before.popitem())
 
     def pass_on(self) -> None:
-        """Raise a signal again that arrived too late for the loop, for the handlers outside."""
+        """Raise the received signal again for the outer handlers, if the loop has already ended."""
         if self.received is not None:
             signal.raise_signal(self.received)
 
@@ -142,12 +142,14 @@ class Interrupted(Exception):  # noqa: N818 - not an error
     Example:
         >>> stop = Interrupted(15, "runs/a", epoch=3, step=120)
         >>> print(stop, stop.exit_code)
-        stopped by SIGTERM after epoch 3, step 120; run the same command to go on 143
+        stopped by SIGTERM after epoch 3, step 120; run the same command to resume 143
     """
 
     def __init__(self, number: int, folder: str | os.PathLike[str], *, epoch: int, step: int) -> None:
         name = signal.Signals(number).name
-        super().__init__(f"stopped by {name} after epoch {epoch}, step {step}; run the same command to go on")
+        super().__init__(
+            f"stopped by {name} after epoch {epoch}, step {step}; run the same command to resume"
+        )
         self.number, self.folder, self.epoch, self.step = number, Path(folder), epoch, step
 
     @property

@@ -5,14 +5,14 @@ import math
 import pytest
 import torch
 
-from noiseproof.auto.candidates import RATES, candidates, start_of, suited
+from noiseproof.auto.candidates import RATES, candidates, initial_state, scaled_spec
 from noiseproof.losses import curve, get
 from noiseproof.train import Config
 
 
 def test_cross_entropy_is_among_them_at_every_rate():
     found = candidates(Config(lr=0.02), -2.2)
-    assert [one.lr for one in found if one.is_usual] == [0.02 * rate for rate in RATES]
+    assert [one.lr for one in found if one.is_cross_entropy] == [0.02 * rate for rate in RATES]
     assert len(set(found)) == len(found)
     for one in found:
         Config(**one.settings())
@@ -20,20 +20,20 @@ def test_cross_entropy_is_among_them_at_every_rate():
 
 @pytest.mark.parametrize("spec", ["gce(q=0.7)", "unit_max(mae)"])
 def test_a_loss_that_would_underfit_begins_with_a_good_part_of_its_emphasis(spec):
-    assert suited(spec, -1.0) == spec
-    scaled = suited(spec, -6.0)
+    assert scaled_spec(spec, -1.0) == spec
+    scaled = scaled_spec(spec, -6.0)
     assert "scale(" in scaled
     found = curve(get(scaled), 2)
     assert float(found.emphasis(torch.tensor(-6.0))) > 0.2 * found.peak
 
 
 def test_two_classes_and_cross_entropy_are_left_alone():
-    assert suited("unit_max(mae)", 0.0) == "unit_max(mae)"
-    assert suited("ce", -9.0) == "ce"
+    assert scaled_spec("unit_max(mae)", 0.0) == "unit_max(mae)"
+    assert scaled_spec("ce", -9.0) == "ce"
 
 
 def test_the_first_margin_is_that_of_the_network():
-    start = start_of(Config(validation=0.2), None, None)
+    start = initial_state(Config(validation=0.2), None, None)
     assert start.margin == pytest.approx(-math.log(9), abs=0.5)
     assert start.validation == 280
     assert start.epochs == 334

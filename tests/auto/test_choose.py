@@ -30,7 +30,7 @@ def config(tmp_path):
 
 def test_the_choice_is_kept_with_its_reasons_and_the_trials_are_gone(config, tmp_path):
     told = []
-    run = auto.fit(config, data=blobs(20), rates=(1.0,), tell=told.append)
+    run = auto.fit(config, data=blobs(20), rates=(1.0,), log=told.append)
     assert run.finished
     assert run.config.validation == 0.2
     assert run.choice["words"].startswith(f"{run.config.method or run.config.loss}, lr 0.1")
@@ -91,7 +91,7 @@ def test_other_settings_and_foreign_runs_are_refused(config):
 
 def test_a_run_with_a_loss_of_its_own_is_not_chosen_anew(config):
     train_fit(config, data=blobs())
-    with pytest.raises(RunExistsError, match="whose loss was not chosen"):
+    with pytest.raises(RunExistsError, match="is a run without --loss auto"):
         choose(config, data=blobs())
 
 
@@ -115,7 +115,7 @@ def test_training_itself_says_where_auto_is(config):
 def test_a_damaged_choice_is_told(config, tmp_path):
     choose(config, data=blobs(), rates=(1.0,))
     (tmp_path / "run" / "choice.json").write_text("{}")
-    with pytest.raises(ValueError, match="it holds no choice"):
+    with pytest.raises(ValueError, match="it does not hold a choice"):
         choose(config, data=blobs())
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_circles
 
-from noiseproof.auto import Ensemble, agreement, hear, trust_of
-from noiseproof.auto.ensemble import KERNEL, LEAST, shares
-from noiseproof.labels.cross_fit import Rounds, asker, two_rounds
+from noiseproof.auto import Ensemble, agreement, label_weights, member_predictions
+from noiseproof.auto.ensemble import KERNEL, LEAST_WEIGHT, shares
+from noiseproof.labels.cross_fit import Rounds, cross_fitter, two_rounds
+from noiseproof.labels.cross_fit_models import Inputs
 from noiseproof.labels.findings import Judgement
 from noiseproof.labels.folds import split
-from noiseproof.labels.witnesses import Inputs
 
 
 def circles(rate, seed=0):
@@ -22,14 +22,20 @@ def circles(rate, seed=0):
 def fitted():
     inputs, label, clean = circles(0.3)
     splits, names = split(label, 3, rows=inputs.linear, seed=0), ("linear", "neighbours")
-    rounds = two_rounds(asker(names, inputs, label, 2, splits, 0, lambda name, fold: None), label)
-    heard = hear(names, rounds, inputs, label, splits, 2, 0)
-    return heard, rounds, Ensemble.fit(heard, inputs, label, None, trust_of(rounds), 2, 0), inputs, clean
+    rounds = two_rounds(cross_fitter(names, inputs, label, 2, splits, 0, lambda name, fold: None), label)
+    members = member_predictions(names, rounds, inputs, label, splits, 2, 0)
+    return (
+        members,
+        rounds,
+        Ensemble.fit(members, inputs, label, None, label_weights(rounds), 2, 0),
+        inputs,
+        clean,
+    )
 
 
 def test_what_a_linear_model_cannot_learn_the_kernel_can(fitted):
-    heard, _, ensemble, inputs, clean = fitted
-    assert [one.name for one in heard] == ["linear", "neighbours", KERNEL]
+    members, _, ensemble, inputs, clean = fitted
+    assert [one.name for one in members] == ["linear", "neighbours", KERNEL]
     assert "linear" not in ensemble.names
     assert KERNEL in ensemble.names
     assert sum(ensemble.weights) == pytest.approx(1)
@@ -37,18 +43,20 @@ def test_what_a_linear_model_cannot_learn_the_kernel_can(fitted):
 
 
 def test_a_model_trusts_only_where_that_predicts_more_labels(fitted):
-    heard, rounds, _, _, _ = fitted
+    members, rounds, _, _, _ = fitted
     label = rounds.judged.label
-    linear = heard[0]
-    assert linear.trusts == (agreement(rounds.second, label) >= agreement(rounds.first[:1], label))
-    assert not heard[1].trusts
+    linear = members[0]
+    assert linear.is_weighted == (agreement(rounds.second, label) >= agreement(rounds.first[:1], label))
+    assert not members[1].is_weighted
 
 
 def test_alone_a_witness_gets_no_kernel_beside_it():
     inputs, label, _ = circles(0.1)
     splits = split(label, 2, rows=inputs.linear, seed=0)
-    rounds = two_rounds(asker("linear", inputs, label, 2, splits, 0, lambda name, fold: None), label)
-    assert [one.name for one in hear(("linear",), rounds, inputs, label, splits, 2, 0)] == ["linear"]
+    rounds = two_rounds(cross_fitter("linear", inputs, label, 2, splits, 0, lambda name, fold: None), label)
+    assert [one.name for one in member_predictions(("linear",), rounds, inputs, label, splits, 2, 0)] == [
+        "linear"
+    ]
 
 
 def test_weights_fall_with_what_is_predicted_worse():
@@ -64,4 +72,4 @@ def test_weights_fall_with_what_is_predicted_worse():
 def test_no_row_is_lost():
     wrong = np.array([0.0, 0.5, 1.0])
     rounds = Rounds([], [], Judgement(np.zeros(3, int), wrong, np.ones((3, 1))))
-    assert trust_of(rounds).tolist() == [1.0, 0.5, LEAST]
+    assert label_weights(rounds).tolist() == [1.0, 0.5, LEAST_WEIGHT]

@@ -76,7 +76,9 @@ def test_a_network_comes_back_and_ones_own_with_what_makes_it(tmp_path):
         fitted = NoiseproofClassifier("ce", model, folds=2, epochs=2, random_state=0).fit(X[few], Y[few])
         fitted.save(tmp_path / "model")
         if model is make_network:
-            with pytest.raises(DamagedFileError, match=r"of your own: give it as load\(path, model=\.\.\.\)"):
+            with pytest.raises(
+                DamagedFileError, match=r"of your own: pass the network, load\(path, model=\.\.\.\)"
+            ):
                 NoiseproofClassifier.load(tmp_path / "model")
         same(fitted, NoiseproofClassifier.load(tmp_path / "model", model=make_network), X)
 
@@ -162,6 +164,6 @@ def test_a_tree_that_points_outside_is_refused(make):
             nodes[field][0] = wrong
             if isinstance(forest, RandomForestClassifier):
                 forest.estimators_[1].tree_.__setstate__(state)
-            with pytest.raises(ValueError, match="a tree refers to nodes or features that are not there"):
+            with pytest.raises(ValueError, match="a tree refers to nodes or features that do not exist"):
                 check_trees(model)
         nodes[field] = kept

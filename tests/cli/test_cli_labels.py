@@ -139,9 +139,9 @@ def test_many_classes_are_cut_short(tmp_path):
     [
         (["nowhere"], "is not a run folder"),
         (["{run}/record"], "record is not a run folder: expected config.json in it"),
-        (["{empty}"], "holds no record: expected samples.safetensors in it"),
+        (["{empty}"], "does not contain a record: samples.safetensors is missing"),
         (["{run}", "--out", "{run}/a.xlsx"], "must end in .csv or .parquet"),
-        (["{run}", "--all"], "--all needs a file: name it with --out"),
+        (["{run}", "--all"], "--all needs a file: give one with --out"),
         (["{run}", "--probabilities", "{run}/none.csv"], "No such file or directory"),
     ],
 )
@@ -186,5 +186,5 @@ def test_a_network_that_learned_little_says_so(tmp_path):
     shown = run(weak).stdout.replace("\n", " ")
     assert "0 of 60 labels" in shown
     assert "probably wrong" not in shown
-    assert "Weak evidence. This network learned too little to judge its labels" in shown
-    assert "Train longer" in shown
+    assert "Weak evidence. The record of this network is not reliable evidence" in shown
+    assert "train it longer" in shown

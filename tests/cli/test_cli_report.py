@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from noiseproof.cli.report import report as verb
-from noiseproof.report import example_record
+from noiseproof.testing import example_record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 from small_runs import SETTINGS, write_run

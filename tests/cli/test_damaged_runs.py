@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from noiseproof.cli.main import main
 
-AGAIN = "noiseproof: the same command tries the failed runs again"
+AGAIN = "noiseproof: repeat the command to retry the failed runs"
 REMEDIES = ("remove the folder to", "use noiseproof", "it is unfinished")
 DEEP = b'{"a":' * 100_000
 

@@ -33,7 +33,7 @@ def test_apply_tells_what_it_did_and_how_to_train_on_it(run, shell, tmp_path):
     kept = pandas.read_csv(tmp_path / "rows.corrected.csv")
     assert len(kept) == 39
     code, out, _ = shell("labels", "revert", tmp_path / "rows.corrected.csv")
-    assert (code, "byte for byte the original" in out) == (0, True)
+    assert (code, "byte for byte equal to the original" in out) == (0, True)
 
 
 def test_apply_as_json(run, shell, tmp_path):
@@ -50,7 +50,7 @@ def test_apply_as_json(run, shell, tmp_path):
         (("--drop-above", "1"), "the highest probability is 0."),
         (("--relabel-above", "0"), "relabel=0.0 must be a probability"),
         (("--relabel-above", "1.5"), "should be less than or equal to 1"),
-        (("--copy", "--drop-above", "0.001"), "copy is for a folder of images"),
+        (("--copy", "--drop-above", "0.001"), "copy needs a folder of images"),
     ],
 )
 def test_mistakes_end_in_one_line(run, shell, arguments, words):

@@ -62,7 +62,7 @@ def test_version(shell):
         (["curve", "gce(q='[bold]x[/bold]')"], "'[bold]x[/bold]'"),
         (["curve", "nce"], "only a MarginLoss has a curve"),
         (["curve", "scale(mae, tau=0)"], "tau=0 is out of range"),
-        (["curve"], "name at least one loss"),
+        (["curve"], "give at least one loss"),
         (["curve", "ce", "-o", "picture.jpg"], "cannot write picture.jpg: use one of .svg, .png, .pdf"),
         (["curve", "--figure", "nope"], "unknown figure 'nope'"),
     ],

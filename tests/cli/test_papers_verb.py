@@ -48,8 +48,8 @@ def test_ls_does_not_need_torch():
     import sys
 
     code = (
-        "import sys; from noiseproof.papers.tables import TABLES; from noiseproof.cli import papers_words;"
-        " [papers_words.blocks(t) for t in TABLES.values()]; assert 'torch' not in sys.modules"
+        "import sys; from noiseproof.papers.tables import TABLES; from noiseproof.cli import papers_text;"
+        " [papers_text.blocks(t) for t in TABLES.values()]; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
 
@@ -82,7 +82,7 @@ def test_plan_runs_nothing(shell, tmp_path, monkeypatch):
     code, out, _ = shell("papers", "plan", "gr.table8", "--rows", "GR", "--epochs", 3)
     assert code == 0
     assert out.startswith("## gr.table8: ")
-    assert "Not as in the paper: epochs=3." in out
+    assert "Changed from the paper: epochs=3." in out
     assert not list(tmp_path.iterdir())
 
 
@@ -131,7 +131,7 @@ def test_a_failed_run_ends_with_code_1_and_its_reason(run, monkeypatch):
     assert [cell["state"] for cell in json.loads(out)["cells"]] == ["1 failed", "1 of 5"]
     reason, hint = err.splitlines()
     assert "NonFiniteError" in reason
-    assert hint == "noiseproof: the same command tries the failed runs again"
+    assert hint == "noiseproof: repeat the command to retry the failed runs"
 
 
 def test_a_damaged_run_is_one_line(run, tmp_path):
@@ -199,7 +199,7 @@ def test_compare_explains_marked_numbers(shell):
         (["run", "gr.table8", "--md", "no/a.md"], "cannot write no/a.md: No such file or directory; create"),
         (["run", "gr.table8", "--md", "."], "it is a folder, choose another name"),
         (["compare", "imae.table7", "--md", "no/a.md"], "cannot write no/a.md"),
-        (["compare", "gr.table3", "--out", "no"], "there are no runs in no: name the folder of your runs"),
+        (["compare", "gr.table3", "--out", "no"], "there are no runs in no: give the folder of your runs"),
         (["compare", "gr.table3"], "'noiseproof papers run gr.table3 --out runs/papers'"),
         (["run", "gr.table8", "--engine", "slurm", "--epochs", "1"], "unknown engine 'slurm'"),
         (["figure", "gr.figure99"], "unknown figure 'gr.figure99'"),

@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from noiseproof.cli import progress, progress_of_many
-from noiseproof.cli.progress import Bar, Lines, epoch_words, time_words, watch
-from noiseproof.cli.progress_of_many import BarOfMany, LinesOfMany, watch_many
+from noiseproof.cli import comparison_progress, progress
+from noiseproof.cli.comparison_progress import ComparisonBar, ComparisonLines, comparison_watcher
+from noiseproof.cli.progress import ProgressBar, ProgressLines, epoch_words, run_watcher, time_words
 from noiseproof.train import ComparisonWatcher, Config, Watcher
 
 LINE = {"epoch": 2, "test_accuracy": 0.5, "corrupted_accuracy": 0.25, "validation_accuracy": None}
@@ -24,7 +24,7 @@ class Clock:
 def clock(monkeypatch):
     found = Clock()
     monkeypatch.setattr(progress, "time", found)
-    monkeypatch.setattr(progress_of_many, "time", found)
+    monkeypatch.setattr(comparison_progress, "time", found)
     return found
 
 
@@ -46,7 +46,7 @@ def test_words():
 
 
 def test_lines_come_at_the_beginning_at_the_end_and_now_and_then(clock, capfd):
-    lines = Lines(Config(epochs=100))
+    lines = ProgressLines(Config(epochs=100))
     lines.begin(0, 1000)
     for epoch in range(1, 101):
         clock.now += 1
@@ -59,7 +59,7 @@ def test_lines_come_at_the_beginning_at_the_end_and_now_and_then(clock, capfd):
 
 
 def test_the_time_left_of_a_resumed_run_counts_only_what_it_did_itself(clock, capfd):
-    lines = Lines(Config(epochs=100))
+    lines = ProgressLines(Config(epochs=100))
     lines.begin(500, 1000)
     clock.now += 10
     lines.step(600)
@@ -70,21 +70,21 @@ def test_the_time_left_of_a_resumed_run_counts_only_what_it_did_itself(clock, ca
 
 
 def test_the_place_decides_what_is_shown(monkeypatch):
-    assert type(watch(Config(), quiet=True)) is Watcher
-    assert type(watch_many(quiet=True)) is ComparisonWatcher
+    assert type(run_watcher(Config(), quiet=True)) is Watcher
+    assert type(comparison_watcher(quiet=True)) is ComparisonWatcher
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert type(watch(Config())) is Lines
-    assert type(watch_many()) is LinesOfMany
+    assert type(run_watcher(Config())) is ProgressLines
+    assert type(comparison_watcher()) is ComparisonLines
     monkeypatch.setattr(sys, "stderr", Terminal())
-    shown = watch(Config())
-    assert type(shown) is Bar
+    shown = run_watcher(Config())
+    assert type(shown) is ProgressBar
     shown.close()
-    assert type(watch_many()) is BarOfMany
+    assert type(comparison_watcher()) is ComparisonBar
 
 
 def test_a_bar_shows_epoch_accuracy_and_share(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    shown = watch(Config(epochs=7))
+    shown = run_watcher(Config(epochs=7))
     shown.begin(0, 70)
     shown.step(20)
     shown.epoch(LINE)
@@ -97,7 +97,7 @@ def test_a_bar_shows_epoch_accuracy_and_share(monkeypatch):
 
 def test_runs_are_told_apart_and_a_second_row_of_them_is_counted_anew(capfd):
     runs = [Config(), Config(noise="pair(0.2)"), Config(noise="pair(0.2)", loss="mae")]
-    shown = LinesOfMany()
+    shown = ComparisonLines()
     shown.begin(runs, 0)
     for run in runs:
         shown.news(run, "finished", None)
@@ -108,7 +108,7 @@ def test_runs_are_told_apart_and_a_second_row_of_them_is_counted_anew(capfd):
     assert names[2:] == ["3/3 mae, pair(0.2), seed 0", "1/1 ce, seed 0"]
 
 
-@pytest.mark.parametrize("kind", [LinesOfMany, BarOfMany])
+@pytest.mark.parametrize("kind", [ComparisonLines, ComparisonBar])
 def test_many_runs_count_by_their_steps(clock, monkeypatch, kind):
     monkeypatch.setattr(sys, "stderr", Terminal())
     runs = [Config(seed=seed) for seed in range(4)]

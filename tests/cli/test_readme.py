@@ -23,7 +23,7 @@ COMMANDS = sorted(
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_every_command_is_understood(line):
-    """Verbs, options and arguments are read; nothing is run."""
+    """Commands, options and arguments are read; nothing is run."""
     words, command = shlex.split(line, comments=True), typer.main.get_command(app)
     while getattr(command, "commands", None):
         command = command.commands[words.pop(0)]

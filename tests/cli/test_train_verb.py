@@ -145,7 +145,7 @@ def test_a_signal_saves_and_the_same_command_goes_on(shell, short, tmp_path, num
     assert out == ""
     last = err.splitlines()[-1]
     assert last.startswith(f"noiseproof: stopped by {number.name} after epoch ")
-    assert last.endswith("run the same command to go on")
+    assert last.endswith("run the same command to resume")
     done = len(Run(tmp_path / "a").metrics)
     assert 1 <= done < 40
 

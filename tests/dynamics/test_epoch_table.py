@@ -27,7 +27,7 @@ def test_samples_not_visited_are_marked():
     found = table.epoch()
     assert found["margin"].isnan().tolist() == [True, False, True]
     assert found["prediction"].tolist() == [-1, 5, -1]
-    table.forget()
+    table.reset()
     assert table.epoch()["margin"].isnan().all()
     assert table.epoch()["prediction"].tolist() == [-1, -1, -1]
 
@@ -63,6 +63,6 @@ def test_an_epoch_outlives_the_next():
     table = EpochTable(torch.tensor([4, 8]))
     table.write(torch.tensor([4, 8]), torch.tensor([0.5, 1.5]), torch.tensor([3, 1]))
     epoch = table.epoch()
-    table.forget()
+    table.reset()
     assert epoch["prediction"].tolist() == [3, 1]
     assert epoch["margin"].tolist() == [0.5, 1.5]

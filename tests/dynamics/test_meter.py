@@ -37,7 +37,7 @@ def test_alpha_and_snr_are_means_weighted_by_the_learning_rate():
 def test_loss_and_spread_are_those_of_the_epoch():
     meter = EmphasisMeter(torch.arange(4))
     meter.add(torch.arange(2), emphasis=torch.tensor([9.0, 5.0]), loss=torch.tensor(100.0), lr=1.0)
-    meter.forget()
+    meter.reset_epoch()
     meter.add(torch.arange(3), emphasis=torch.tensor([0.0, 0.5, 1.0]), loss=torch.tensor(4.0), lr=1.0)
     meter.add(torch.arange(1), emphasis=torch.tensor([3.0]), loss=torch.tensor(8.0), lr=1.0)
     found = meter.read()

@@ -73,7 +73,7 @@ def test_emphasis_follows_from_the_margin_or_is_recorded(tmp_path):
 
 
 def test_what_is_no_record_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="holds no record"):
+    with pytest.raises(FileNotFoundError, match="does not contain a record"):
         Record.load(tmp_path)
     write(tmp_path)
     broken = epoch_files(tmp_path)[1]
@@ -92,5 +92,5 @@ def test_a_class_that_is_none_means_damage(name, tmp_path):
         wrong["prediction"] = torch.tensor([248, 1], dtype=torch.int32)
         save_epoch(tmp_path, 2, wrong)
         merge(tmp_path)
-    with pytest.raises(ValueError, match=rf"damaged: {name} (248|4294967295) is not one of its 2 classes"):
+    with pytest.raises(ValueError, match=rf"damaged: {name} (248|4294967295) is not a valid class: it has 2"):
         Record.load(tmp_path)

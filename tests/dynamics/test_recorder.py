@@ -149,7 +149,7 @@ def test_a_state_in_the_middle_of_an_epoch():
         recorder.end_epoch()
     assert torch.equal(whole.record().margin, second.record().margin)
     assert torch.equal(whole.record().prediction, second.record().prediction)
-    with pytest.raises(ValueError, match="of a Recorder of 4 labels, this one has 5"):
+    with pytest.raises(ValueError, match="has 4 labels, but this Recorder has 5"):
         Recorder(5).load_state_dict(first.state_dict())
 
 
@@ -157,7 +157,7 @@ def test_the_place_in_a_batch_is_not_a_number():
     recorder = Recorder(10)
     for part in torch.arange(10).split(5):
         recorder.write(torch.arange(5), torch.zeros(5, 3), part % 3)
-    with pytest.warns(UserWarning, match=r"5 of 5 samples came with another label.*permanent number"):
+    with pytest.warns(UserWarning, match=r"labels of 5 of 5 samples have changed.*permanent number"):
         recorder.end_epoch()
 
 
@@ -184,7 +184,7 @@ NINE, LABELS = torch.tensor([9]), torch.tensor([0, 1])
         (
             (NINE, torch.zeros(1, 2), LABELS[:1]),
             IndexError,
-            "index 9 is out of range: .* 4 samples takes 0 to 3",
+            "index 9 is out of range: it must be 0 to 3 for a Recorder of 4 samples",
         ),
         ((-NINE, torch.zeros(1, 2), LABELS[:1]), IndexError, "index -9 is out of range"),
         ((LABELS.float(), torch.zeros(2, 2), LABELS), TypeError, r"integers\), got torch.float32"),
@@ -216,14 +216,14 @@ def test_wrong_uses():
         Recorder(2.5)
     recorder = Recorder(2)
     recorder.write(LABELS, torch.eye(2), LABELS)
-    with pytest.raises(RuntimeError, match="no epoch has ended yet"):
+    with pytest.raises(RuntimeError, match="no epoch has been completed"):
         recorder.record()
     recorder.end_epoch()
-    with pytest.raises(ValueError, match="logits have 3 classes, before they had 2"):
+    with pytest.raises(ValueError, match="logits have 3 classes, but 2 in earlier batches"):
         recorder.write(LABELS, torch.zeros(2, 3), LABELS)
     with pytest.raises(ValueError, match="2 classes, class_names has 3"):
         Recorder(2, class_names="abc").write(LABELS, torch.eye(2), LABELS)
-    with pytest.raises(ValueError, match="labels are 0 and 1"):
+    with pytest.raises(ValueError, match="labels must be 0, 1"):
         Recorder((2, 2), binary=True).write(LABELS, torch.eye(2), torch.eye(2) / 3)
 
 

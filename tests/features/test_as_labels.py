@@ -52,9 +52,9 @@ def test_types(labels, classes):
 
 def test_a_column_that_holds_the_labels_is_refused():
     table = pd.DataFrame({"a": [1, 2, 1, 3], "kind": list("xyxy"), "code": [0, 5, 0, 5], "cells": [[1]] * 4})
-    with pytest.raises(ValueError, match="the column 'kind' of X holds the labels themselves: leave it out"):
+    with pytest.raises(ValueError, match="the column 'kind' of X contains the labels: leave it out"):
         refuse_labels(table, *as_labels(table["kind"]))
-    with pytest.warns(UserWarning, match="the column 'code' of X tells every label"):
+    with pytest.warns(UserWarning, match="the column 'code' of X determines all labels"):
         refuse_labels(table[["a", "code", "cells"]], *as_labels(table["kind"]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -72,7 +72,7 @@ def test_a_column_that_holds_the_labels_is_refused():
         ([1.0, 0.5], r"y\[1\] = 0\.5 has a fraction"),
         ([[0, 1], [1, 0]], r"shape \(2, 2\).*argmax"),
         ([], "y is empty"),
-        (pd.DataFrame({"y": ["b"], "z": ["a"]}), r"y has 2 columns \(y, z\): give the one with the labels"),
+        (pd.DataFrame({"y": ["b"], "z": ["a"]}), r"y has 2 columns \(y, z\): pass only the column of labels"),
     ],
 )
 def test_mistakes(labels, message):

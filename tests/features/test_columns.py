@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from noiseproof.features import Features
 from noiseproof.features.cells import decimal_mark, number
-from noiseproof.features.columns import understand
+from noiseproof.features.columns import infer_column
 from noiseproof.features.ids import named_like_id
 
 
@@ -39,7 +39,7 @@ from noiseproof.features.ids import named_like_id
     ],
 )
 def test_text(cells, role, form):
-    found = understand("x", pd.Series(cells, dtype=object))
+    found = infer_column("x", pd.Series(cells, dtype=object))
     assert (found.role, found.form) == (role, form)
 
 
@@ -60,7 +60,7 @@ def test_text(cells, role, form):
     ],
 )
 def test_types(series, role):
-    assert understand("x", series).role == role
+    assert infer_column("x", series).role == role
 
 
 @given(st.floats(-1e9, 1e9), st.sampled_from([",", "."]))

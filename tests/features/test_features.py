@@ -74,7 +74,7 @@ def test_any_table(table, other):
         try:
             features.fit(table)
         except ValueError as problem:
-            assert "every column of X is empty" in str(problem)  # noqa: PT017
+            assert "all columns of X are empty" in str(problem)  # noqa: PT017
             return
     check(features, table)
     new = dict.fromkeys(table.columns, other.iloc[:, 0])
@@ -122,8 +122,8 @@ def test_what_is_taken_for_what(X, kind, names):
         ([], "no rows"),
         (np.arange(3), r"shape \(3,\): expected one row per sample"),
         ([[1, 2], [3]], "different lengths"),
-        (["", None, " "], "every text of X is empty"),
-        ({"a": [None, None]}, "every column of X is empty"),
+        (["", None, " "], "all texts of X are empty"),
+        ({"a": [None, None]}, "all columns of X are empty"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a' occurs more than once"),
         (np.zeros((3, 0)), "no features"),
         (pd.DataFrame({"a": []}), "no rows"),
@@ -160,7 +160,7 @@ def test_new_rows():
     found = check(features, strange)
     assert (found[:, [at for at, name in enumerate(names) if name.startswith("city")]] == 0).all()
     with pytest.raises(
-        ValueError, match=r"^X has no column 'age', 'day', which training used; its columns are: city$"
+        ValueError, match=r"^X has no column 'age', 'day', which was used in training; its columns are: city$"
     ):
         features.transform(table[["city"]])
     with pytest.raises(ValueError, match="not fitted"):
@@ -211,7 +211,7 @@ def test_images_are_scaled_alike():
     assert matrix.shape == (20, 16)
     assert (matrix[:, 0] == matrix[0, 0]).all()
     assert matrix.std() == pytest.approx(1, abs=1e-5)
-    with pytest.raises(ValueError, match=r"shape \(3, 3\), those in training had \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"shape \(3, 3\), but \(4, 4\) in training"):
         Features().fit(images).transform(np.zeros((1, 3, 3)))
 
 

@@ -158,7 +158,7 @@ def test_a_killed_worker_loses_nothing(tmp_path):
 @pytest.mark.slow
 def test_a_table_that_was_stopped_goes_on(tmp_path):
     told = disturbed(tmp_path / "table", "INT")
-    assert told["stopped"] == "stopped by SIGINT with 0 of 2 runs finished; run the same command to go on"
+    assert told["stopped"] == "stopped by SIGINT with 0 of 2 runs finished; run the same command to resume"
     assert not list((tmp_path / "table").glob("runs/*/result.json"))
     assert list((tmp_path / "table").glob("runs/*/checkpoints/*"))
     told = disturbed(tmp_path / "table", "KILL")

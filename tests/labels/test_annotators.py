@@ -25,10 +25,10 @@ def crowd(seed=0, samples=400, classes=4, people=12, answers=3):
     return truth, table
 
 
-def by_hand(table, classes, steps=annotators.STEPS):
+def by_hand(table, classes, steps=annotators.MAX_STEPS):
     """Maximum a posteriori EM, written with loops from the description and not from the code."""
     samples, people = table.shape
-    own, skill_weight = annotators.OWN, annotators.SKILL
+    own, skill_weight = annotators.MATRIX_PRIOR, annotators.ACCURACY_PRIOR
     answers = table[table >= 0]
     given = np.array([(answers == k).mean() for k in range(classes)])
     true = np.zeros((samples, classes))
@@ -42,9 +42,9 @@ def by_hand(table, classes, steps=annotators.STEPS):
             for who in range(people):
                 if table[row, who] >= 0:
                     counts[who, :, table[row, who]] += true[row]
-        anchor = np.full((classes, classes), (1 - annotators.RIGHT) / (classes - 1))
-        np.fill_diagonal(anchor, annotators.RIGHT)
-        pooled = counts.sum(0) + annotators.ANCHOR * len(answers) / classes * anchor
+        anchor = np.full((classes, classes), (1 - annotators.PRIOR_ACCURACY) / (classes - 1))
+        np.fill_diagonal(anchor, annotators.PRIOR_ACCURACY)
+        pooled = counts.sum(0) + annotators.POOLED_PRIOR * len(answers) / classes * anchor
         pooled = pooled / pooled.sum(1, keepdims=True)
         matrices = np.zeros_like(counts)
         for who in range(people):
@@ -55,7 +55,7 @@ def by_hand(table, classes, steps=annotators.STEPS):
                 expected[k] = skill
                 row_of = counts[who, k] + own * expected
                 matrices[who, k] = row_of / row_of.sum()
-        share = (true.mean(0) + annotators.ANCHOR * given) / (1 + annotators.ANCHOR)
+        share = (true.mean(0) + annotators.POOLED_PRIOR * given) / (1 + annotators.POOLED_PRIOR)
         for row in range(samples):
             chance = share.copy()
             for who in range(people):
@@ -149,7 +149,7 @@ def test_a_sample_that_nobody_answered():
     ("given", "words"),
     [
         ({"table": [[None, None]]}, "the table has no answers"),
-        ({"table": pd.DataFrame({"a": ["x"], "b": [None]})}, "annotator 'b' answered nothing"),
+        ({"table": pd.DataFrame({"a": ["x"], "b": [None]})}, "annotator 'b' has no answers"),
         ({"sample": [0.5], "annotator": ["a"], "label": ["x"]}, "number of a sample, from 0"),
         ({"sample": [0, 1], "annotator": ["a"], "label": ["x"]}, "2 samples, 1 annotators and 1 labels"),
         (

@@ -88,7 +88,7 @@ def test_relabelling_asks_how_sure_the_suggested_class_is(found):
 
 
 def test_errors_say_what_to_do(data, found):
-    with pytest.raises(ValueError, match="sample 99 was decided about and is not in the data"):
+    with pytest.raises(ValueError, match="a decision about sample 99, which is not in the data"):
         labels.apply(data, [Decision(99, "keep")])
     with pytest.raises(ValueError, match="sample 10 is relabelled to 'cow', which is not a class"):
         labels.apply(data, [Decision(10, "relabel", "cow")])
@@ -96,7 +96,7 @@ def test_errors_say_what_to_do(data, found):
         labels.apply(data, [Decision(10, "relabel", 3)])
     with pytest.raises(ValueError, match="all 5 samples are dropped"):
         labels.apply(data, [Decision(number, "drop") for number in range(10, 15)])
-    with pytest.raises(ValueError, match="a rule is needed"):
+    with pytest.raises(ValueError, match="a threshold is needed"):
         labels.decide(found)
     with pytest.raises(ValueError, match=r"relabel=1\.5 must be a probability"):
         labels.decide(found, relabel=1.5)

@@ -77,7 +77,7 @@ def test_the_log_says_row_before_after_why_and_when(tmp_path):
     assert (change["before"], change["after"], change["by"]) == ("a", "b", "anna")
     assert (change["when"], change["why"]) == ("2026-01-02T03:04:05.000000Z", "relabel by anna")
     assert [entry["row"] for entry in entries[1:] if entry["after"] is None] == [0, 7, ROWS - 1]
-    assert read_log(done.path) == log_of(done.data) == done.about
+    assert read_log(done.path) == log_of(done.data) == done.change_log
 
 
 def test_train_on_the_corrected_data_just_works(tmp_path):
@@ -85,7 +85,7 @@ def test_train_on_the_corrected_data_just_works(tmp_path):
         (tmp_path / f"rows_{split}.csv").write_bytes(lines_of(ROWS))
     run = run_on(f'csv(path="{tmp_path}/rows_{{split}}.csv", label="kind", features="id")', tmp_path / "run")
     done = labels.write_corrected(run, DECISIONS)
-    again = run_on(done.data, tmp_path / "again", test=done.about.test)
+    again = run_on(done.data, tmp_path / "again", test=done.change_log.test)
     assert len(again.record) == ROWS - 3
     assert again.result["final_test_accuracy"] is not None
 
@@ -246,7 +246,7 @@ def test_a_folder_of_images_can_be_copied(photos, tmp_path):
         labels.write_corrected(run, [Decision(1, "drop")], copy=True)
     with pytest.raises(FileExistsError, match=r"changes\.jsonl is the log of .*photos\.corrected: choose"):
         labels.write_corrected(run, [Decision(1, "drop")])
-    with pytest.raises(ValueError, match="was not changed"):
+    with pytest.raises(ValueError, match="use the original"):
         labels.revert(done.path, tmp_path / "back")
 
 
@@ -294,14 +294,14 @@ def test_nothing_foreign_is_overwritten(tmp_path):
     run = run_on(f'csv(path="{place}", label="kind", features="id")', tmp_path / "run")
     with pytest.raises(ValueError, match="there are no decisions about the labels"):
         labels.write_corrected(run)
-    with pytest.raises(ValueError, match="nothing changes"):
+    with pytest.raises(ValueError, match="there is nothing to change"):
         labels.write_corrected(run, [Decision(5, "keep")])
-    with pytest.raises(ValueError, match="is the original, which is never changed"):
+    with pytest.raises(ValueError, match="is the original, which is never overwritten"):
         labels.write_corrected(run, DECISIONS, out=place)
     (tmp_path / "mine.csv").write_text("precious")
     with pytest.raises(FileExistsError, match="not of this command"):
         labels.write_corrected(run, DECISIONS, out=tmp_path / "mine.csv")
-    with pytest.raises(ValueError, match="give a name that ends the same"):
+    with pytest.raises(ValueError, match="must have the suffix of the original"):
         labels.write_corrected(run, DECISIONS, out=tmp_path / "mine.parquet")
     first = labels.write_corrected(run, DECISIONS)
     second = labels.write_corrected(run, DECISIONS[:2])

@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 from noiseproof.labels import Decision, DecisionLog
-from noiseproof.labels.decisions import NAME, from_mapping, merged, read_decisions
+from noiseproof.labels.decisions import NAME, current_states, from_mapping, read_decisions
 
 
 def decision(sample, kind, time="", **more):
@@ -67,14 +67,14 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path):
 
 def test_the_latest_decision_holds_whatever_the_order_of_the_lines():
     lines = [decision(1, "drop", "3"), decision(1, "keep", "1"), decision(1, "unsure", "2")]
-    assert merged(lines)[1].current.decision == "drop"
+    assert current_states(lines)[1].current.decision == "drop"
 
 
 def test_undo_takes_back_the_decision_it_has_seen():
     first, second = decision(1, "drop", "1", id="a"), decision(1, "keep", "2", id="b", seen="a")
-    assert merged([first, second, decision(1, "undo", "3", seen="b")])[1].current.decision == "drop"
-    assert merged([first, decision(1, "undo", "3", seen="a")]) == {}
-    assert merged([first, decision(1, "undo", "3", seen="gone")])[1].current.decision == "drop"
+    assert current_states([first, second, decision(1, "undo", "3", seen="b")])[1].current.decision == "drop"
+    assert current_states([first, decision(1, "undo", "3", seen="a")]) == {}
+    assert current_states([first, decision(1, "undo", "3", seen="gone")])[1].current.decision == "drop"
 
 
 def test_a_conflict_is_a_decision_nobody_had_seen():
@@ -82,11 +82,11 @@ def test_a_conflict_is_a_decision_nobody_had_seen():
     blind = decision(1, "drop", "2", id="b", seen=None, reviewer="ben")
     knowing = decision(1, "drop", "2", id="b", seen="a", reviewer="ben")
     same = decision(1, "keep", "2", id="b", seen=None, reviewer="ben")
-    assert merged([first, blind])[1].conflict == first
-    assert merged([first, knowing])[1].conflict is None
-    assert merged([first, same])[1].conflict is None
+    assert current_states([first, blind])[1].conflict == first
+    assert current_states([first, knowing])[1].conflict is None
+    assert current_states([first, same])[1].conflict is None
     settled = decision(1, "keep", "3", id="c", seen="b", reviewer="anna")
-    assert merged([first, blind, settled])[1].conflict is None
+    assert current_states([first, blind, settled])[1].conflict is None
 
 
 def test_decisions_written_by_hand_need_only_sample_and_decision(tmp_path):

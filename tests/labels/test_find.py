@@ -132,7 +132,8 @@ def test_what_cannot_be_judged_is_told():
     record, _ = made_up(samples=20)
     empty = replace(record, margin=record.margin[:0], prediction=record.prediction[:0])
     with pytest.raises(
-        ValueError, match=r"Record\(0 epochs of 20 samples, 5 classes\) holds nothing to judge by"
+        ValueError,
+        match=r"Record\(0 epochs of 20 samples, 5 classes\) is empty: train for at least one epoch",
     ):
         labels.find(empty)
     with pytest.raises(TypeError, match="a run, or probabilities with label="):
@@ -145,7 +146,7 @@ def test_what_cannot_be_judged_is_told():
         labels.find(probabilities=np.eye(2), label=[0, 1], folds=5, model="linear")
     with pytest.raises(TypeError, match="not both"):
         labels.find(np.eye(2), label=[0, 1], probabilities=np.eye(2))
-    with pytest.raises(ValueError, match=r"\(20, 3\) do not fit the record of 20 samples and 5 classes"):
+    with pytest.raises(ValueError, match=r"must have shape \(20, 5\), as the record has 20 samples"):
         labels.find(record, probabilities=np.full((20, 3), 1 / 3))
     with pytest.raises(FileNotFoundError, match="is not a run folder"):
         labels.find("nowhere")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noiseproof.labels import posterior as module
-from noiseproof.labels.posterior import combine, posterior, sharpen, transition, true_probability
+from noiseproof.labels.posterior import combine, posterior, rescale, transition, true_probability
 
 MATRIX = np.array([[0.7, 0.3, 0.0], [0.0, 0.8, 0.2], [0.1, 0.0, 0.9]])
 
@@ -61,7 +61,7 @@ def test_sharpening_finds_the_temperature():
     true, _, label = known_case(4000, sharp=2.0)
     dull = (true @ MATRIX) ** 0.5
     dull /= dull.sum(1, keepdims=True)
-    assert np.abs(sharpen(dull, label) - true @ MATRIX).mean() < 0.02
+    assert np.abs(rescale(dull, label) - true @ MATRIX).mean() < 0.02
 
 
 def test_one_row_and_one_class_are_no_problem():

@@ -43,15 +43,19 @@ def test_arrays_and_parquet_are_read_too(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("p.txt", "", r"p\.txt': probabilities are a \.csv, \.parquet or \.npy file"),
+        ("p.txt", "", r"p\.txt': the name must end in \.csv, \.parquet or \.npy"),
         ("p.csv", "", r"cannot read .*p\.csv': No columns to parse"),
-        ("p.csv", "index,probability_a\n1,0.5\n", "has no column 'probability_b', only index, probability_a"),
+        (
+            "p.csv",
+            "index,probability_a\n1,0.5\n",
+            "has no column 'probability_b'; its columns are index, probability_a",
+        ),
         ("p.csv", "probability_a,probability_b\n1,0\n", "has no column 'index'"),
         ("p.csv", "index,probability_a,probability_b\n1,1,0\n1,1,0\n", "sample 1 occurs twice"),
         (
             "p.csv",
             "index,probability_a,probability_b\n1,1,0\n",
-            "lacks 1 samples of the record, the first is 2",
+            "1 samples of the record are missing in",
         ),
         ("p.csv", "index,probability_a,probability_b\nx,1,0\n", "'index' of .* must hold whole numbers only"),
         (
@@ -60,8 +64,8 @@ def test_arrays_and_parquet_are_read_too(tmp_path):
             r"probability_b of sample 2 is \"'=1\", not a number",
         ),
         ("p.csv", "index,probability_a,probability_b\n1,1,0\n2,,1\n", "probability_a of sample 2 is 'nan'"),
-        ("p.npy", "no array", r"p\.npy': it holds no array of numbers"),
-        ("p.npy", "", r"p\.npy': it holds no array of numbers"),
+        ("p.npy", "no array", r"p\.npy': it is not an array of numbers"),
+        ("p.npy", "", r"p\.npy': it is not an array of numbers"),
     ],
 )
 def test_what_cannot_be_read_is_told_in_one_line(name, content, message, tmp_path):
@@ -73,7 +77,7 @@ def test_what_cannot_be_read_is_told_in_one_line(name, content, message, tmp_pat
 
 def test_nothing_is_unpickled(tmp_path):
     np.save(tmp_path / "p.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="holds no array of numbers"):
+    with pytest.raises(ValueError, match="is not an array of numbers"):
         read_probabilities(tmp_path / "p.npy", np.array([1]), ["a", "b"])
     with pytest.raises(ValueError, match="No such file or directory"):
         read_probabilities(tmp_path / "none.npy", np.array([1]), ["a", "b"])

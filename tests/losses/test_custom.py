@@ -90,7 +90,7 @@ def test_unnamed_losses_print_only():
 
 
 def test_names_of_the_library_are_taken(names):
-    with pytest.raises(ValueError, match="'ce' is a loss of this library"):
+    with pytest.raises(ValueError, match="'ce' is already a loss of this library"):
         MarginLoss.from_value(lambda p, rest: rest, name="ce")
 
 

@@ -358,7 +358,7 @@ def test_wrong_types_are_type_errors_with_the_offending_part(spec, part):
 
 @pytest.mark.parametrize("length", [LONGEST + 1, 1_000_000])
 def test_long_specs_are_refused_unread(length):
-    assert message("(" * length) == f"a loss spec has at most {LONGEST} characters, this one has {length}"
+    assert message("(" * length) == f"a loss spec can have at most {LONGEST} characters, got {length}"
 
 
 def test_deep_nesting_is_refused():
@@ -435,7 +435,7 @@ def test_a_parameter_given_twice_is_refused(spec):
 
 @pytest.mark.parametrize("spec", ["ce # comment", "gce(q=0.7) #", "ｃｅ", "ｇｃｅ(q=0.7)"])
 def test_comments_and_lookalikes_are_refused(spec):
-    with pytest.raises(ValueError, match=r"has a comment|not plain letters"):
+    with pytest.raises(ValueError, match=r"comments are not allowed|is not a plain name"):
         get(spec)
 
 

@@ -57,7 +57,7 @@ def test_spelling_is_free():
         ("symmetric(0.4) + pair(0.2)", "as a noise spec"),
         ("symmetric(", "cannot read the noise spec"),
         ("", "cannot read the noise spec"),
-        ("x" * 5000, "at most 2000 characters, this one has 5000"),
+        ("x" * 5000, "at most 2000 characters, got 5000"),
         ("symmetric(" + "-" * 1500 + "1)", "not a plain number|cannot read"),
         ('asymmetric(0.4, map="cifar")', "cannot read 'cifar' in the class map"),
         ('asymmetric(0.4, map="1>1")', "maps class 1 to itself"),

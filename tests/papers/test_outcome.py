@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from noiseproof.cli.papers_words import counted, narrow_lines
+from noiseproof.cli.papers_text import counted, narrow_lines
 from noiseproof.papers.cells import BEST, Cell, Quoted, Runs, Table
 from noiseproof.papers.comparing import Comparison, Entry, compare
 from noiseproof.papers.plan import Changes

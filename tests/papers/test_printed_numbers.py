@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from noiseproof.cli.papers_words import blocks
+from noiseproof.cli.papers_text import blocks
 from noiseproof.losses import MarginLoss
 from noiseproof.losses import get as get_loss
 from noiseproof.papers import describe

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from real_world_trees import TREES
 
-from noiseproof.cli.papers_words import plan_to_markdown
+from noiseproof.cli.papers_text import plan_to_markdown
 from noiseproof.dynamics import RunFolder
 from noiseproof.papers import compare, get, run, tables
 from noiseproof.papers.claims import Claim, Point, judge

@@ -21,8 +21,9 @@ from noiseproof.papers.figures import WHOLE_FIGURES
 from noiseproof.papers.figures.analytic import bound_of_weight
 from noiseproof.papers.figures.run_curves import plot_relative_update_scales, plot_train_accuracy
 from noiseproof.papers.plan import plan
-from noiseproof.report import NothingToShow, example_record
+from noiseproof.report import NotAvailableError
 from noiseproof.report.evidence import Evidence
+from noiseproof.testing import example_record
 
 FORMULA_OR_DRAWN = {"gr": 10, "imae": 10, "sl": 9, "nal": 13, "curriculum": 10}
 """Figures of each paper."""
@@ -79,7 +80,7 @@ def test_titles_name_the_network_where_runs_differ_in_it():
 
 
 def test_what_a_run_does_not_have_is_said(two_runs):
-    with pytest.raises(NothingToShow, match="tau was not recorded"):
+    with pytest.raises(NotAvailableError, match="tau was not recorded"):
         draw("nal.figure11", [example_record()])
     with pytest.raises(ValueError, match="needs the folder of at least one run"):
         RUN_FIGURES["sl.figure1"].draw([])
@@ -217,7 +218,9 @@ def test_curves_run_over_iterations_where_the_paper_has_them(name, two_runs):
 
 
 def test_iterations_are_those_of_the_metrics():
-    with pytest.raises(NothingToShow, match="record does not say how many steps it had done after epoch 1"):
+    with pytest.raises(
+        NotAvailableError, match="record does not say how many steps it had done after epoch 1"
+    ):
         plot_train_accuracy([example_record()], x="iteration")
     with pytest.raises(ValueError, match="x='batch' is unknown, choose 'epoch' or 'iteration'"):
         plot_train_accuracy([example_record()], x="batch")

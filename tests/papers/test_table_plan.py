@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from noiseproof import losses
-from noiseproof.cli.papers_words import plan_to_markdown as to_markdown
+from noiseproof.cli.papers_text import plan_to_markdown as to_markdown
 from noiseproof.papers import get
 from noiseproof.papers.cells import Runs
 from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan
@@ -70,9 +70,9 @@ def test_a_plan_in_words_names_every_cell_and_run():
     for key in plan(table):
         assert f"| {key} |" in words
     assert words.count("| CE |") == 3
-    assert "| CE | human 0.4 · diff | -28.51 | best of seeds 0-4, final, less that of clean labels |" in words
+    assert "| CE | human 0.4 · diff | -28.51 | best of seeds 0-4, final, minus clean labels |" in words
     assert "6 cells, 20 runs." in words
-    assert "Not as in the paper: epochs=3." in to_markdown(table, Changes(epochs=3))
+    assert "Changed from the paper: epochs=3." in to_markdown(table, Changes(epochs=3))
 
 
 def test_a_table_without_runs_has_no_plan():

@@ -9,7 +9,7 @@ import torch
 from noiseproof.atomic import write_tensors
 from noiseproof.dynamics import RunFolder
 from noiseproof.dynamics.record import SAMPLES, save_epoch, save_samples
-from noiseproof.report import example_record
+from noiseproof.testing import example_record
 
 SETTINGS = {
     "data": "digits",

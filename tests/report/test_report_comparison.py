@@ -11,9 +11,10 @@ from small_runs import SETTINGS, metrics_of, write_run
 from noiseproof import report
 from noiseproof.data import LabelledData
 from noiseproof.report.comparison import is_comparison, runs_in
-from noiseproof.report.pictures import Shown, arranged
+from noiseproof.report.page_figures import RenderedFigure, arrange
+from noiseproof.testing import example_record
 
-RECORD = report.example_record(120, 6)
+RECORD = example_record(120, 6)
 ENDS = {"ce": 0.5, "mae": 0.8}
 
 
@@ -57,7 +58,7 @@ def test_a_folder_is_read_in_the_order_of_its_table(folder, tmp_path):
 
 
 def test_a_folder_that_is_no_comparison_says_so(tmp_path, folder):
-    with pytest.raises(FileNotFoundError, match=r"ce0 is not a comparison: expected table.json in it"):
+    with pytest.raises(FileNotFoundError, match=r"ce0 is not a comparison: it must contain the table.json"):
         report.write_comparison(folder / "ce0")
     (tmp_path / "table.json").write_text("[]")
     with pytest.raises(ValueError, match=r"cannot read .*table.json.*run the comparison again"):
@@ -73,7 +74,7 @@ def test_one_experiment_is_one_line_not_one_per_seed(text):
 
 
 def test_suspects_are_those_of_the_run_that_ended_best(text):
-    assert re.search(r"ended best: <bdi>mae</bdi>, seed 0", text)
+    assert re.search(r"best final result: <bdi>mae</bdi>, seed 0", text)
     cards = re.findall(r'<img src="data:image/png;base64,[^"]+" alt="Sample (\d+), given as', text)
     frame = report.evidence.Evidence(RECORD).suspects
     issues = frame[frame["is_label_issue"]].sort_values("label_score", kind="stable")
@@ -88,8 +89,11 @@ def test_several_runs_need_a_path():
 
 def kinds(layout):
     """w: wide, n: narrow, -: could not be drawn; the answer has A for one that stands alone."""
-    found = [Shown(str(k), "", "", None if c == "-" else "x", None, c == "w") for k, c in enumerate(layout)]
-    return "".join("w" if p.wide else "A" if p.alone else "n" for p in arranged(found))
+    found = [
+        RenderedFigure(str(k), "", "", None if c == "-" else "x", None, c == "w")
+        for k, c in enumerate(layout)
+    ]
+    return "".join("w" if p.wide else "A" if p.alone else "n" for p in arrange(found))
 
 
 def test_no_picture_stands_beside_a_hole():
@@ -105,7 +109,7 @@ def test_a_comparison_ranks_by_the_end_not_by_the_best_epoch(tmp_path):
     runs = []
     for name, values in (("fell", [0.99, 0.5]), ("kept", [0.7, 0.8])):
         lines = [{"epoch": k + 1, "test_accuracy": value} for k, value in enumerate(values)]
-        record = report.example_record(60, 2)
+        record = example_record(60, 2)
         settings = SETTINGS | {"loss": {"fell": "ce", "kept": "mae"}[name]}
         runs.append(write_run(tmp_path / name, record, metrics=lines, settings=settings, outputs={}))
     text = report.write_comparison(runs, tmp_path / "c.html").read_text(encoding="utf-8")
@@ -115,5 +119,5 @@ def test_a_comparison_ranks_by_the_end_not_by_the_best_epoch(tmp_path):
 
 
 def test_a_comparison_needs_two():
-    with pytest.raises(ValueError, match="needs two runs or more, got 1"):
-        report.write_comparison([report.example_record()], "x.html")
+    with pytest.raises(ValueError, match="needs at least two runs with a record, got 1"):
+        report.write_comparison([example_record()], "x.html")

@@ -7,8 +7,9 @@ import torch
 from small_runs import SETTINGS, write_run
 
 import noiseproof.labels
-from noiseproof.report import NothingToShow, example_record, plot_memorised
+from noiseproof.report import NotAvailableError, plot_memorised
 from noiseproof.report.evidence import Evidence
+from noiseproof.testing import example_record
 
 
 def test_wrong_labels_are_the_flipped_ones_where_the_truth_is_known():
@@ -54,7 +55,7 @@ def test_a_recorded_emphasis_comes_first():
 def test_no_curve_is_drawn_that_the_run_did_not_follow(tmp_path, other):
     evidence = Evidence(write_run(tmp_path / "run", settings=SETTINGS | other))
     assert evidence.loss is None
-    with pytest.raises(NothingToShow, match="emphasis was not recorded"):
+    with pytest.raises(NotAvailableError, match="emphasis was not recorded"):
         evidence.emphasis(0)
 
 
@@ -63,7 +64,7 @@ def test_a_run_without_record_says_so(tmp_path):
     for file in (run.folder / "record").iterdir():
         file.unlink()
     evidence = Evidence(run)
-    with pytest.raises(NothingToShow, match="kept no record"):
+    with pytest.raises(NotAvailableError, match="has no record"):
         _ = evidence.record
     assert evidence.class_name(1) == "class 1"
 

@@ -18,10 +18,11 @@ from noiseproof.data import LabelledData
 from noiseproof.dynamics import subset_accuracies
 from noiseproof.report.evidence import Evidence
 from noiseproof.report.figures.curves import subset_curves
-from noiseproof.report.figures.margins import chosen_epochs, hill
+from noiseproof.report.figures.margins import chosen_epochs, density
 from noiseproof.report.figures.predictions import corrected_labels, row_shares
 from noiseproof.report.figures.samples import sheet
 from noiseproof.report.palette import FAINT, SUSPECTED, WRONG
+from noiseproof.testing import example_record
 
 SEVERAL = ("plot_test_accuracy", "plot_memorised", "plot_final_margins")
 FIGURES = [name for name in report.__all__ if name.startswith("plot_")]
@@ -35,12 +36,12 @@ def with_tau(record):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return write_run(tmp_path_factory.mktemp("known") / "run", with_tau(report.example_record()))
+    return write_run(tmp_path_factory.mktemp("known") / "run", with_tau(example_record()))
 
 
 @pytest.fixture(scope="module")
 def unknown(tmp_path_factory):
-    return write_run(tmp_path_factory.mktemp("unknown") / "run", with_tau(report.example_record(known=False)))
+    return write_run(tmp_path_factory.mktemp("unknown") / "run", with_tau(example_record(known=False)))
 
 
 def draw(name, run, **options):
@@ -78,7 +79,7 @@ def test_without_the_truth_no_figure_calls_a_label_wrong(name, unknown):
 
 
 def test_detection_needs_the_truth(unknown):
-    with pytest.raises(report.NothingToShow, match="no label is known to be wrong"):
+    with pytest.raises(report.NotAvailableError, match="no label is known to be wrong"):
         report.plot_detection(unknown)
 
 
@@ -106,7 +107,7 @@ def test_ridges_print_the_share_of_the_gradient(run):
 
 
 def test_the_curve_on_top_is_the_emphasis_of_the_loss():
-    ax = report.plot_margin_ridges(report.example_record(), loss="mae")
+    ax = report.plot_margin_ridges(example_record(), loss="mae")
     curve = next(line for line in ax.get_lines() if len(line.get_xdata()) == 400)
     assert abs(curve.get_xdata()[curve.get_ydata().argmax()]) < 0.05
     assert np.ptp(curve.get_ydata()) == pytest.approx(1, abs=0.06)
@@ -115,7 +116,7 @@ def test_the_curve_on_top_is_the_emphasis_of_the_loss():
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=50))
 @settings(deadline=None, max_examples=30)
 def test_a_hill_has_its_peak_at_one_and_falls_off_outside(values):
-    x, y = hill(np.array(values), (-6.0, 6.0))
+    x, y = density(np.array(values), (-6.0, 6.0))
     assert y.max() == pytest.approx(1)
     assert y.min() >= 0
     far = [place for place in x if min(abs(place - value) for value in values) > 4]
@@ -132,7 +133,7 @@ def test_chosen_epochs_rise_from_first_to_last():
 
 
 def test_subset_curves_are_the_accuracies_of_the_record():
-    record = report.example_record()
+    record = example_record()
     record.prediction[5, ::3] = -1
     curves = list(subset_curves(Evidence(record)).values())
     for epoch in (0, 5, 11):
@@ -151,7 +152,7 @@ def test_the_three_worst_classes_are_named(run):
 
 
 def test_epochs_without_evaluation_are_left_out(tmp_path):
-    record = report.example_record()
+    record = example_record()
     lines = metrics_of(record)
     for line in lines[::2]:
         line["test_accuracy"], line["test_class_accuracy"] = None, None
@@ -165,7 +166,7 @@ def test_confidence_is_that_of_the_hardest_class(run):
     heights = [bar.get_height() for bar in ax.patches]
     np.testing.assert_allclose(heights, probability[label == 0].mean(0), atol=1e-6)
     assert "class 0" in ax.get_title(loc="left")
-    with pytest.raises(report.NothingToShow, match="no sample of class 3"):
+    with pytest.raises(report.NotAvailableError, match="no sample of class 3"):
         report.plot_confidence(run, of=3)
 
 
@@ -178,13 +179,13 @@ def test_bars_of_predictions_add_up_to_the_samples(run):
 
 
 def test_confusion_is_scikit_learns():
-    record = report.example_record(classes=5)
+    record = example_record(classes=5)
     expected = confusion_matrix(record.clean_label, record.label, normalize="true")
     np.testing.assert_allclose(row_shares(record.clean_label, record.label, 5), expected, atol=1e-6)
 
 
 def test_corrected_labels_change_suspects_and_nobody_else():
-    evidence = Evidence(report.example_record())
+    evidence = Evidence(example_record())
     corrected, label = corrected_labels(evidence), evidence.record.label
     doubted = torch.tensor(evidence.suspects["is_label_issue"].to_numpy())
     assert torch.equal(corrected[~doubted], label[~doubted])
@@ -213,13 +214,13 @@ def test_the_targets_of_a_run_of_nal_are_kept_with_its_head_and_drawn(tmp_path):
     assert axes.get_xlabel() == "learned target"
     shares = row_shares(truth, target.argmax(1), 10)
     assert axes.texts[0].get_text() == f"{100 * float(shares[0, 0]):.0f}"
-    with pytest.raises(report.NothingToShow, match="no learned targets"):
-        report.plot_confusion(report.example_record(), labels="targets")
+    with pytest.raises(report.NotAvailableError, match="no learned targets"):
+        report.plot_confusion(example_record(), labels="targets")
 
 
 def test_given_labels_have_no_confusion_without_the_truth():
-    record = report.example_record(known=False)
-    with pytest.raises(report.NothingToShow, match="not known"):
+    record = example_record(known=False)
+    with pytest.raises(report.NotAvailableError, match="not known"):
         report.plot_confusion(record, labels="given")
     assert "suspected" in report.plot_confusion(record).get_ylabel()
     with pytest.raises(ValueError, match="labels='new' is unknown"):
@@ -228,7 +229,7 @@ def test_given_labels_have_no_confusion_without_the_truth():
 
 @pytest.mark.parametrize("classes", [2, 3, 20])
 def test_the_words_beside_a_confusion_are_not_cut_off(classes):
-    axes = report.plot_confusion(report.example_record(known=False, classes=classes))
+    axes = report.plot_confusion(example_record(known=False, classes=classes))
     figure = axes.figure
     figure.draw_without_rendering()
     page = figure.bbox
@@ -239,8 +240,8 @@ def test_the_words_beside_a_confusion_are_not_cut_off(classes):
 
 
 def test_a_matrix_of_many_classes_has_no_numbers():
-    assert not report.plot_confusion(report.example_record(classes=40)).texts
-    assert report.plot_confusion(report.example_record(classes=4)).texts
+    assert not report.plot_confusion(example_record(classes=40)).texts
+    assert report.plot_confusion(example_record(classes=4)).texts
 
 
 def test_the_dot_of_detection_is_the_choice_of_find(run):
@@ -253,14 +254,14 @@ def test_the_dot_of_detection_is_the_choice_of_find(run):
 
 
 def test_the_data_map_draws_a_fixed_part_of_many_samples():
-    record = report.example_record(20000, 2)
+    record = example_record(20000, 2)
     clouds = [report.plot_data_map(record).collections for _ in range(2)]
     assert [len(cloud.get_offsets()) for cloud in clouds[0]] == [4000, 4000]
     np.testing.assert_array_equal(clouds[0][0].get_offsets(), clouds[1][0].get_offsets())
 
 
 def test_samples_never_visited_are_not_on_the_map():
-    record = report.example_record(100, 4)
+    record = example_record(100, 4)
     record.margin[:, :10] = torch.nan
     assert sum(len(cloud.get_offsets()) for cloud in report.plot_data_map(record).collections) == 90
 
@@ -281,7 +282,7 @@ def test_features_are_laid_the_same_way_twice(run):
 
 @pytest.mark.parametrize("known", [True, False])
 def test_boxes_of_the_sheet_are_the_suspects(known):
-    record = report.example_record(40, known=known)
+    record = example_record(40, known=known)
     evidence = Evidence(record)
     data = LabelledData(torch.rand(40, 3, 8, 8), record.label)
     boxes = report.plot_sample_sheet(evidence, data=data).patches
@@ -304,7 +305,7 @@ def test_the_sheet_does_not_stretch_an_image():
     assert len(width) * 48 == len(height) * 64
     square = sheet([np.full((64, 64, 3), 200, np.uint8)] * 4, columns=2)
     assert square.shape == canvas.shape
-    record = report.example_record(60)
+    record = example_record(60)
     data = LabelledData(torch.rand(60, 1, 12, 16), record.label)
     axes = report.plot_sample_sheet(record, data=data)
     axes.figure.draw_without_rendering()
@@ -313,7 +314,7 @@ def test_the_sheet_does_not_stretch_an_image():
 
 
 def test_the_sheet_shows_the_pixels_of_the_right_samples():
-    record = report.example_record(30, 3)
+    record = example_record(30, 3)
     shuffled = torch.randperm(30, generator=torch.Generator().manual_seed(1))
     images = (
         (torch.arange(30) * 8).to(torch.uint8)[shuffled, None, None, None].expand(-1, 1, 8, 8).contiguous()
@@ -341,7 +342,7 @@ def test_runs_of_one_loss_differ_by_dash_and_name(tmp_path):
 
 @pytest.mark.parametrize("epochs", [1, 2, 4, 12, 300])
 def test_epochs_are_whole_numbers(epochs, tmp_path):
-    record = report.example_record(20, epochs)
+    record = example_record(20, epochs)
     run = write_run(tmp_path / "run", record, metrics=metrics_of(record) if epochs > 4 else [])
     for plot in (report.plot_subset_accuracy, report.plot_emphasis_share):
         ticks = plot(run).get_xticks()
@@ -350,15 +351,15 @@ def test_epochs_are_whole_numbers(epochs, tmp_path):
 
 
 def test_very_many_runs_do_not_break_the_page():
-    ax = report.plot_memorised([report.example_record(20, 2)] * 60)
+    ax = report.plot_memorised([example_record(20, 2)] * 60)
     assert len(ax.get_legend().get_texts()) == 12
     assert ax.get_legend().get_title().get_text() == "the first 12 of 60"
-    assert len(report.plot_final_margins([report.example_record(20, 2)] * 60).get_yticks()) == 20
+    assert len(report.plot_final_margins([example_record(20, 2)] * 60).get_yticks()) == 20
 
 
 @pytest.mark.parametrize("epochs", [1, 10, 11])
 def test_a_line_of_few_points_has_markers(epochs, tmp_path):
-    record = report.example_record(epochs=epochs)
+    record = example_record(epochs=epochs)
     folder = write_run(tmp_path / "run", record)
     for name in ("plot_test_accuracy", "plot_subset_accuracy", "plot_class_accuracy", "plot_update_scale"):
         for line in draw(name, folder).lines:

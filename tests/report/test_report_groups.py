@@ -6,13 +6,14 @@ import pytest
 from small_runs import SETTINGS, metrics_of, write_run
 
 from noiseproof import report
-from noiseproof.report.comparison import common, compare, title_of, winner
+from noiseproof.report.comparison import best_group, common, compare, title_of
 from noiseproof.report.evidence import Evidence, groups_of
 from noiseproof.report.summary import facts_of, mean_of
 from noiseproof.report.tables import comparison_table
-from noiseproof.report.wording import NONE
+from noiseproof.report.text import NONE
+from noiseproof.testing import example_record
 
-RECORD = report.example_record(60, 6)
+RECORD = example_record(60, 6)
 
 
 @pytest.fixture
@@ -95,8 +96,8 @@ def test_seeds_are_averaged_and_nobody_knows_what_one_does_not_know():
 
 
 def test_the_winner_ends_best_or_without_a_test_repeats_least():
-    assert winner([with_test(0.5), with_test(0.8), with_test(None)]) == 1
-    assert winner([with_test(None, memorised=share) for share in (None, 0.3, 0.1)]) == 2
+    assert best_group([with_test(0.5), with_test(0.8), with_test(None)]) == 1
+    assert best_group([with_test(None, memorised=share) for share in (None, 0.3, 0.1)]) == 2
 
 
 def test_words_and_table_speak_of_the_mean(runs):
@@ -138,9 +139,7 @@ def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(tmp_path):
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_table_calls_nothing_wrong_that_is_only_suspected(known):
-    facts = [
-        [facts_of(Evidence(report.example_record(known=known, seed=seed), loss="ce"))] for seed in (0, 1)
-    ]
+    facts = [[facts_of(Evidence(example_record(known=known, seed=seed), loss="ce"))] for seed in (0, 1)]
     table = comparison_table(["a", "b"], facts)
     told = " | ".join(table.columns)
     assert ("wrong memorised" in told) == known

@@ -14,6 +14,7 @@ from noiseproof.data import LabelledData
 from noiseproof.dynamics import RunFolder
 from noiseproof.report import markup
 from noiseproof.report.evidence import Evidence
+from noiseproof.testing import example_record
 
 PAGE = (
     "html head meta title style body a header p h1 h2 h3 nav main section ul ol li dl dt dd strong span bdi"
@@ -87,13 +88,13 @@ def server():
 def hostile_pages(tmp_path_factory, server):
     """Pages whose class names, files, columns, settings and run names are payloads."""
     folder, words = tmp_path_factory.mktemp("hostile"), payloads(server.address)
-    record = report.example_record(600, 6, classes=100, wrong=0.5)
+    record = example_record(600, 6, classes=100, wrong=0.5)
     settings = SETTINGS | {f"{number} {word}": word for number, word in enumerate(words)}
     run = write_run(folder / "run", record, settings=settings, class_names=words)
     names = [LabelledData(PathInputs((words[k:] + words[:k]) * 6), record.label) for k in (0, 50)]
     whole = report.write(run, folder / "page.html", data=names[0])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("noiseproof.report.page.RUN_PICTURES", {})
+        patch.setattr("noiseproof.report.page.RUN_FIGURES", {})
         files = report.write(run, folder / "files.html", data=names[1])
         patch.setattr("noiseproof.report.suspects.VALUES", len(words))
         table = LabelledData(torch.ones(600, len(words)), record.label, columns=words)
@@ -102,7 +103,7 @@ def hostile_pages(tmp_path_factory, server):
 
 
 def _comparison(folder, words):
-    small = report.example_record(40, 3)
+    small = example_record(40, 3)
     runs = []
     for number, word in enumerate(words):
         evidence = Evidence(small)
@@ -157,12 +158,10 @@ def test_without_escaping_the_same_page_does_run(browser, server, tmp_path, monk
     environment = markup._environment()
     careless = environment.overlay(autoescape=False)
     monkeypatch.setattr(markup, "_environment", lambda: careless)
-    monkeypatch.setattr("noiseproof.report.page.RUN_PICTURES", {})
+    monkeypatch.setattr("noiseproof.report.page.RUN_FIGURES", {})
     words = [word for word in payloads(server.address) if word.isprintable() and "refresh" not in word]
     words = [word for word in words if "<!--" not in word and "<title" not in word][:40]
-    run = write_run(
-        tmp_path / "run", report.example_record(120, 10, classes=40), class_names=words, outputs={}
-    )
+    run = write_run(tmp_path / "run", example_record(120, 10, classes=40), class_names=words, outputs={})
     text = report.write(run).read_text(encoding="utf-8")
     assert "script" in Reader(text).tags
     guarded, opened = tmp_path / "guarded.html", tmp_path / "open.html"
@@ -190,8 +189,8 @@ def test_nothing_runs_and_nobody_is_called(browser, server, hostile_pages, polic
 
 @pytest.mark.slow
 def test_run_names_are_escaped_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("noiseproof.report.page.RUN_PICTURES", {})
-    run = write_run(tmp_path / "run", report.example_record(20, 2), outputs={}, metrics=[])
+    monkeypatch.setattr("noiseproof.report.page.RUN_FIGURES", {})
+    run = write_run(tmp_path / "run", example_record(20, 2), outputs={}, metrics=[])
     for word in payloads("http://127.0.0.1:1"):
         name = "".join(letter for letter in word if letter not in "/\x00\ud800")[:60] or "empty"
         run = RunFolder(run.folder.rename(tmp_path / name))

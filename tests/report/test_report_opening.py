@@ -8,11 +8,11 @@ from small_runs import write_run
 
 from noiseproof import labels, report, train
 from noiseproof.labels import Decision, DecisionLog
-from noiseproof.report import example_record
 from noiseproof.report.evidence import Evidence
 from noiseproof.report.page import learning_tiles, tiles
 from noiseproof.report.summary import facts_of
 from noiseproof.report.tables import EPOCH_COLUMNS
+from noiseproof.testing import example_record
 
 VISIBLE = """
 [...document.querySelectorAll('#tables td')].every((cell) => cell.getBoundingClientRect().right <= innerWidth)
@@ -54,7 +54,7 @@ def test_the_first_numbers_are_explained_where_they_stand():
     assert (wrong.value, wrong.name) == ("20.0%", "of the labels are probably wrong")
     assert "about 80 of 400 labels" in wrong.note
     assert suspects.name == "suspects"
-    assert "about 7 of them really wrong" in tiles(dataclasses.replace(facts, expected_wrong=7.2))[2].note
+    assert "about 7 of them truly wrong" in tiles(dataclasses.replace(facts, expected_wrong=7.2))[2].note
     assert all(tile.note for tile in [*tiles(facts), *learning_tiles(facts)])
 
 
@@ -78,7 +78,7 @@ def test_decisions_are_told(tmp_path):
     ]
     DecisionLog(run.folder / "decisions.jsonl").append(made)
     text = report.write(run).read_text()
-    assert "Of the 3 labels that reviewers decided on, 67% were wrong" in text
+    assert "Of 3 decided labels, 67% were wrong" in text
     assert 'href="#corrections"' in text
 
 

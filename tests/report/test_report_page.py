@@ -15,15 +15,14 @@ from small_runs import SETTINGS, write_run
 from noiseproof import report
 from noiseproof.data import LabelledData
 from noiseproof.dynamics import RunFolder
+from noiseproof.testing import example_record
 
 MEGABYTE = 1_000_000
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return write_run(
-        tmp_path_factory.mktemp("page") / "a run", report.example_record(1000), class_names="abcd"
-    )
+    return write_run(tmp_path_factory.mktemp("page") / "a run", example_record(1000), class_names="abcd")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,7 @@ def test_the_same_run_gives_the_same_bytes(run, page, tmp_path):
 def test_every_figure_of_the_catalogue_is_there_or_says_why_not(page):
     text = page.read_text(encoding="utf-8")
     shown = set(re.findall(r'<figure id="(\w+)"', text))
-    assert shown == set(report.pictures.RUN_PICTURES) - {"tau"}
+    assert shown == set(report.page_figures.RUN_FIGURES) - {"tau"}
     assert "Noise attention: tau was not recorded" in text
 
 
@@ -114,7 +113,7 @@ def test_the_page_can_be_used_without_eyes_and_without_a_mouse(kind, request):
 
 @pytest.mark.slow
 def test_fifty_thousand_samples_make_less_than_two_megabytes(tmp_path):
-    record = report.example_record(50_000, 20, classes=100, wrong=0.4)
+    record = example_record(50_000, 20, classes=100, wrong=0.4)
     noise = torch.randint(
         0, 256, (500, 3, 64, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8
     )
@@ -126,7 +125,7 @@ def test_fifty_thousand_samples_make_less_than_two_megabytes(tmp_path):
 
 
 def test_an_unfinished_run_without_tests_has_a_page_too(tmp_path):
-    record = report.example_record(30, 1, known=False)
+    record = example_record(30, 1, known=False)
     run = write_run(tmp_path / "run", record, metrics=[], outputs={})
     (run.folder / "result.json").unlink()
     text = report.write(run).read_text(encoding="utf-8")
@@ -135,7 +134,7 @@ def test_an_unfinished_run_without_tests_has_a_page_too(tmp_path):
 
 
 def test_samples_that_were_never_visited_do_not_break_a_page(tmp_path):
-    record = report.example_record(60, 3)
+    record = example_record(60, 3)
     record.margin[:, ::2], record.prediction[:, ::2] = torch.nan, -1
     record.margin[1], record.prediction[1] = torch.nan, -1
     text = report.write(write_run(tmp_path / "run", record, outputs={})).read_text(encoding="utf-8")
@@ -144,11 +143,11 @@ def test_samples_that_were_never_visited_do_not_break_a_page(tmp_path):
 
 def test_a_record_alone_needs_a_path():
     with pytest.raises(ValueError, match="pass path="):
-        report.write(report.example_record())
+        report.write(example_record())
 
 
 def test_a_run_of_method_nal_shows_its_attention(tmp_path):
-    record = report.example_record(80)
+    record = example_record(80)
     record = dataclasses.replace(record, extra={"tau": torch.sigmoid(record.margin.float()).half()})
     run = write_run(tmp_path / "run", record, settings=SETTINGS | {"method": "nal"}, outputs={})
     text = report.write(run).read_text(encoding="utf-8")

@@ -7,11 +7,11 @@ import torch
 from small_runs import SETTINGS, write_run
 
 from noiseproof.dynamics import Record
-from noiseproof.report import example_record
 from noiseproof.report.evidence import Evidence
 from noiseproof.report.page import tiles
 from noiseproof.report.summary import facts_of, summarise, verdict
-from noiseproof.report.wording import NONE
+from noiseproof.report.text import NONE
+from noiseproof.testing import example_record
 
 
 def ten_samples():
@@ -42,8 +42,8 @@ def test_facts_are_counted_right(tmp_path):
     wrong, all_of_them = 3 * (1 - p) + p, 8 * (1 - p) + 2 * p
     assert facts.gradient_share == pytest.approx(float(wrong / all_of_them), rel=1e-3)
     words = " ".join(summarise(Evidence(run), facts))
-    assert "40.0% of the labels are wrong. At the end the network repeats 75% of the wrong labels" in words
-    assert "gives the true class for 25% of them" in words
+    assert "40.0% of the labels are wrong. The final network predicts 75% of the wrong labels" in words
+    assert "the true class for 25% of them" in words
     assert "of the right labels it repeats 83%" in words
     assert (
         "mlp was trained with ce on digits with noise symmetric(0.3): 10 samples of 3 classes, 2 epochs."
@@ -63,7 +63,9 @@ def test_test_accuracy_is_told_final_and_best(tmp_path):
     facts = facts_of(evidence)
     assert (facts.final_test, facts.best_test, facts.best_epoch) == (pytest.approx(0.8), 0.9, 4)
     words = " ".join(summarise(evidence, facts))
-    assert "ended at 80.0%, 10.0 points below its best: the best epoch, 4, had 90.0%." in words
+    assert (
+        "The final test accuracy is 80.0%, 10.0 points below its best: the best epoch, 4, had 90.0%." in words
+    )
 
 
 def test_a_method_is_named_in_place_of_the_loss(tmp_path):
@@ -78,7 +80,7 @@ def test_without_the_truth_nothing_is_called_wrong():
     assert "Clean labels are not known." in words
     assert (facts.recovered, facts.precision) == (None, None)
     assert "really" not in words
-    assert f"{facts.suspects} labels of 400 look wrong" in words
+    assert f"{facts.suspects} labels of 400 are suspected" in words
 
 
 @pytest.mark.parametrize(
@@ -90,10 +92,10 @@ def test_without_the_truth_nothing_is_called_wrong():
         ({"memorised": 0.1, "best_test": 0.9, "final_test": 0.89}, "did not fit most"),
         (
             {"memorised": None, "doubted": 0.0, "suspects": 1},
-            "No noise was added; 1 label of 10 looks wrong.",
+            "No noise was added; 1 label of 10 is suspected.",
         ),
-        ({"is_known": False, "memorised": None, "suspects": 0}, "0 labels of 10 look wrong."),
-        ({"memorised": None, "weak": True}, "too little to find wrong labels"),
+        ({"is_known": False, "memorised": None, "suspects": 0}, "0 labels of 10 are suspected."),
+        ({"memorised": None, "weak": True}, "not reliable evidence about labels"),
     ],
 )
 def test_the_verdict_names_what_happened(changes, expected):
@@ -107,7 +109,7 @@ def test_a_network_that_learned_little_is_no_judge():
     facts = dataclasses.replace(facts_of(evidence), suspects=3)
     for fitted, expected in ((0.3, True), (0.95, False)):
         words = " ".join(summarise(evidence, dataclasses.replace(facts, fitted=fitted)))
-        assert ("cannot tell which labels are wrong" in words) == expected
+        assert ("is not reliable evidence about labels" in words) == expected
 
 
 def test_a_run_with_right_labels_only():
@@ -117,7 +119,7 @@ def test_a_run_with_right_labels_only():
     facts = facts_of(evidence)
     assert (facts.doubted, facts.memorised, facts.precision) == (0.0, None, None)
     words = " ".join(summarise(evidence, facts))
-    assert "The labels are as the data gives them; at the end the network repeats 80% of the labels." in words
+    assert "No noise was added; the final network predicts 80% of the labels." in words
     assert [tile.name for tile in tiles(facts)] == ["of the labels are probably wrong", "suspects"]
 
 
@@ -125,7 +127,7 @@ def test_a_run_without_suspects_has_no_holes_in_its_sentences():
     record = dataclasses.replace(ten_samples(), clean_label=None)
     facts = dataclasses.replace(facts_of(Evidence(record)), memorised=None, fitted=0.5, suspects=0)
     words = " ".join(summarise(Evidence(record), facts))
-    assert "Clean labels are not known; at the end the network repeats 50% of the labels." in words
+    assert "Clean labels are not known; the final network predicts 50% of the labels." in words
     assert NONE not in words
 
 

@@ -10,11 +10,12 @@ import torch
 from PIL import Image
 
 from noiseproof.data import ImageFiles, LabelledData
-from noiseproof.report import NothingToShow, example_record
+from noiseproof.report import NotAvailableError
 from noiseproof.report.evidence import Evidence
 from noiseproof.report.inputs import Inputs, inputs_of, pixels
 from noiseproof.report.markup import spark_points, thumbnail
 from noiseproof.report.suspects import UNKNOWN, suspects_of
+from noiseproof.testing import example_record
 from noiseproof.train import Config, fit
 
 
@@ -99,11 +100,11 @@ def test_a_truth_that_is_only_the_label_is_not_told():
 
 def test_without_inputs_the_reason_is_given():
     found = suspects_of(Evidence(example_record(50)))
-    assert found.why_no_inputs == "the inputs are not at hand: pass data=..."
+    assert found.why_no_inputs == "the source of the inputs is not known: pass data=..."
     assert found.worst[0].image is None
     less = numbered_images(example_record(50), torch.arange(20))
     assert (
-        "is not in the data, which have changed since"
+        "is not in the data: they have changed since training"
         in suspects_of(Evidence(example_record(50)), less).why_no_inputs
     )
     assert "unknown source 'nothing'" in suspects_of(Evidence(example_record(50)), "nothing").why_no_inputs
@@ -120,7 +121,7 @@ def test_data_that_have_changed_since_are_not_shown(tmp_path):
     shown = run.record.index[[7, 3]].tolist()
     assert inputs_of(Evidence.of(run)).read(shown).tolist() == inputs[shown].tolist()
     np.savez(place, x_train=inputs[::-1], y_train=label[::-1])
-    with pytest.raises(NothingToShow, match="not at hand: they have changed since the run was trained"):
+    with pytest.raises(NotAvailableError, match="cannot be loaded: they have changed since"):
         inputs_of(Evidence.of(run))
 
 
@@ -137,7 +138,7 @@ def test_files_are_named_also_of_a_subset(tmp_path):
 
 
 def test_a_run_without_source_needs_data():
-    with pytest.raises(NothingToShow, match="pass data="):
+    with pytest.raises(NotAvailableError, match="pass data="):
         inputs_of(Evidence(example_record(20)))
 
 

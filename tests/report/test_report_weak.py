@@ -10,13 +10,14 @@ from noiseproof import report
 from noiseproof.report.evidence import Evidence
 from noiseproof.report.page import tiles
 from noiseproof.report.summary import facts_of, summarise, verdict
+from noiseproof.testing import example_record
 
-WARNING = "Weak evidence. This network learned too little to judge its labels"
+WARNING = "Weak evidence. The record of this network is not reliable evidence"
 
 
 def unsure(suspects=5, known=False):
     """100 samples of 4 classes, never sure: three of four labels are given back, a few are far below."""
-    record = report.example_record(100, known=known)
+    record = example_record(100, known=known)
     margin = torch.full_like(record.margin, -1.1)
     margin[:, :suspects] = -3.0
     taken = torch.where(torch.arange(100) < 25, (record.label + 1) % 4, record.label)
@@ -36,7 +37,7 @@ def seen(browser, page):
 
 @pytest.fixture(autouse=True)
 def without_figures(monkeypatch):
-    monkeypatch.setattr("noiseproof.report.page.RUN_PICTURES", {})
+    monkeypatch.setattr("noiseproof.report.page.RUN_FIGURES", {})
 
 
 @pytest.mark.parametrize("suspects", [5, 0])
@@ -44,12 +45,12 @@ def test_the_warning_stands_above_the_suspects(browser, tmp_path, suspects):
     run = write_run(tmp_path / "run", unsure(suspects))
     words, visible, above = seen(browser, report.write(run))
     assert words.startswith(WARNING)
-    assert "Train longer" in words
+    assert "train it longer" in words
     assert (visible, above) == (True, True)
 
 
 @pytest.mark.parametrize(
-    ("suspects", "words"), [(1, "One label looks wrong. "), (5, "5 labels look wrong; here are all. ")]
+    ("suspects", "words"), [(1, "One label is suspected. "), (5, "5 labels are suspected; all are shown. ")]
 )
 def test_the_number_of_suspects_is_told_in_good_english(tmp_path, suspects, words):
     page = report.write(unsure(suspects), tmp_path / "page.html")
@@ -73,7 +74,7 @@ def test_the_summary_does_not_boast(suspects, known):
     evidence = Evidence(unsure(suspects, known), loss="ce")
     facts = facts_of(evidence)
     assert (facts.weak, facts.suspects) == (True, suspects)
-    assert "cannot tell which labels are wrong: train longer" in summarise(evidence, facts)[-1]
+    assert "is not reliable evidence about labels: cross-fit" in summarise(evidence, facts)[-1]
     assert tiles(facts)[-1].note.startswith("weak evidence")
     if not known:
-        assert verdict(facts) == "It learned too little to find wrong labels."
+        assert verdict(facts) == "Its record is not reliable evidence about labels."

@@ -10,9 +10,9 @@ import pandas
 import uvicorn
 from small_runs import write_run
 
-from noiseproof.report import example_record
 from noiseproof.review.app import App
-from noiseproof.review.subject import Subject
+from noiseproof.review.review_data import ReviewData
+from noiseproof.testing import example_record
 
 TOKEN = "secret-token-of-the-test"  # noqa: S105
 
@@ -44,9 +44,9 @@ def small_run(folder, samples=400, **options):
 
 
 @contextmanager
-def served(subject, reviewer="anna"):
+def served(review_data, reviewer="anna"):
     """The address of a page, served by a thread of this process."""
-    app = App(subject, token=TOKEN, reviewer=reviewer)
+    app = App(review_data, token=TOKEN, reviewer=reviewer)
     server = uvicorn.Server(uvicorn.Config(app.asgi, port=0, log_level="error", lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -63,13 +63,13 @@ def served(subject, reviewer="anna"):
 
 
 @contextmanager
-def client_of(subject, reviewer="anna", *, token=TOKEN):
+def client_of(review_data, reviewer="anna", *, token=TOKEN):
     """The review and a client that talks to it."""
-    with served(subject, reviewer) as (address, app):
+    with served(review_data, reviewer) as (address, app):
         headers = {} if token is None else {"x-noiseproof-token": token}
         with httpx.Client(base_url=address.partition("/?")[0], headers=headers) as client:
             yield app, client
 
 
-def subject_of(frame, tmp_path, **options):
-    return Subject(frame, decisions=tmp_path / "decisions.jsonl", **options)
+def review_data_of(frame, tmp_path, **options):
+    return ReviewData(frame, decisions=tmp_path / "decisions.jsonl", **options)

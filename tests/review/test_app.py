@@ -8,12 +8,12 @@ import numpy as np
 import pandas
 import pytest
 import torch
-from review_samples import client_of, made_frame, small_run, subject_of
+from review_samples import client_of, made_frame, review_data_of, small_run
 
 from noiseproof.data import LabelledData
 from noiseproof.labels import Decision, DecisionLog
 from noiseproof.review.columns import Columns
-from noiseproof.review.subject import Subject
+from noiseproof.review.review_data import ReviewData
 
 
 def decide(client, sample, kind, number, *, seen=None, session="s", **more):
@@ -23,14 +23,14 @@ def decide(client, sample, kind, number, *, seen=None, session="s", **more):
 
 @pytest.fixture
 def opened():
-    """A client of any subject, closed in the end."""
+    """A client of any review_data, closed in the end."""
     with ExitStack() as stack:
-        yield lambda subject: stack.enter_context(client_of(subject))[1]
+        yield lambda review_data: stack.enter_context(client_of(review_data))[1]
 
 
 @pytest.fixture
 def pair(tmp_path):
-    with client_of(subject_of(made_frame(8), tmp_path)) as found:
+    with client_of(review_data_of(made_frame(8), tmp_path)) as found:
         yield found
 
 
@@ -43,7 +43,7 @@ def test_suspects_come_worst_first_in_columns(pair):
 
 
 def test_without_a_calibrated_probability_the_score_serves(tmp_path):
-    with client_of(subject_of(made_frame(8, calibrated=False), tmp_path)) as (_, client):
+    with client_of(review_data_of(made_frame(8, calibrated=False), tmp_path)) as (_, client):
         start = client.get("/api/start").json()
     assert not start["calibrated"]
     assert start["chance"][0] > 0.5
@@ -102,17 +102,17 @@ def test_a_decision_sent_twice_is_there_once(pair):
     assert len(DecisionLog(app.log.path).decisions) == 1
 
 
-def test_a_second_page_is_detected_and_gets_the_news(pair):
+def test_a_second_page_is_detected_and_gets_updates(pair):
     client = pair[1]
     first = client.get("/api/start?session=one").json()
     assert first["pages"] == 0
     assert client.get("/api/start?session=two").json()["pages"] == 1
     decide(client, 6, "keep", 1, session="two")
-    news = client.get(f"/api/news?session=one&after={first['count']}").json()
-    assert news["pages"] == 1
-    assert [state["sample"] for state in news["states"]] == [6]
+    updates = client.get(f"/api/updates?session=one&after={first['count']}").json()
+    assert updates["pages"] == 1
+    assert [state["sample"] for state in updates["states"]] == [6]
     client.post("/api/leave", json={"session": "two"})
-    assert client.get("/api/news?session=one").json()["pages"] == 0
+    assert client.get("/api/updates?session=one").json()["pages"] == 0
 
 
 def test_a_reviewer_elsewhere_is_detected_merged_and_conflicts_are_shown(pair):
@@ -122,26 +122,26 @@ def test_a_reviewer_elsewhere_is_detected_merged_and_conflicts_are_shown(pair):
     other.append([Decision(6, "drop", reviewer="ben", seen=None, session="far")])
     answer = decide(client, 6, "keep", 1, session="one").json()
     assert answer["saved"][0]["conflict"]["by"] == "ben"
-    news = client.get("/api/news?session=one").json()
-    assert news["elsewhere"] == ["ben"]
+    updates = client.get("/api/updates?session=one").json()
+    assert updates["elsewhere"] == ["ben"]
     latest = answer["saved"][0]["id"]
     settled = decide(client, 6, "keep", 2, seen=latest, session="one").json()
     assert "conflict" not in settled["saved"][0]
 
 
 def test_another_server_of_the_same_labels_is_told_before_it_decides(tmp_path):
-    with client_of(subject_of(made_frame(8), tmp_path)) as (_, client):
+    with client_of(review_data_of(made_frame(8), tmp_path)) as (_, client):
         assert client.get("/api/start?session=one").json()["servers"] == []
-        with client_of(subject_of(made_frame(8), tmp_path), "ben <b>") as (_, other):
-            assert client.get("/api/news?session=one").json()["servers"] == ["ben <b>"]
+        with client_of(review_data_of(made_frame(8), tmp_path), "ben <b>") as (_, other):
+            assert client.get("/api/updates?session=one").json()["servers"] == ["ben <b>"]
             assert other.get("/api/start?session=two").json()["servers"] == ["anna"]
-        assert client.get("/api/news?session=one").json()["servers"] == []
+        assert client.get("/api/updates?session=one").json()["servers"] == []
     assert not (tmp_path / "decisions.jsonl.open").exists()
 
 
 def test_reopening_resumes(tmp_path):
     for _ in range(2):
-        with client_of(subject_of(made_frame(8), tmp_path)) as (_, client):
+        with client_of(review_data_of(made_frame(8), tmp_path)) as (_, client):
             start = client.get("/api/start").json()
             decide(client, 6, "drop", 1)
     assert [(state["sample"], state["decision"]) for state in start["states"]] == [(6, "drop")]
@@ -149,18 +149,18 @@ def test_reopening_resumes(tmp_path):
 
 def test_a_sample_of_a_run_has_a_picture_its_margins_and_neighbours(tmp_path, opened):
     run = small_run(tmp_path / "run")
-    client = opened(Subject(run))
+    client = opened(ReviewData(run))
     start = client.get("/api/start").json()
     number = start["number"][0]
     sample = client.get(f"/api/sample/{number}").json()
     assert sample["image"].startswith("data:image/png;base64,")
     assert len(sample["spark"].split()) == sample["epochs"] == 12
-    beside = client.get(f"/api/beside/{number}?class={start['suggested'][0]}").json()
-    assert len(beside["nearest"]) == 4
-    assert number not in [one["number"] for one in beside["nearest"]]
-    assert {one["given"] for one in beside["typicalGiven"]} == {start["given"][0]}
-    assert {one["given"] for one in beside["typicalSuggested"]} == {start["suggested"][0]}
-    assert not any(one["suspect"] for one in beside["typicalGiven"])
+    related = client.get(f"/api/related/{number}?class={start['suggested'][0]}").json()
+    assert len(related["nearest"]) == 4
+    assert number not in [one["number"] for one in related["nearest"]]
+    assert {one["given"] for one in related["typicalGiven"]} == {start["given"][0]}
+    assert {one["given"] for one in related["typicalSuggested"]} == {start["suggested"][0]}
+    assert not any(one["suspect"] for one in related["typicalGiven"])
     assert client.get("/api/sample/99999").status_code == 404
 
 
@@ -176,14 +176,14 @@ def test_of_a_row_the_columns_that_tell_come_first(tmp_path, opened):
     frame = made_frame(60, 2, names=["low", "high"])
     frame["index"], frame["given_label"], frame["predicted_label"] = np.arange(60), label, 1 - label
     frame["is_label_issue"] = np.arange(60) == 0
-    client = opened(subject_of(frame, tmp_path, data=data))
+    client = opened(review_data_of(frame, tmp_path, data=data))
     cells = client.get("/api/sample/0").json()["cells"]
     assert [cell[0] for cell in cells] == ["height", "noise"]
     assert cells[0][1] == "10"
     assert cells[0][4]
     assert float(cells[0][2]) == pytest.approx(0, abs=1)
     assert float(cells[0][3]) == pytest.approx(10, abs=1)
-    for one in client.get("/api/beside/0?class=1").json()["typicalSuggested"]:
+    for one in client.get("/api/related/0?class=1").json()["typicalSuggested"]:
         assert one["brief"].startswith("height ")
 
 
@@ -206,7 +206,7 @@ def test_a_text_keeps_its_line_breaks_and_loses_control_characters(tmp_path, ope
     frame = made_frame(8, 2, names=["a", "b"])
     frame["index"] = np.arange(8)
     spec = f'csv(path="{place}", features="x")'
-    client = opened(subject_of(frame, tmp_path, data=spec))
+    client = opened(review_data_of(frame, tmp_path, data=spec))
     sample = client.get("/api/sample/3").json()
     assert sample["texts"] == [["text", "Dear 3,\n\nsecond [31mline, long enough to be shown as text"]]
     assert [cell[0] for cell in sample["cells"]] == ["x"]
@@ -214,12 +214,12 @@ def test_a_text_keeps_its_line_breaks_and_loses_control_characters(tmp_path, ope
 
 def test_inputs_that_are_gone_are_explained(tmp_path, opened):
     run = small_run(tmp_path / "run", settings={"data": 'csv(path="/nowhere.csv")', "loss": "ce"})
-    client = opened(Subject(run))
+    client = opened(ReviewData(run))
     start = client.get("/api/start").json()
-    assert "not at hand" in start["whyNoInputs"]
+    assert "cannot be loaded" in start["whyNoInputs"]
     assert client.get(f"/api/sample/{start['number'][0]}").status_code == 200
 
 
 def test_a_frame_needs_a_place_for_decisions():
-    with pytest.raises(ValueError, match="say where decisions are kept"):
-        Subject(made_frame(3))
+    with pytest.raises(ValueError, match="pass the file of decisions"):
+        ReviewData(made_frame(3))

@@ -9,10 +9,10 @@ import time
 
 import pytest
 from payloads import payloads
-from review_samples import made_frame, served, small_run, subject_of
+from review_samples import made_frame, review_data_of, served, small_run
 
 from noiseproof.labels import Decision, DecisionLog
-from noiseproof.review.subject import Subject
+from noiseproof.review.review_data import ReviewData
 
 READY = "document.querySelector('#sample').dataset.drawn !== undefined"
 ROW = "document.querySelector('#rows > div')"
@@ -21,7 +21,7 @@ SAVED = "document.querySelector('#saved').textContent === 'Saved'"
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Opens a page of a subject and closes it in the end."""
+    """Opens a page of a review_data and closes it in the end."""
     pages = []
 
     def open_page(address, **look):
@@ -39,7 +39,7 @@ def confirmed(page):
 
 @pytest.mark.slow
 def test_two_hundred_decisions_by_keyboard(opened, tmp_path):
-    with served(subject_of(made_frame(260), tmp_path)) as (address, app):
+    with served(review_data_of(made_frame(260), tmp_path)) as (address, app):
         page = opened(address)
         page.wait(READY)
         keys = "kaduka" * 34
@@ -62,7 +62,7 @@ def test_two_hundred_decisions_by_keyboard(opened, tmp_path):
 
 def test_a_class_is_found_among_a_thousand_by_typing(opened, tmp_path):
     names = [f"species {number:04d}" for number in range(1000)]
-    with served(subject_of(made_frame(20, 1000, names=names), tmp_path)) as (address, app):
+    with served(review_data_of(made_frame(20, 1000, names=names), tmp_path)) as (address, app):
         page = opened(address)
         page.wait(READY)
         page.key("c")
@@ -76,7 +76,7 @@ def test_a_class_is_found_among_a_thousand_by_typing(opened, tmp_path):
 
 
 def test_many_of_a_class_pair_are_decided_at_once_and_undone_at_once(opened, tmp_path):
-    with served(subject_of(made_frame(400, 3), tmp_path)) as (address, app):
+    with served(review_data_of(made_frame(400, 3), tmp_path)) as (address, app):
         page = opened(address)
         page.wait(READY)
         page.click("#view-pairs")
@@ -99,7 +99,7 @@ def test_many_of_a_class_pair_are_decided_at_once_and_undone_at_once(opened, tmp
 
 @pytest.mark.slow
 def test_a_second_tab_is_detected_merged_and_conflicts_are_shown(opened, tmp_path):
-    with served(subject_of(made_frame(12), tmp_path)) as (address, app):
+    with served(review_data_of(made_frame(12), tmp_path)) as (address, app):
         first = opened(address)
         first.wait(READY)
         second = opened(address)
@@ -137,8 +137,8 @@ def test_hostile_names_and_texts_stay_text(opened, tmp_path):
     place.write_bytes("\n".join(lines).encode())
     frame = made_frame(len(names), len(names), names=names)
     frame["index"] = range(len(names))
-    subject = subject_of(frame, tmp_path, data=f'csv(path="{place}", features="x")')
-    with served(subject, "<script>document.documentElement.dataset.ran=1</script>") as (address, _):
+    review_data = review_data_of(frame, tmp_path, data=f'csv(path="{place}", features="x")')
+    with served(review_data, "<script>document.documentElement.dataset.ran=1</script>") as (address, _):
         page = opened(address)
         page.wait(READY)
         for _ in range(40):
@@ -166,7 +166,7 @@ def test_hostile_names_and_texts_stay_text(opened, tmp_path):
 
 
 def test_a_wrong_token_opens_nothing(opened, tmp_path):
-    with served(subject_of(made_frame(5), tmp_path)) as (address, _):
+    with served(review_data_of(made_frame(5), tmp_path)) as (address, _):
         page = opened(address + "x")
         assert "token is missing or wrong" in page.run("document.body.innerText")
         assert page.run("document.querySelector('script')") is None
@@ -175,8 +175,8 @@ def test_a_wrong_token_opens_nothing(opened, tmp_path):
 @pytest.mark.slow
 def test_another_origin_can_neither_read_nor_post(opened, tmp_path):
     with (
-        served(subject_of(made_frame(5), tmp_path)) as (address, app),
-        served(subject_of(made_frame(5), tmp_path / "other")) as (elsewhere, _),
+        served(review_data_of(made_frame(5), tmp_path)) as (address, app),
+        served(review_data_of(made_frame(5), tmp_path / "other")) as (elsewhere, _),
     ):
         page = opened(elsewhere)
         page.wait(READY)
@@ -193,7 +193,7 @@ def test_another_origin_can_neither_read_nor_post(opened, tmp_path):
 
 @pytest.mark.slow
 def test_a_hundred_thousand_suspects_without_lag(opened, tmp_path):
-    with served(subject_of(made_frame(100_000, 1000), tmp_path)) as (address, app):
+    with served(review_data_of(made_frame(100_000, 1000), tmp_path)) as (address, app):
         begin = time.monotonic()
         page = opened(address)
         page.wait(READY)
@@ -222,10 +222,10 @@ def test_nothing_sticks_out_of_a_narrow_screen(opened, tmp_path, width):
         "d",
     ]
     run = small_run(tmp_path / "run", class_names=names)
-    with served(Subject(run)) as (address, _):
+    with served(ReviewData(run)) as (address, _):
         page = opened(address, width=width, height=800)
         page.wait(READY)
-        page.wait("document.querySelector('#beside section')")
+        page.wait("document.querySelector('#related section')")
         assert page.run("document.documentElement.scrollWidth") <= width
         page.click("#view-pairs")
         page.click("#pairs button.link")
@@ -235,7 +235,7 @@ def test_nothing_sticks_out_of_a_narrow_screen(opened, tmp_path, width):
 
 
 def test_buttons_fields_and_pictures_have_names(opened, tmp_path):
-    with served(Subject(small_run(tmp_path / "run"))) as (address, _):
+    with served(ReviewData(small_run(tmp_path / "run"))) as (address, _):
         page = opened(address)
         page.wait(READY)
         tree = page.call("Accessibility.getFullAXTree")["nodes"]
@@ -286,8 +286,8 @@ def test_a_kill_in_the_middle_loses_nothing_confirmed(opened, tmp_path):
         again.wait(READY)
         words = again.run("document.querySelector('#progress').textContent")
         assert words.startswith(f"{len(kept.decisions)} of ")
-        assert again.run("news.servers.length") == 0  # the killed server left no trace
-        with served(Subject(run), "ben"):
+        assert again.run("updates.servers.length") == 0  # the killed server left no trace
+        with served(ReviewData(run), "ben"):
             again.wait(
                 "document.querySelector('#notice').textContent.startsWith('ben has the same labels open')"
             )

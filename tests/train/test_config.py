@@ -56,8 +56,8 @@ WRONG = [
     ({"data": 3}, TypeError, "data must be a string"),
     ({"record": 1}, TypeError, "record must be true or false"),
     ({"out": 3}, TypeError, "out must be a string or None"),
-    ({"out": ""}, ValueError, "out='' names no folder: give one such as runs/first"),
-    ({"out": " "}, ValueError, "out=' ' names no folder"),
+    ({"out": ""}, ValueError, "out='' is not a folder: give one such as runs/first"),
+    ({"out": " "}, ValueError, "out=' ' is not a folder"),
 ]
 
 

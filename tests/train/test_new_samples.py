@@ -42,7 +42,9 @@ def test_rows_need_the_columns_of_the_training_data_and_nothing_else(run, tmp_pa
 
 def test_a_missing_column_is_named(run, tmp_path):
     data = write_rows(tmp_path / "new.csv", order=("width", "height"))
-    with pytest.raises(ValueError, match=r"^X has no column 'age', which training used; its columns are: "):
+    with pytest.raises(
+        ValueError, match=r"^X has no column 'age', which was used in training; its columns are: "
+    ):
         run.predict(data, split="train")
 
 

@@ -32,7 +32,7 @@ def test_data_without_a_name_are_not_called_digits(config, blobs):
     run = fit(config(out=None, epochs=1), data=LabelledData(blobs().inputs, blobs().label))
     page = Path(write(run.folder)).read_text()
     assert "digits" not in page
-    assert "the inputs are not at hand" in page
+    assert "the inputs cannot be loaded" in page
 
 
 @pytest.mark.usefixtures("here")

@@ -1,7 +1,7 @@
-"""Which model, which loss, how long: chosen from noisy labels alone."""
+"""Select model, loss, learning rate and number of epochs by noisy labels alone."""
 
 from .choose import Choice, choose, fit, which_epoch
-from .ensemble import Ensemble, agreement, hear, trust_of
+from .ensemble import Ensemble, agreement, label_weights, member_predictions
 from .network import Network, as_inputs, check_network, is_network, train_network
 
 __all__ = [
@@ -13,9 +13,9 @@ __all__ = [
     "check_network",
     "choose",
     "fit",
-    "hear",
     "is_network",
+    "label_weights",
+    "member_predictions",
     "train_network",
-    "trust_of",
     "which_epoch",
 ]

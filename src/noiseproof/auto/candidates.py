@@ -1,4 +1,4 @@
-"""Which losses and learning rates are worth a try on given data, from the margins a network starts with."""
+"""Candidate losses, methods and learning rates, given the margins of the untrained network."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ..train.task import make_task
 LOSSES = ("ce", "gce(q=0.7)", "sl", "imae", "unit_max(mae)")
 METHODS = ("elr",)
 RATES = (1.0, 5.0)
-"""Learning rates that are tried, as multiples of the config's."""
+"""Learning rates of candidates, as multiples of that of the config."""
 LEAST_SHARE = 0.2
-"""A loss whose emphasis at the measured margins is below this share of its largest is scaled."""
+"""A loss is scaled if its emphasis at the initial margin is below this share of its largest emphasis."""
 TAU, SMALLEST = 2.6, 0.1
-"""Where ``scale`` puts the first margins; margins this near to 0 are not scaled."""
+"""``tau`` of scaled losses; initial margins of smaller absolute value are not scaled."""
 ROWS = 1024
 
 
 class Candidate(NamedTuple):
-    """Settings to try; ``method`` is None for a loss alone."""
+    """Settings of a trial; ``method`` is None for a loss alone."""
 
     loss: str
     method: str | None
@@ -42,16 +42,16 @@ class Candidate(NamedTuple):
         return self._asdict()
 
     @property
-    def is_usual(self) -> bool:
-        """Cross entropy alone: the fallback."""
+    def is_cross_entropy(self) -> bool:
+        """Whether this is cross entropy without a method, the fallback."""
         return self.loss == "ce" and self.method is None
 
 
-def candidates(config: Config, start: float, rates: tuple[float, ...] = RATES) -> list[Candidate]:
-    """Cross entropy first; ``start`` is the mean margin before training.
+def candidates(config: Config, initial_margin: float, rates: tuple[float, ...] = RATES) -> list[Candidate]:
+    """All candidates, cross entropy first; ``initial_margin`` is the mean margin before training.
 
     Example:
-        >>> for one in candidates(Config(), start=-4.6, rates=(1.0,)):
+        >>> for one in candidates(Config(), initial_margin=-4.6, rates=(1.0,)):
         ...     print(one)
         ce, lr 0.01
         scale(gce(q=0.7), tau=2.6, initial_margin=4.6), lr 0.01
@@ -60,27 +60,27 @@ def candidates(config: Config, start: float, rates: tuple[float, ...] = RATES) -
         unit_max(scale(mae, tau=2.6, initial_margin=4.6)), lr 0.01
         elr, lr 0.01
     """
-    tried: list[tuple[str, str | None]] = [(suited(loss, start), None) for loss in LOSSES]
-    tried += [("ce", method) for method in METHODS]
-    return [Candidate(loss, method, rate * config.lr) for loss, method in tried for rate in rates]
+    pairs: list[tuple[str, str | None]] = [(scaled_spec(loss, initial_margin), None) for loss in LOSSES]
+    pairs += [("ce", method) for method in METHODS]
+    return [Candidate(loss, method, rate * config.lr) for loss, method in pairs for rate in rates]
 
 
-def suited(spec: str, start: float) -> str:
-    """The loss, scaled where training would otherwise begin with next to no gradient."""
+def scaled_spec(spec: str, initial_margin: float) -> str:
+    """The spec, scaled if the loss would otherwise have almost no gradient at the initial margin."""
     loss = get(spec)
-    if not isinstance(loss, MarginLoss) or loss.compares_rows() or start > -SMALLEST:
+    if not isinstance(loss, MarginLoss) or loss.compares_rows() or initial_margin > -SMALLEST:
         return spec
     found = curve(loss, 2)
-    share = float(found.emphasis(torch.tensor(start, dtype=torch.float64))) / found.peak
+    share = float(found.emphasis(torch.tensor(initial_margin, dtype=torch.float64))) / found.peak
     if share >= LEAST_SHARE:
         return spec
     inner = spec.removeprefix("unit_max(").removesuffix(")") if spec.startswith("unit_max(") else spec
-    scaled = f"scale({inner}, tau={TAU}, initial_margin={-start:.3g})"
+    scaled = f"scale({inner}, tau={TAU}, initial_margin={-initial_margin:.3g})"
     return f"unit_max({scaled})" if inner != spec else scaled
 
 
-class Start(NamedTuple):
-    """What a run is before its first step."""
+class InitialState(NamedTuple):
+    """Facts about a run before its first step."""
 
     margin: float
     """Mean margin of some training samples."""
@@ -89,8 +89,8 @@ class Start(NamedTuple):
     """Number of validation samples."""
 
 
-def start_of(config: Config, data: LabelledData | None, model: nn.Module | None) -> Start:
-    """Build data and network as training does, and look at its first margins."""
+def initial_state(config: Config, data: LabelledData | None, model: nn.Module | None) -> InitialState:
+    """Build data and network as for training, and measure the initial margins."""
     device = pick_device(config.device)
     with on_the_cpu(), isolated_random(config.seed, device), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run itself warns again
@@ -98,4 +98,4 @@ def start_of(config: Config, data: LabelledData | None, model: nn.Module | None)
         session = Session(config, task, device, model)
         some = task.train.subset(torch.arange(min(ROWS, len(task.train))))
         found = float(margin(logits_of(session, some), some.label.cpu()).mean())
-    return Start(found, session.epochs, 0 if task.validation is None else len(task.validation))
+    return InitialState(found, session.epochs, 0 if task.validation is None else len(task.validation))

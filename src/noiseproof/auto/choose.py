@@ -1,4 +1,4 @@
-"""Loss, method, learning rate and length of a training run, chosen by noisy validation."""
+"""Select loss, method, learning rate and epochs of a training run by noisy validation labels."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from ..train import fit as train_fit
 from ..train.callbacks import notebook_line
 from ..train.config import AUTO, NEUTRAL, run_folder
 from ..train.task import settled
-from .candidates import RATES, Candidate, candidates, start_of
+from .candidates import RATES, Candidate, candidates, initial_state
 
 TRIALS = "choice"
-"""The folder of the trials, below that of the run; gone when the choice is made."""
+"""Folder of the trials in the run folder; removed after the choice."""
 VALIDATION = 0.2
-"""Share of the training data that chooses, where the config holds out none."""
+"""Share of the training data to hold out, if the config holds out none."""
 ROUNDS = ((10, 3), (3, 1))
-"""Each round trains on this fraction (one tenth, one third) of the epochs and keeps so many candidates."""
-SMOOTH = 3
-"""A trial is worth its best mean validation accuracy over so many epochs."""
+"""Divisor of the number of epochs, and number of candidates kept, for each round."""
+WINDOW = 3
+"""The score of a trial is its best mean validation accuracy over this number of successive epochs."""
 CLEARLY = 0.5
 """Standard errors by which another candidate must be better than cross entropy, or an epoch than the last."""
 
 
 class Trial(NamedTuple):
-    """A short run: what was tried, for how long, and what share of validation labels it predicted."""
+    """A short run: the candidate, its length, and its validation accuracy on given labels."""
 
     candidate: Candidate
     length: str
@@ -49,7 +49,7 @@ class Trial(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The config to train with, why in a sentence, and all trials."""
+    """The config to train with, the reason in a sentence, and all trials."""
 
     config: Config
     words: str
@@ -64,7 +64,7 @@ def fit(
     model: nn.Module | None = None,
     watcher: Watcher | None = None,
     rates: Sequence[float] = RATES,
-    tell: Callable[[str], None] | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> Run:
     """``train.fit`` with the loss, method, learning rate and epochs that ``choose`` finds.
 
@@ -75,8 +75,8 @@ def fit(
         ...     print(run.choice)
         {'words': ...}
     """
-    config = placed(config, data)
-    choice = choose(config, data=data, model=model, watcher=watcher, rates=rates, tell=tell)
+    config = with_run_folder(config, data)
+    choice = choose(config, data=data, model=model, watcher=watcher, rates=rates, log=log)
     return train_fit(choice.config, data=data, test=test, model=model, watcher=watcher)
 
 
@@ -87,38 +87,38 @@ def choose(
     model: nn.Module | None = None,
     watcher: Watcher | None = None,
     rates: Sequence[float] = RATES,
-    tell: Callable[[str], None] | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> Choice:
-    """Try cross entropy, robust losses and ELR at several learning rates; the best on held-out labels wins.
+    """Select among cross entropy, robust losses and ELR at several learning rates by successive halving.
 
-    Validation labels may be wrong, like all others: what predicts more of them predicts more right ones, as
-    long as noise does not depend on the network. Clean labels are never used. Ten to twelve runs of a tenth
-    of the epochs leave three candidates and cross entropy for a third of the epochs; the config of the best
-    trains in full, or only for a third of the epochs where that was no better than a tenth and no number of
-    epochs was given. Losses that would underfit at the margins this network starts with are tried scaled.
+    Candidates are ranked by accuracy on held-out given labels, which may be wrong too: higher accuracy on
+    them means higher accuracy on right labels as long as noise does not depend on the network. Clean labels
+    are never used. All candidates train for a tenth of the epochs; the three best and cross entropy for a
+    third. The best trains in full, or for a third of the epochs if that was no better than a tenth and no
+    number of epochs was given. Losses that would underfit at the initial margins are scaled.
 
-    The trials lie below ``out`` of the config until the choice is made; the same call goes on where an
-    interrupted one stopped. The choice stays in choice.json.
+    Trials are stored in the run folder until the choice is made; the same call resumes an interrupted one.
+    The choice is stored in choice.json.
 
     Args:
-        config: all other settings; its loss and method do not matter.
+        config: all other settings; its loss and method are ignored.
         rates: learning rates to try, as multiples of ``config.lr``.
-        tell: is called with a line about each trial before it begins; shown in a notebook if left out.
+        log: called with a line about each trial before it begins; by default the line is shown in a notebook.
     """
-    config = placed(config, data)
-    folder, tell, watcher = run_folder(config), tell or notebook_line(), watcher or Watcher()
-    if (found := _chosen_before(folder, config)) is not None:
+    config = with_run_folder(config, data)
+    folder, log, watcher = run_folder(config), log or notebook_line(), watcher or Watcher()
+    if (found := _stored_choice(folder, config)) is not None:
         return found
     settings = config if config.validation else config.replace(validation=VALIDATION)
     short = settings.replace(loss="ce", test="none", record=False, patience=None, validation_labels="given")
-    start = start_of(short, data, model)
+    start = initial_state(short, data, model)
     left = candidates(config, start.margin, tuple(rates))
     trials: list[Trial] = []
     for part, kept in ROUNDS:
         length = _shortened(short, start.epochs, part)
         done = []
         for number, one in enumerate(left, start=1):
-            tell(f"trial {number} of {len(left)}: {one}, {_length(length)}")
+            log(f"trial {number} of {len(left)}: {one}, {_length(length)}")
             done.append(_try(length, one, watcher, data=data, model=model))
         trials += done
         left = _best(done, kept, start.validation)
@@ -126,36 +126,36 @@ def choose(
     if config.iterations is None:
         chosen = chosen.replace(epochs=_epochs(config, start.epochs, left[0], trials))
     found = Choice(chosen, _in_words(chosen, left[0], trials, start.validation), tuple(map(str, trials)))
-    _keep(folder, config, found, start.margin)
+    _save_choice(folder, config, found, start.margin)
     return found
 
 
 def which_epoch(run: Run) -> str:
-    """ "final", or "best" where validation shows that the network got clearly worse since its best epoch.
+    """Return "best" if validation accuracy fell clearly after the best epoch, otherwise "final".
 
-    The best of many epochs is partly luck, so the last one is taken where nothing speaks against it.
+    The accuracy of the best of many epochs is biased upwards, so that the last epoch is the default.
     """
     selected = (run.result or {}).get("selected")
     if selected is None:
         return "final"
     rows, best = run.manifest["data"]["validation"]["samples"], selected["validation_accuracy"]
-    last = _validated(run)[-SMOOTH:]
+    last = _validation_accuracies(run)[-WINDOW:]
     return "best" if best > _clearly_above(sum(last) / len(last), rows) else "final"
 
 
-def _validated(run: Run) -> list[float]:
-    """Validation accuracies of the epochs that were evaluated."""
+def _validation_accuracies(run: Run) -> list[float]:
+    """Validation accuracy of each evaluated epoch."""
     found = [line.get("validation_accuracy") for line in run.metrics]
     return [share for share in found if share is not None]
 
 
 def _clearly_above(share: float, rows: int) -> float:
-    """What another share of so many labels must exceed to be clearly larger."""
+    """The lowest share of ``rows`` labels that is clearly larger than ``share``."""
     return share + CLEARLY * math.sqrt(share * (1 - share) / max(rows, 1))
 
 
-def placed(config: Config, data: LabelledData | None) -> Config:
-    """The config with the folder its run will have."""
+def with_run_folder(config: Config, data: LabelledData | None) -> Config:
+    """The config with the run folder as ``out``."""
     config = settled(config.replace(loss=AUTO, method=None), data)
     return config.replace(out=str(run_folder(config)))
 
@@ -171,45 +171,47 @@ def _length(config: Config) -> str:
 
 
 def _try(config: Config, one: Candidate, watcher: Watcher | None, **given: Any) -> Trial:
-    """Train a candidate, or take the trial that is already there; one that diverges is worth nothing."""
+    """Train a candidate, or read its finished trial; a run that diverges scores 0."""
     name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{one} {_length(config)}")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of too few steps, which is what a trial has
+        warnings.simplefilter("ignore")  # trials have too few steps
         try:
             run = stage(config.replace(**one.settings()), f"{TRIALS}/{name}", watcher=watcher, **given)
         except NonFiniteError:
             return Trial(one, _length(config), 0.0)
-    seen = _validated(run)
-    width = min(SMOOTH, len(seen))
-    means = [sum(seen[at : at + width]) / width for at in range(len(seen) - width + 1)]
+    accuracy = _validation_accuracies(run)
+    width = min(WINDOW, len(accuracy))
+    means = [sum(accuracy[at : at + width]) / width for at in range(len(accuracy) - width + 1)]
     return Trial(one, _length(config), max(means))
 
 
 def _best(trials: Sequence[Trial], kept: int, rows: int) -> list[Candidate]:
-    """The best candidates, best first; cross entropy too, and in front of all that are not clearly better."""
+    """The ``kept`` best candidates and cross entropy; the last one is cross entropy unless clearly worse."""
     order = sorted(trials, key=lambda trial: -trial.agreement)
-    usual = next(trial for trial in order if trial.candidate.is_usual)
+    cross_entropy = next(trial for trial in order if trial.candidate.is_cross_entropy)
     if kept > 1:
-        return [trial.candidate for trial in order if trial in order[:kept] or trial is usual]
-    clearly = _clearly_above(usual.agreement, rows)
-    return [order[0].candidate if order[0].agreement > clearly else usual.candidate]
+        return [trial.candidate for trial in order if trial in order[:kept] or trial is cross_entropy]
+    clearly = _clearly_above(cross_entropy.agreement, rows)
+    return [order[0].candidate if order[0].agreement > clearly else cross_entropy.candidate]
 
 
 def _epochs(config: Config, epochs: int, chosen: Candidate, trials: Sequence[Trial]) -> int:
-    """All of them, or a third where longer training brought nothing and nobody gave a number."""
+    """All epochs, or a third if longer training was not better and no number of epochs was given."""
     shorter, longer = [trial.agreement for trial in trials if trial.candidate == chosen]
     return epochs if longer > shorter or not config.is_default_length else max(1, epochs // ROUNDS[-1][0])
 
 
 def _in_words(config: Config, chosen: Candidate, trials: Sequence[Trial], rows: int) -> str:
     last = {trial.candidate: trial.agreement for trial in trials}
-    usual = max(share for one, share in last.items() if one.is_usual)
+    cross_entropy = max(share for one, share in last.items() if one.is_cross_entropy)
     agreed = f"{100 * last[chosen]:.1f}% of {rows:,} held-out labels"
-    how = "none predicted clearly more" if chosen.is_usual else f"cross entropy predicted {100 * usual:.1f}%"
+    how = "none predicted clearly more"
+    if not chosen.is_cross_entropy:
+        how = f"cross entropy predicted {100 * cross_entropy:.1f}%"
     return f"{chosen}, {_length(config)}: in a trial it predicted {agreed}; of {len(last)} settings, {how}"
 
 
-def _keep(folder: Path, asked: Config, choice: Choice, margin: float) -> None:
+def _save_choice(folder: Path, asked: Config, choice: Choice, margin: float) -> None:
     facts = {
         "words": choice.words,
         "trials": choice.trials,
@@ -227,19 +229,19 @@ def _remove_trials(folder: Path) -> None:
     shutil.rmtree(folder / TRIALS, ignore_errors=True)
 
 
-def _chosen_before(folder: Path, config: Config) -> Choice | None:
-    """The choice that lies in the folder; RunExistsError if the folder is of something else."""
+def _stored_choice(folder: Path, config: Config) -> Choice | None:
+    """The choice stored in the folder, if any; RunExistsError if the folder is of another run."""
     path = folder / CHOICE
     if not path.is_file():
         if (folder / CONFIG).is_file():
-            raise RunExistsError(f"{folder} is a run whose loss was not chosen: choose another --out")
+            raise RunExistsError(f"{folder} is a run without --loss auto: choose another --out")
         return None
     facts = read_json(path)
     try:
         asked, chosen = (Config.from_dict(facts[name]) for name in ("asked", "config"))
         words, trials = str(facts["words"]), tuple(map(str, facts["trials"]))
     except (KeyError, TypeError, ValueError) as problem:
-        raise damaged(path, f"it holds no choice ({problem})") from None
+        raise damaged(path, f"it does not hold a choice ({problem})") from None
     if found := asked.differences(config):
         raise RunExistsError(
             f"{folder} is a run of another config ({'; '.join(found)}): choose another --out, or the same"

@@ -1,4 +1,4 @@
-"""Several models that predict together, weighted by their accuracy on rows they have not seen."""
+"""An ensemble of models, weighted by their out-of-sample accuracy on the given labels."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from ..labels.cross_fit import Rounds
+from ..labels.cross_fit_models import CROSS_FIT_MODELS, Inputs, ModelKind, out_of_fold
 from ..labels.folds import Split
 from ..labels.posterior import combine_weighted
-from ..labels.witnesses import WITNESSES, Inputs, Witness, out_of_fold
 from .store import Parts
 
 LEAST_SHARE = 0.02
 """Models with a smaller weight are left out."""
-SHARP = 60.0
-"""A model that predicts fewer of the given labels by a share a has exp(-60 a) of the best one's weight."""
-LEAST = 0.01
+ACCURACY_SCALE = 60.0
+"""A model whose accuracy on given labels is lower by a has exp(-60 a) times the weight of the best one."""
+LEAST_WEIGHT = 0.01
 """Smallest weight of a row."""
-POINTS = 300
-"""Rows to which the kernel compares."""
+KERNEL_POINTS = 300
+"""Number of components of the kernel approximation."""
 
 
 def _kernel(seed: int, text: bool, rows: int) -> Any:
@@ -35,20 +35,23 @@ def _kernel(seed: int, text: bool, rows: int) -> Any:
 
 
 KERNEL = "kernel"
-MEMBERS: Mapping[str, Witness] = {**WITNESSES, KERNEL: Witness(_kernel, "dense", weighs=True)}
-"""The witnesses of labels, and a linear model of Gaussian kernels: smooth borders, hard to bend by noise."""
+MEMBERS: Mapping[str, ModelKind] = {
+    **CROSS_FIT_MODELS,
+    KERNEL: ModelKind(_kernel, "dense", accepts_weights=True),
+}
+"""The cross-fitted models, and a linear model on Gaussian kernels, whose smooth boundary resists noise."""
 
 
-class Heard(NamedTuple):
-    """What a kind of model says of rows it has not seen, and whether it weighs labels by trust."""
+class MemberPrediction(NamedTuple):
+    """Out-of-sample probabilities of a model, and whether it is fitted with weighted labels."""
 
     name: str
-    said: np.ndarray
-    trusts: bool
+    probabilities: np.ndarray
+    is_weighted: bool
 
 
 class Ensemble(NamedTuple):
-    """Fitted models, which inputs each reads, and their weights."""
+    """Fitted models and their weights."""
 
     names: tuple[str, ...]
     models: tuple[Any, ...]
@@ -61,41 +64,41 @@ class Ensemble(NamedTuple):
 
     @classmethod
     def of(cls, model: Any, classes: int) -> Ensemble:
-        """One model of the user, which reads what linear models read."""
+        """An ensemble of one model of the user, which reads the inputs of linear models."""
         return cls(("linear",), (model,), (1.0,), classes)
 
     @classmethod
     def fit(
         cls,
-        heard: Sequence[Heard],
+        members: Sequence[MemberPrediction],
         inputs: Inputs,
         label: np.ndarray,
-        given: np.ndarray | None,
-        trust: np.ndarray,
+        sample_weight: np.ndarray | None,
+        label_weight: np.ndarray,
         classes: int,
         seed: int,
     ) -> Ensemble:
-        """Fit each kind of model to all rows, weighted by ``given`` and where it trusts by ``trust``."""
-        share = shares([one.said for one in heard], label)
+        """Fit each member to all rows, with ``sample_weight``, and ``label_weight`` for weighted members."""
+        share = shares([one.probabilities for one in members], label)
         chosen = [number for number in np.argsort(-share) if share[number] >= LEAST_SHARE]
         models = []
         for number in chosen:
-            weight = trust if heard[number].trusts else np.ones(len(label))
-            weight = weight if given is None else weight * given
-            models.append(_fitted(heard[number].name, inputs, label, weight, seed))
+            weight = label_weight if members[number].is_weighted else np.ones(len(label))
+            weight = weight if sample_weight is None else weight * sample_weight
+            models.append(_fitted(members[number].name, inputs, label, weight, seed))
         weights = share[chosen] / share[chosen].sum()
-        names = tuple(heard[number].name for number in chosen)
+        names = tuple(members[number].name for number in chosen)
         return cls(names, tuple(models), tuple(map(float, weights)), classes)
 
     def predict_proba(self, inputs: Inputs) -> np.ndarray:
         """Weighted geometric mean of the probabilities."""
-        said = []
+        predictions = []
         for name, model in zip(self.names, self.models, strict=True):
             rows = getattr(inputs, MEMBERS[name].reads)
             table = np.zeros((rows.shape[0], self.classes))
             table[:, np.asarray(model.classes_)] = model.predict_proba(rows)
-            said.append(table)
-        return combine_weighted(said, np.asarray(self.weights))
+            predictions.append(table)
+        return combine_weighted(predictions, np.asarray(self.weights))
 
     def put(self, parts: Parts) -> None:
         parts.put_models("models.skops", [_without_index(model) for model in self.models])
@@ -108,11 +111,11 @@ class Ensemble(NamedTuple):
             tuple(facts["names"]), tuple(models), tuple(map(float, facts["weights"])), int(facts["classes"])
         )
         if not len(new.names) == len(new.models) == len(new.weights) or not set(new.names) <= set(MEMBERS):
-            raise ValueError("its models are not those of a classifier")
+            raise ValueError("its models are not those of a NoiseproofClassifier")
         return new
 
 
-def hear(
+def member_predictions(
     names: Sequence[str],
     rounds: Rounds,
     inputs: Inputs,
@@ -120,61 +123,63 @@ def hear(
     splits: Sequence[Split],
     classes: int,
     seed: int,
-) -> list[Heard]:
-    """Each witness in the round that predicts more given labels, and the kernel beside several of them."""
-    weighing = [name for name in names if WITNESSES[name].weighs]
-    second = dict(zip(weighing, rounds.second, strict=False))
-    heard = [
-        _better(name, said, second.get(name), label) for name, said in zip(names, rounds.first, strict=True)
+) -> list[MemberPrediction]:
+    """Predictions of each model in the round of higher accuracy, and of the kernel if there are several."""
+    weighted = [name for name in names if CROSS_FIT_MODELS[name].accepts_weights]
+    second = dict(zip(weighted, rounds.second, strict=False))
+    members = [
+        _better(name, first, second.get(name), label) for name, first in zip(names, rounds.first, strict=True)
     ]
     if len(names) > 1:
         rows = kernel_of(inputs.dense, seed).transform(inputs.dense)
         first, again = (
             out_of_fold(partial(_kernel, seed, False), rows, label, classes, splits, weight)
-            for weight in (None, trust_of(rounds))
+            for weight in (None, label_weights(rounds))
         )
-        heard.append(_better(KERNEL, first, again, label))
-    return heard
+        members.append(_better(KERNEL, first, again, label))
+    return members
 
 
-def _better(name: str, first: np.ndarray, second: np.ndarray | None, label: np.ndarray) -> Heard:
-    trusts = second is not None and agreement([second], label) >= agreement([first], label)
-    return Heard(name, second if second is not None and trusts else first, trusts)
+def _better(name: str, first: np.ndarray, second: np.ndarray | None, label: np.ndarray) -> MemberPrediction:
+    is_weighted = second is not None and agreement([second], label) >= agreement([first], label)
+    return MemberPrediction(name, second if second is not None and is_weighted else first, is_weighted)
 
 
-def trust_of(rounds: Rounds) -> np.ndarray:
-    """Weights of the rows: how likely their labels are right."""
-    return np.asarray(np.clip(1 - rounds.judged.wrong, LEAST, 1))
+def label_weights(rounds: Rounds) -> np.ndarray:
+    """(N,) weights of the rows: the probabilities that their labels are right, at least LEAST_WEIGHT."""
+    return np.asarray(np.clip(1 - rounds.judged.wrong, LEAST_WEIGHT, 1))
 
 
-def agreement(said: Sequence[np.ndarray], label: np.ndarray) -> float:
-    """Share of the given labels that the models predict together."""
-    together = combine_weighted(said, shares(said, label)) if len(said) > 1 else said[0]
-    return float((together.argmax(1) == label).mean())
+def agreement(predictions: Sequence[np.ndarray], label: np.ndarray) -> float:
+    """Accuracy of the combined predictions on the given labels."""
+    combined = predictions[0]
+    if len(predictions) > 1:
+        combined = combine_weighted(predictions, shares(predictions, label))
+    return float((combined.argmax(1) == label).mean())
 
 
-def shares(said: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
+def shares(predictions: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
     """Weights of the models, which sum to 1."""
-    agrees = np.array([(one.argmax(1) == label).mean() for one in said])
-    weight = np.exp(SHARP * (agrees - agrees.max()))
+    accuracy = np.array([(one.argmax(1) == label).mean() for one in predictions])
+    weight = np.exp(ACCURACY_SCALE * (accuracy - accuracy.max()))
     return np.asarray(weight / weight.sum())
 
 
 def kernel_of(rows: np.ndarray, seed: int) -> Nystroem:
-    """Similarities to some of the rows; two rows at the usual distance have one of 1/e."""
+    """A Gaussian kernel approximation; rows at the root mean squared distance have the similarity 1/e."""
     spread = float(rows.var(0).sum())
     return Nystroem(
         gamma=1 / (2 * spread) if spread > 0 else None,
-        n_components=min(POINTS, len(rows)),
+        n_components=min(KERNEL_POINTS, len(rows)),
         random_state=seed,
     ).fit(rows)
 
 
 def _fitted(name: str, inputs: Inputs, label: np.ndarray, weight: np.ndarray, seed: int) -> Any:
-    witness = MEMBERS[name]
-    model = witness.make(seed, hasattr(inputs.linear, "tocsr"), len(label))
-    rows = getattr(inputs, witness.reads)
-    options = {"sample_weight": weight} if witness.weighs else {}
+    kind = MEMBERS[name]
+    model = kind.make(seed, hasattr(inputs.linear, "tocsr"), len(label))
+    rows = getattr(inputs, kind.reads)
+    options = {"sample_weight": weight} if kind.accepts_weights else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that end before they converge
         if name == KERNEL:
@@ -184,7 +189,7 @@ def _fitted(name: str, inputs: Inputs, label: np.ndarray, weight: np.ndarray, se
 
 
 def _without_index(model: Any) -> Any:
-    """Neighbours without the tree that finds them, which skops does not store: it is built again."""
+    """Nearest neighbours as rows and labels, since skops does not store the search tree."""
     if not isinstance(model, KNeighborsClassifier):
         return model
     return {"neighbours": clone(model), "rows": model._fit_X, "label": model.classes_[model._y]}

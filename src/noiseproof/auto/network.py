@@ -1,4 +1,4 @@
-"""A network trained on noisy labels, with the epoch chosen by noisy validation."""
+"""Train a network on noisy labels and select the epoch by noisy validation labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import nn
 
 from .. import models
 from ..data import LabelledData
-from ..labels.networks import enough_epochs
+from ..labels.networks import default_epochs
 from ..models.spec import parse as parse_model
 from ..models.spec import without_download
 from ..train import Config, Watcher, fit
@@ -25,14 +25,14 @@ from .choose import which_epoch
 from .store import Parts
 
 ROWS = 1024
-"""Rows predicted together."""
+"""Rows of a batch of predictions."""
 Factory = str | nn.Module | Callable[..., nn.Module]
-"""The spec of a network, a network to copy, or what makes one: called with those of num_classes, in_channels
-and image_size that it names."""
+"""The spec of a network, a network to copy, or a function that makes one, called with those of num_classes,
+in_channels and image_size that are its parameters."""
 
 
 class Network(NamedTuple):
-    """A trained network; ``spec`` is None for one of the user's own."""
+    """A trained network; ``spec`` is None for a network of the user."""
 
     spec: str | None
     module: nn.Module
@@ -50,12 +50,12 @@ class Network(NamedTuple):
 
     @classmethod
     def get(cls, parts: Parts, model: Factory | None) -> Network:
-        """``model`` makes the network where the user's own was trained."""
+        """Load a network; ``model`` makes it if the user passed his own network to ``fit``."""
         spec, shape = parts.facts["network"]["spec"], parts.facts["network"]["shape"]
         model = model if spec is None else without_download(str(spec))
         if model is None:
             raise ValueError(
-                "it holds the weights of a network of your own: give it as load(path, model=...)"
+                "it holds the weights of a network of your own: pass the network, load(path, model=...)"
             )
         module = make(model, shape)
         arrays = parts.arrays("network.safetensors").items()
@@ -64,7 +64,7 @@ class Network(NamedTuple):
 
 
 def is_network(spec: str) -> bool:
-    """Whether a string names a network, built in or of another library."""
+    """Whether the spec is that of a network, built in or of another library."""
     name = parse_model(spec)[0]
     return name in models.MODELS or ":" in name
 
@@ -81,16 +81,16 @@ def make(model: Factory, shape: dict[str, Any]) -> nn.Module:
     needed = [one.name for one in known if one.name in names and one.default is one.empty]
     if unknown := [name for name in needed if name not in shape]:
         raise TypeError(
-            f"model={model!r} needs {unknown[0]!r}: for these data it can have {', '.join(shape)}"
+            f"model={model!r} has the parameter {unknown[0]!r}: only {', '.join(shape)} can be passed"
         )
     made = model(**{name: value for name, value in shape.items() if everything or name in names})
     if not isinstance(made, nn.Module):
-        raise TypeError(f"model={model!r} made a {type(made).__name__}, not a torch.nn.Module")
+        raise TypeError(f"model={model!r} returned a {type(made).__name__}, not a torch.nn.Module")
     return made
 
 
 def check_network(model: Factory, inputs: torch.Tensor, classes: int) -> None:
-    """Refuse a network that does not accept the rows or does not give a number per class."""
+    """ValueError if the network does not accept the rows or does not return one number per class."""
     called = repr(model) if isinstance(model, str) else getattr(model, "__name__", type(model).__name__)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         module = make(model, shape_of(inputs, classes)).eval()
@@ -102,7 +102,7 @@ def check_network(model: Factory, inputs: torch.Tensor, classes: int) -> None:
             raise ValueError(f"{wanted}: {reason}") from None
     if found != (classes,):
         raise ValueError(
-            f"model={called} gives outputs of shape {found}: {classes} classes need ({classes},)"
+            f"model={called} returns outputs of shape {found}: it must be ({classes},) for {classes} classes"
         )
 
 
@@ -112,7 +112,7 @@ def shape_of(inputs: torch.Tensor, classes: int) -> dict[str, Any]:
 
 
 def as_inputs(dense: np.ndarray, shape: tuple[int, ...]) -> torch.Tensor:
-    """Rows as they are, images as (N, C, H, W): their channels may come first or last, or be left out."""
+    """Vectors unchanged, images as (N, C, H, W); ``shape`` is (H, W), (C, H, W) or (H, W, C)."""
     rows = torch.from_numpy(np.ascontiguousarray(dense, np.float32))
     if len(shape) not in (2, 3) or rows.shape[1] != int(np.prod(shape)):
         return rows
@@ -135,9 +135,9 @@ def train_network(
     seed: int,
     watcher: Watcher | None = None,
 ) -> tuple[Network, str]:
-    """Train on all rows but those of the validation share, which choose the epoch by their given labels.
+    """Train a network; a held-out share of the rows selects the epoch by its given labels.
 
-    Also returns in words what it was trained with, which is chosen here if the loss is "auto".
+    Also returns a description of the loss, which is selected here if it is "auto".
     """
     data = LabelledData(inputs, label, class_names=names, name="X", duplicates="ignore")
     shape = shape_of(inputs, len(names))
@@ -148,7 +148,7 @@ def train_network(
         config = Config(
             loss=loss,
             model=spec or "mlp",
-            epochs=epochs or (None if loss == AUTO else enough_epochs(len(label))),
+            epochs=epochs or (None if loss == AUTO else default_epochs(len(label))),
             validation=validation,
             seed=seed,
             out=str(Path(folder, "run")),

@@ -1,4 +1,4 @@
-"""A fitted classifier as one file: JSON, safetensors, and models of scikit-learn by skops; never a pickle."""
+"""Store a fitted classifier in one file, without pickle: JSON, safetensors, and models stored by skops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..files import DamagedFileError, parse_json, read_bytes
 
 FORMAT, VERSION, FACTS = "noiseproof classifier", 1, "classifier.json"
 MOST = 1 << 32
-"""Bytes; a larger file is not read."""
+"""Largest file that is read, in bytes."""
 
 TRUSTED = (
     "sklearn.tree._tree.Tree",
@@ -26,13 +26,13 @@ TRUSTED = (
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
 )
-"""Types that skops leaves to us: optimizers, which prediction does not use, and trees, checked below."""
+"""Types that skops does not check: optimizers, which prediction does not use, and trees, see check_trees."""
 
 
 class Parts:
-    """What a file holds: facts as JSON, arrays and models by name.
+    """The content of a file: facts as JSON, arrays and models by name.
 
-    Reading checks everything; whatever is wrong with a file is a DamagedFileError of one line.
+    Reading checks all parts; any problem is raised as a DamagedFileError of one line.
     """
 
     def __init__(self, facts: dict[str, Any], parts: Mapping[str, bytes], path: Path | None = None) -> None:
@@ -51,7 +51,7 @@ class Parts:
         return from_bytes(self.parts[name])
 
     def write(self, path: str | Path) -> None:
-        """The whole file, or nothing."""
+        """Write the file atomically."""
         facts = {"format": FORMAT, "version": VERSION, **self.facts}
         text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
         content = io.BytesIO()
@@ -68,14 +68,14 @@ class Parts:
                 _check_not_compressed(file)
                 parts = {name: file.read(name) for name in file.namelist()}
             facts = parse_json(parts.pop(FACTS))
-        except Exception as problem:  # of a file that is no archive at all, or a damaged one
+        except Exception as problem:  # of a file that is not an archive, or a damaged one
             what = "not a saved NoiseproofClassifier" if isinstance(problem, KeyError) else problem
             raise DamagedFileError(path, f"{what}; give a file that save() wrote") from None
         if not isinstance(facts, dict) or facts.get("format") != FORMAT:
             raise DamagedFileError(path, "not a saved NoiseproofClassifier; give a file that save() wrote")
         if facts.get("version") != VERSION:
             raise DamagedFileError(
-                path, f"it has version {facts.get('version')!r}, this program reads {VERSION}"
+                path, f"it has version {facts.get('version')!r}, but only version {VERSION} can be read"
             )
         return cls(facts, parts, Path(path))
 
@@ -83,7 +83,7 @@ class Parts:
         return self
 
     def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
-        """Any error while the parts are put together means that they do not fit."""
+        """Raise any error while the parts are assembled as DamagedFileError."""
         foreign = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, SafetensorError)
         if isinstance(problem, foreign) and not isinstance(problem, DamagedFileError):
             reason = " ".join(str(problem).split()) or type(problem).__name__
@@ -91,13 +91,13 @@ class Parts:
 
 
 def _check_not_compressed(file: zipfile.ZipFile) -> None:
-    """What is stored as it is cannot be larger than the file."""
+    """ValueError if a part is compressed; uncompressed parts cannot be larger than the file."""
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in file.infolist()):
         raise ValueError("its parts are compressed")
 
 
 def to_bytes(models: Any) -> bytes:
-    """Models, also in lists and dicts; ValueError for one that only pickle could store."""
+    """Serialise models, also in lists and dicts; ValueError for a model that only pickle could store."""
     import skops.io
 
     try:
@@ -115,7 +115,7 @@ def to_bytes(models: Any) -> bytes:
 
 
 def from_bytes(content: bytes) -> Any:
-    """The models again; ValueError for anything that ``to_bytes`` did not write."""
+    """Load models; ValueError for content that ``to_bytes`` did not write."""
     import skops.io
 
     try:
@@ -129,14 +129,17 @@ def from_bytes(content: bytes) -> Any:
 
 
 def check_trees(models: Any) -> None:
-    """scikit-learn follows the numbers in a tree without looking: they must stay inside, and lead down."""
+    """ValueError if a node of a tree refers to itself, a node before it, or a missing node or feature.
+
+    scikit-learn does not check these numbers when it predicts.
+    """
     for tree, features in _trees(models, None, set()):
         left, right, column, leaf = _arrays(tree)
         here, count = np.flatnonzero(~leaf), len(left)
         down = all(((side[here] > here) & (side[here] < count)).all() for side in (left, right))
         inside = features is not None and bool(((column[here] >= 0) & (column[here] < features)).all())
         if count == 0 or not (down and inside):
-            raise ValueError("a tree refers to nodes or features that are not there")
+            raise ValueError("a tree refers to nodes or features that do not exist")
 
 
 def _trees(found: Any, features: int | None, seen: set[int]) -> Iterator[tuple[Any, int | None]]:

@@ -1,1 +1,1 @@
-"""The command line: one file per verb, torch loaded only by the verbs that need it."""
+"""The command line: one file per command; torch is imported only by the commands that need it."""

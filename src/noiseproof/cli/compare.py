@@ -11,9 +11,9 @@ import typer
 
 from .data_check import check_data
 from .flags import Engine, Quiet
-from .names import known
-from .places import check_no_run, make_writable, named_folder
-from .screen import cell, complain, console, tell
+from .names import choices
+from .paths import make_writable, parse_folder, refuse_run
+from .screen import cell, console, print_error, print_text
 from .settings import read_config, with_settings
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ Jobs = Annotated[
     typer.Option(min=1, help="Runs at the same time; by default one per core, on a GPU up to 8."),
 ]
 
-LOSS_HELP = f"A loss, such as 'gce(q=0.7)'; give it several times: {known('loss')}."
-METHOD_HELP = f"A method, such as 'elr(beta=0.7)'; give it several times: {known('method')}."
+LOSS_HELP = f"A loss, such as 'gce(q=0.7)'; give it several times: {choices('loss')}."
+METHOD_HELP = f"A method, such as 'elr(beta=0.7)'; give it several times: {choices('method')}."
 CAPTIONS = {
     "final %": "final, best: test accuracy after the last epoch, and its maximum over epochs",
-    "gain": "gain: final, against the first row",
+    "gain": "gain: final, relative to the first row",
     "memorised": "memorised: % of the wrong labels repeated",
 }
-"""What a column means, by its heading."""
+"""Explanation of a column, by its heading."""
 NO_TEST = (
     "no accuracy: there is no test data; name it with --test, or give a path with {split}, which becomes"
     " train and test"
@@ -46,7 +46,7 @@ def compare(
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=named_folder,
+            parser=parse_folder,
             metavar="<path>",
             help="Folder of the table and the runs; by default one under runs/.",
         ),
@@ -57,10 +57,10 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
     settings: Any = None,
 ) -> None:
-    """Train several losses or methods, each with several seeds, and set them side by side.
+    """Train several losses or methods, each with several seeds, and compare them in one table.
 
-    Finished runs are kept and interrupted ones go on, so the command can be given again, also with more
-    losses or seeds. The first loss is the one the others are measured against.
+    Finished runs are reused and interrupted runs resumed, so the command can be repeated, also with more
+    losses or seeds. Gains are relative to the first loss.
     """
     numbers = read_seeds(seeds)
     config = read_config(settings)
@@ -96,18 +96,18 @@ def read_seeds(words: str) -> list[int]:
 def run_all(
     configs: list[Config], place: Path, jobs: int | None, quiet: bool = False, engine: str = "local"
 ) -> Comparison:
-    """Train with progress, and write the table beside the runs."""
+    """Train with progress, and write the table into the folder of the runs."""
     from ..engines import check_engine
     from ..train import compare as compare_runs
-    from .progress_of_many import watch_many
+    from .comparison_progress import comparison_watcher
 
     check_engine(engine)
-    check_no_run(place)
+    refuse_run(place)
     elsewhere = () if engine == "local" else (FileNotFoundError,)
-    with suppress(*elsewhere):  # a cluster may have data where this machine has not
+    with suppress(*elsewhere):  # the machines of a cluster may have data that this one does not
         check_data(configs)
     make_writable(place)
-    found = compare_runs(configs, jobs=jobs, watcher=watch_many(quiet), engine=engine)
+    found = compare_runs(configs, jobs=jobs, watcher=comparison_watcher(quiet), engine=engine)
     found.write(place)
     return found
 
@@ -119,7 +119,7 @@ def title(config: Config) -> str:
 
 
 def print_comparison(found: Comparison, place: Path, heading: str) -> None:
-    """The table, and where the files are."""
+    """Print the table and the folder of the files."""
     from rich.table import Table
 
     counts = {len(row.seeds) for row in found.rows}
@@ -138,19 +138,19 @@ def print_comparison(found: Comparison, place: Path, heading: str) -> None:
     captions = [words for name, words in CAPTIONS.items() if name in names]
     if any(row.seeds for row in found.rows) and "final %" not in names:
         captions.append(NO_TEST)
-    tell("\n".join(captions))
-    tell(f"table.md, table.csv, table.json and all runs are in {place}")
+    print_text("\n".join(captions))
+    print_text(f"table.md, table.csv, table.json and all runs are in {place}")
 
 
 def report_failures(found: Comparison) -> None:
-    """Name the runs that failed, those with the same problem together; exit code 1 if there are any."""
+    """Print the failed runs, grouped by error message; exit with code 1 if there are any."""
     problems: dict[str, list[str]] = {}
     for outcome in found.failed:
         name = f"{outcome.config.method or outcome.config.loss}, seed {outcome.config.seed}"
         problems.setdefault(" ".join((outcome.problem or "").split()), []).append(name)
     for problem, names in problems.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        complain(f"{names[0]}{more} failed: {problem}")
+        print_error(f"{names[0]}{more} failed: {problem}")
     if found.failed:
-        complain("the same command tries the failed runs again")
+        print_error("repeat the command to retry the failed runs")
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``noiseproof curve``: draw emphasis curves and say what they mean for training."""
+"""``noiseproof curve``: draw emphasis curves and warn of underfitting."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..atomic import explained
-from .names import known
+from .names import choices
 
 if TYPE_CHECKING:
     from ..losses import Curve
 
 FORMATS = (".svg", ".png", ".pdf")
-LOSS_HELP = f"Losses, such as 'gce(q=0.7)' or 'scale(mae, tau=2.6)': {known('loss')}."
+LOSS_HELP = f"Losses, such as 'gce(q=0.7)' or 'scale(mae, tau=2.6)': {choices('loss')}."
 
 
 def curve(
@@ -29,7 +29,7 @@ def curve(
     x: Annotated[str, typer.Option(help="Horizontal axis: p or margin.")] = "margin",
     unit: Annotated[bool, typer.Option("--unit", help="Draw every curve with maximum 1.")] = False,
     figure: Annotated[
-        str | None, typer.Option(help="Draw a figure of the papers, such as gr.figure1a; 'list' names them.")
+        str | None, typer.Option(help="Draw a figure of the papers, such as gr.figure1a; 'list' lists them.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")
@@ -45,7 +45,7 @@ def curve(
         _paper_figure(figure, output)
         return
     if not specs:
-        raise ValueError("name at least one loss, such as: noiseproof curve ce mae 'gce(q=0.7)'")
+        raise ValueError("give at least one loss, such as: noiseproof curve ce mae 'gce(q=0.7)'")
     from ..losses import curve as curve_of
 
     curves = [curve_of(spec, classes) for spec in specs]

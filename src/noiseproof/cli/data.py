@@ -1,4 +1,4 @@
-"""``noiseproof data``: which datasets there are, get one, verify one."""
+"""``noiseproof data``: list, download and verify datasets."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .flags import Quiet
-from .screen import cell, console, tell
+from .screen import cell, console, print_text
 
 if TYPE_CHECKING:
     from ..data.download.fetch import Report
 
 app = typer.Typer(
     name="data",
-    help="List, get and verify datasets.",
+    help="List, download and verify datasets.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-Name = Annotated[str, typer.Argument(help="A dataset such as cifar10; 'noiseproof data ls' names them.")]
+Name = Annotated[str, typer.Argument(help="A dataset such as cifar10; 'noiseproof data ls' lists them.")]
 Root = Annotated[
     Path | None, typer.Option(help="Folder of the datasets; by default $NOISEPROOF_DATA or the cache folder.")
 ]
@@ -33,7 +33,7 @@ def list_datasets(
     root: Root = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
-    """Name the datasets, their size and licence, and whether their files are there."""
+    """List the datasets with size, licence and state (present, incomplete, absent)."""
     from ..data.download.fetch import DATASETS
 
     rows = [_row(name, _folder(root)) for name in DATASETS]
@@ -56,14 +56,14 @@ def get(
     root: Root = None,
     quiet: Quiet = False,
 ) -> None:
-    """Download a dataset from its official host, check it, and put it where the library looks for it."""
+    """Download a dataset from its official host into the data folder and verify its checksums."""
     from ..data.download.fetch import DATASETS, fetch
 
     report = fetch(name, _folder(root), progress=not quiet)
     if not DATASETS[name].downloads:
-        tell(f"{name} needs no download: {DATASETS[name].licence}")
+        print_text(f"{name} needs no download: {DATASETS[name].licence}")
         return
-    tell(f"{name} is complete in {report.folder} ({DATASETS[name].licence})")
+    print_text(f"{name} is complete in {report.folder} ({DATASETS[name].licence})")
 
 
 @app.command("verify")
@@ -92,7 +92,7 @@ def _folder(root: Path | None) -> Path:
 
 
 def _row(name: str, root: Path) -> dict[str, object]:
-    """The state by the presence of files alone: ``verify`` is the one that reads them."""
+    """One row of the list; the state depends only on which files exist, ``verify`` reads them."""
     from ..data.download.fetch import DATASETS
 
     dataset = DATASETS[name]
@@ -113,8 +113,8 @@ def _size(count: object) -> str:
 def _print_report(report: Report) -> None:
     for state in ("present", "missing", "wrong"):
         for content in getattr(report, state):
-            tell(f"{state:8} {content}")
+            print_text(f"{state:8} {content}")
     if report.is_complete:
-        tell(f"{report.name} is complete in {report.folder}")
+        print_text(f"{report.name} is complete in {report.folder}")
     else:
-        tell(f"{report.name} is not complete in {report.folder}: noiseproof data get {report.name}")
+        print_text(f"{report.name} is not complete in {report.folder}: noiseproof data get {report.name}")

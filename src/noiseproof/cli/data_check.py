@@ -1,4 +1,4 @@
-"""The data of many runs, looked at once before the first of them starts."""
+"""Check that the data of all runs exist before the first run starts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .endings import ELSEWHERE, one_line
+from .errors import DATA_ROOT_HINT, one_line
 
 if TYPE_CHECKING:
     from ..train import Config
 
 
 def check_data(configs: Iterable[Config]) -> None:
-    """Read data and find weights of every run that is not finished; all that is missing is named.
+    """Load the data and locate the weights of every unfinished run; one error lists everything missing.
 
-    Otherwise each run would fail alone, with the same words, after it was started.
+    Without this check each run would start and fail with the same message.
     """
     from ..data import DataMissingError
     from ..data.locations import weights_file
@@ -23,15 +23,15 @@ def check_data(configs: Iterable[Config]) -> None:
 
     missing: dict[str, None] = {}
     for config in _one_per_source(configs):
-        for look in (make_task, lambda one: one.weights and weights_file(one.weights)):
+        for check in (make_task, lambda one: one.weights and weights_file(one.weights)):
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # the runs give them
-                    look(config)
+                    warnings.simplefilter("ignore")  # the runs warn again
+                    check(config)
             except DataMissingError as problem:
                 missing[problem.brief or one_line(problem)] = None
     if missing:
-        raise FileNotFoundError("; ".join(missing) + ELSEWHERE)
+        raise FileNotFoundError("; ".join(missing) + DATA_ROOT_HINT)
 
 
 def _one_per_source(configs: Iterable[Config]) -> list[Config]:

@@ -1,4 +1,4 @@
-"""``noiseproof demo``: robust losses against cross entropy on digits with 40% wrong labels."""
+"""``noiseproof demo``: compare robust losses with cross entropy on digits with 40% wrong labels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import typer
 
 from .compare import Jobs, print_comparison, report_failures, run_all
 from .flags import Quiet
-from .places import named_folder
-from .screen import tell
+from .paths import parse_folder
+from .screen import print_text
 
 if TYPE_CHECKING:
     from ..train.comparison.table import Row
@@ -26,7 +26,7 @@ LOSSES = (
     "unit_max(mae)",
     "unit_max(scale(mae, tau=3.0))",
 )
-"""The settings are those a noisy validation split chose, see benchmarks/demo_settings.md."""
+"""Hyper-parameters were selected on a noisy validation split, see benchmarks/demo_settings.md."""
 SETTINGS: dict[str, Any] = {
     "data": "digits",
     "noise": "symmetric(0.4)",
@@ -39,16 +39,16 @@ NEXT = """What to do next:
   noiseproof labels find {run}
       the labels of one run that are suspected to be wrong
   noiseproof labels review {run} --open
-      look at them and decide; noiseproof labels apply then writes corrected data
+      review the suspects and decide; noiseproof labels apply then writes corrected data
   noiseproof compare --loss ce --loss 'gce(q=0.9)' --data 'csv(path="rows_{{split}}.csv")'
-      the same with your own data"""
+      compare losses on your own data"""
 
 
 def demo(
     seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Runs per loss.")] = 5,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 100,
     out: Annotated[
-        Path, typer.Option(parser=named_folder, metavar="<path>", help="Folder of the table and the runs.")
+        Path, typer.Option(parser=parse_folder, metavar="<path>", help="Folder of the table and the runs.")
     ] = Path("runs/demo"),
     jobs: Jobs = None,
     quiet: Quiet = False,
@@ -65,26 +65,26 @@ def demo(
 
 
 def best_of(rows: Sequence[Row]) -> Path:
-    """A run of the row that ended best; the report shows the same one."""
+    """A run of the row with the highest final accuracy, as in the report."""
     best = max(rows, key=lambda row: row.mean("final") or 0.0)
     return next(outcome.folder for outcome in best.outcomes if outcome.result is not None)
 
 
 def show_suspects(run: Path, out: Path) -> None:
-    """suspects.csv and report.html, and how right they are: here the truth is known."""
+    """Write suspects.csv and report.html, and print how many suspects are truly wrong labels."""
     from .. import labels
     from ..dynamics import RunFolder
     from ..labels.findings import weakness
     from ..report import write_comparison
 
     found, record = labels.find(run), RunFolder(run).record
-    number, doubt = labels.write(found, out / "suspects.csv"), weakness(found.attrs)
-    tell(f"suspects.csv: {number} labels are suspected")
-    if doubt:
-        tell(f"Weak evidence. {doubt}")
+    number, warning = labels.write(found, out / "suspects.csv"), weakness(found.attrs)
+    print_text(f"suspects.csv: {number} labels are suspected")
+    if warning:
+        print_text(f"Weak evidence. {warning}")
     if record.clean_label is not None:
         wrong = record.label.ne(record.clean_label).numpy()
         right = int(wrong[found.is_label_issue.to_numpy()].sum())
-        tell(f"in truth {int(wrong.sum())} are; {right} of the suspects are among them")
-    tell(f"report.html: {write_comparison(out)}")
-    tell(NEXT.format(run=shlex.quote(str(run)), report=shlex.quote(str(out / "report.html"))))
+        print_text(f"{int(wrong.sum())} labels are truly wrong; {right} of the suspects are among them")
+    print_text(f"report.html: {write_comparison(out)}")
+    print_text(NEXT.format(run=shlex.quote(str(run)), report=shlex.quote(str(out / "report.html"))))

@@ -1,4 +1,4 @@
-"""``noiseproof doctor``: which torch, device, kernels and extras are usable."""
+"""``noiseproof doctor``: report versions, devices, kernels and extras."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ EXTRAS = {
     "vision": ["torchvision", "timm"],
     "wandb": ["wandb"],
 }
-"""Extra to the packages it installs; ``integrations`` is several of these at once."""
+"""Packages that each extra installs; the extra ``integrations`` combines several of these."""
 
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Say which torch, device, kernels and extras are usable here."""
+    """Report the versions, devices, kernels and extras that are usable on this machine."""
     findings = examine()
     if as_json:
         typer.echo(json.dumps(findings, indent=2))
@@ -47,7 +47,7 @@ def doctor(
 
 
 def examine() -> dict[str, dict[str, str]]:
-    """Topic to name to state, all text."""
+    """Findings by topic and name, as text."""
     import torch
 
     from .. import __version__

@@ -1,4 +1,4 @@
-"""Options without a value, and how the help shows them."""
+"""Options shared by several commands, and how the help shows flags."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Folds = Annotated[
     int | None,
     typer.Option(
         min=2,
-        help="Cross-fit the data of the run in so many parts, such as 5, instead of reading its record:"
-        " slower, and finds more.",
+        help="Cross-fit the data of the run with this number of folds, such as 5, instead of reading its"
+        " record: slower, but finds more wrong labels.",
     ),
 ]
 
@@ -22,15 +22,15 @@ Engine = Annotated[
 ]
 
 
-class Verbs(TyperGroup):
-    """All verbs, whose help says ``--quiet`` and not ``--quiet <bool>``."""
+class Commands(TyperGroup):
+    """A group of commands whose help shows ``--quiet`` instead of ``--quiet <bool>``."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
-        _leave_types_out(self)
+        _hide_flag_types(self)
         return super().main(*arguments, **options)
 
 
-def _leave_types_out(command: Any) -> None:
+def _hide_flag_types(command: Any) -> None:
     for param in command.params:
         if getattr(param, "is_flag", False):
             param.metavar = ""
@@ -43,5 +43,5 @@ def _leave_types_out(command: Any) -> None:
         return option
 
     command.get_help_option = plain_help
-    for below in getattr(command, "commands", {}).values():
-        _leave_types_out(below)
+    for subcommand in getattr(command, "commands", {}).values():
+        _hide_flag_types(subcommand)

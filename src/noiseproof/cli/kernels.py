@@ -1,4 +1,4 @@
-"""``noiseproof kernels``: compile what makes losses faster on this machine."""
+"""``noiseproof kernels``: compile the CPU operator of the losses."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import time
 
 import typer
 
-app = typer.Typer(name="kernels", help="Compile what makes losses faster here.", no_args_is_help=True)
+app = typer.Typer(name="kernels", help="Compile the CPU operator of the losses.", no_args_is_help=True)
 
 
 @app.callback()
 def _root() -> None:
-    """Compile what makes losses faster here."""
+    """Compile the CPU operator of the losses."""
 
 
 @app.command()
 def build() -> None:
-    """Compile the CPU operator into your cache folder. Needs a C++ compiler and about half a minute."""
+    """Compile the CPU operator into your cache folder. Needs a C++ compiler; takes about 30 seconds."""
     from ..kernels import apply
     from ..kernels import build as compiler
 
     started = time.perf_counter()
-    place = compiler.build()
-    typer.echo(f"{place} ({time.perf_counter() - started:.0f} s)")
+    path = compiler.build()
+    typer.echo(f"{path} ({time.perf_counter() - started:.0f} s)")
     typer.echo(f"cpu-operator: {apply.operator_state()}")

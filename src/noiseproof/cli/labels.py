@@ -1,4 +1,4 @@
-"""``noiseproof labels find``: the labels of a run that are suspected to be wrong."""
+"""``noiseproof labels find``: list the labels that are suspected to be wrong."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import typer
 from .flags import Engine, Folds
 from .labels_apply import apply_labels, revert_labels
 from .labels_review import review_labels
-from .places import check_not_foreign, one_run
-from .screen import cell, console, tell
+from .paths import check_overwrite, require_run
+from .screen import cell, console, print_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="labels",
-    help="Find wrong labels, look at them, correct them.",
+    help="Find, review and correct wrong labels.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 MOST_CLASSES = 8
-"""Lines of the table of classes; those with most suspects come first."""
+"""Rows of the table of classes, in descending order of suspects."""
 
 
 @app.callback()
 def _verbs() -> None:
-    """Find wrong labels, look at them, correct them."""
+    """Find, review and correct wrong labels."""
 
 
 @app.command("find")
@@ -40,74 +40,75 @@ def find_labels(
     data: Annotated[
         str | None,
         typer.Option(
-            help="Judge these data by cross-fitting instead of a run: a spec as 'noiseproof train --data'"
-            " takes it."
+            help="Cross-fit these data instead of reading a run: a spec as for 'noiseproof train --data'."
         ),
     ] = None,
     folds: Folds = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="To cross-fit: linear, trees, network or neighbours instead of all four, or a network for"
-            " images such as cnn8."
+            help="Model for cross-fitting: linear, trees, network or neighbours instead of all four, or a"
+            " network for images such as cnn8."
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             help="Write the suspects to this .csv or .parquet file: given_label and predicted_label are"
-            " numbers of classes, given_name and predicted_name what your data call them."
+            " class numbers, given_name and predicted_name class names."
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every sample into the file.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Write all samples to the file, not only suspects.")
+    ] = False,
     probabilities: Annotated[
         Path | None,
-        typer.Option(help="Listen also to out-of-sample probabilities: .csv as predict writes it, or .npy."),
+        typer.Option(help="Also use out-of-sample probabilities: a .csv as written by predict, or .npy."),
     ] = None,
     engine: Engine = "local",
-    top: Annotated[int, typer.Option(min=0, help="How many of the worst to show.")] = 20,
+    top: Annotated[int, typer.Option(min=0, help="Number of suspects to print.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Name the samples whose label is suspected to be wrong, worst first, and estimate how many there are."""
+    """List the samples whose label is suspected to be wrong, worst first, and estimate the noise rate."""
     from ..dynamics import RunFolder
     from ..labels import write
     from ..labels.export import check_path, with_names
     from ..terminal import printable
 
     if everything and out is None:
-        raise ValueError("--all needs a file: name it with --out")
+        raise ValueError("--all needs a file: give one with --out")
     if (run is None) == (data is None):
         raise ValueError("give the folder of a run, or --data SPEC (see noiseproof labels find --help)")
     if out is not None:
         check_path(out)
-        check_not_foreign(out, "is_label_issue")
+        check_overwrite(out, "is_label_issue")
     if run is None or folds is not None:
         found = _cross_fitted(run, data, folds or 5, model, probabilities, engine)
     elif engine != "local":
         raise ValueError(f"--engine {engine} is to cross-fit: give --folds, or --data instead of a run")
     else:
-        found = _of_run(one_run(run), probabilities)
+        found = _of_run(require_run(run), probabilities)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
-    source = data if run is None else RunFolder(one_run(run)).settings.get("data")
+    source = data if run is None else RunFolder(require_run(run)).settings.get("data")
     count = 0 if out is None else write(found, out, everything=everything, data=source)
     if as_json:
         typer.echo(json.dumps(_facts(found, worst), indent=2))
     else:
         _show(found, worst, str(run or data))
     if out is not None:
-        tell(f"{count:,} samples written to {out}", err=as_json)
+        print_text(f"{count:,} samples written to {out}", err=as_json)
 
 
 def _of_run(run: Path, probabilities: Path | None) -> DataFrame:
     from ..dynamics import RunFolder
     from ..labels import find, read_probabilities
-    from .label_files import with_files
+    from .image_files import with_files
 
-    folder, said = RunFolder(run), None
+    folder, predicted = RunFolder(run), None
     if probabilities is not None:
         record = folder.record
-        said = read_probabilities(probabilities, record.index.numpy(), record.class_names)
-    return with_files(find(folder, probabilities=said), run)
+        predicted = read_probabilities(probabilities, record.index.numpy(), record.class_names)
+    return with_files(find(folder, probabilities=predicted), run)
 
 
 def _cross_fitted(
@@ -124,16 +125,16 @@ def _cross_fitted(
     from ..dynamics import RunFolder
     from ..engines import check_engine
     from ..labels import find
-    from .label_files import with_files
+    from .image_files import with_files
 
     check_engine(engine)
     if probabilities is not None:
-        raise ValueError("--probabilities is for the record of a run: leave --data and --folds out")
-    samples = load(str(spec)) if run is None else RunFolder(one_run(run))
+        raise ValueError("--probabilities cannot be combined with --data or --folds: leave them out")
+    samples = load(str(spec)) if run is None else RunFolder(require_run(run))
     with Console(stderr=True, emoji=False).status("reading") as status:
 
         def show(name: str, fold: int) -> None:
-            status.update(f"fitting: {name}, part {fold + 1} of {folds}")
+            status.update(f"fitting: {name}, fold {fold + 1} of {folds}")
 
         found = find(samples, folds=folds, model=model, on_fit=show, engine=engine)
     return found if run is None else with_files(found, run)
@@ -167,7 +168,7 @@ def _show(found: DataFrame, worst: DataFrame, what: str) -> None:
     screen = console()
     screen.print(
         f"[bold]{suspects:,} of {len(found):,} labels of {cell(what)} are suspected[/bold], about"
-        f" {about['expected_wrong']:.0f} of them really wrong; {100 * about['noise_rate']:.1f}% of all labels"
+        f" {about['expected_wrong']:.0f} of them truly wrong; {100 * about['noise_rate']:.1f}% of all labels"
         " are expected to be wrong",
     )
     if (words := weakness(about)) is not None:
@@ -178,13 +179,13 @@ def _show(found: DataFrame, worst: DataFrame, what: str) -> None:
         screen.print(f"\n[italic]The {len(worst):,} least trusted[/italic]")
         table = Table()
         files = ["file"] if "file" in worst else []
-        for heading in ("sample", "given label", "rather", "wrong", *files):
+        for heading in ("sample", "given label", "predicted", "wrong", *files):
             number = heading in ("sample", "wrong")
             table.add_column(heading, justify="right" if number else "left", overflow="fold")
         for row in worst.itertuples():
             names = cell(row.given_name), cell(row.predicted_name)
-            places = [cell(row.file)] if files else []
-            table.add_row(str(row.index), *names, f"{100 * row.wrong_probability:.0f}%", *places)
+            paths = [cell(row.file)] if files else []
+            table.add_row(str(row.index), *names, f"{100 * row.wrong_probability:.0f}%", *paths)
         screen.print(table)
     _show_classes(found, screen)
 

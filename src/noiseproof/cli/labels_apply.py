@@ -1,4 +1,4 @@
-"""``noiseproof labels apply`` and ``revert``: corrected data in the form of the original, and back."""
+"""``noiseproof labels apply`` and ``revert``: write corrected data, and restore the original."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .flags import Folds
-from .places import one_run
-from .screen import tell
+from .paths import require_run
+from .screen import print_text
 
 if TYPE_CHECKING:
     from ..dynamics import RunFolder
     from ..labels.corrected import Corrected
 
-OWN = ("data", "test", "noise", "noise_seed", "exact_noise", "out", "device")
-"""Settings that the corrected data have of their own, or that belong to one machine."""
+NOT_COPIED = ("data", "test", "noise", "noise_seed", "exact_noise", "out", "device")
+"""Settings of the run that do not apply to the corrected data or to another machine."""
 
 
 def apply_labels(
@@ -26,73 +26,75 @@ def apply_labels(
     relabel_above: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Take the suggested class where it is right with at least this probability."
+            min=0, max=1, help="Take the suggested class if it is right with at least this probability."
         ),
     ] = None,
     drop_above: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Drop what is wrong with at least this probability.")
+        float | None,
+        typer.Option(min=0, max=1, help="Drop samples whose label is wrong with at least this probability."),
     ] = None,
     folds: Folds = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="The new file: by default beside the original, as rows.corrected.csv."
+            "--out", "-o", help="The new file; by default next to the original, as rows.corrected.csv."
         ),
     ] = None,
     copy: Annotated[
-        bool, typer.Option("--copy", help="Of a folder of images a tree of copies, not a table of its files.")
+        bool,
+        typer.Option("--copy", help="For a folder of images: copy the files instead of writing a table."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
-    """Write the training data with corrected labels: by the decisions of a review, by rules, or by both.
+    """Write the training data with labels corrected by the decisions of a review, by rules, or both.
 
     Rules apply to samples without a decision. The original is never changed.
     """
     from ..dynamics import RunFolder
     from ..labels import write_corrected
 
-    folder = RunFolder(one_run(run))
+    folder = RunFolder(require_run(run))
     done = write_corrected(folder, relabel=relabel_above, drop=drop_above, folds=folds, out=out, copy=copy)
     command = train_command(folder, done)
     if as_json:
         typer.echo(json.dumps(_facts(done, command), indent=2))
     else:
-        _tell(done, folder, command)
+        _print(done, folder, command)
 
 
-def _tell(done: Corrected, run: RunFolder, command: str) -> None:
-    dropped = len(done.changes) - done.about.relabelled
-    tell(f"{done.path}: {done.about.relabelled:,} labels changed, {dropped:,} rows dropped")
-    tell(f"{done.log}: what was changed, why and when; noiseproof labels revert takes it back")
+def _print(done: Corrected, run: RunFolder, command: str) -> None:
+    dropped = len(done.changes) - done.change_log.relabelled
+    print_text(f"{done.path}: {done.change_log.relabelled:,} labels changed, {dropped:,} rows dropped")
+    print_text(f"{done.log}: log of the changes; 'noiseproof labels revert' undoes them")
     if done.conflicts:
-        tell(f"{done.conflicts:,} samples were decided differently by two people: the later decision holds")
+        print_text(f"{done.conflicts:,} samples have conflicting decisions: the later decision was applied")
     if noise := run.settings.get("noise"):
-        tell(f"Labels that nobody changed are as the run saw them, with its noise {noise}.")
-    tell(f"Train on it:\n  {command}")
+        print_text(f"All other labels are those the run was trained on, including its noise {noise}.")
+    print_text(f"Train on it:\n  {command}")
 
 
 def revert_labels(
-    corrected: Annotated[Path, typer.Argument(help="What labels apply wrote.")],
+    corrected: Annotated[Path, typer.Argument(help="The file that 'noiseproof labels apply' wrote.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The new file: by default as rows.reverted.csv.")
+        Path | None, typer.Option("--out", "-o", help="The new file; by default as rows.reverted.csv.")
     ] = None,
 ) -> None:
-    """Write corrected data as they were before, from the log and the dropped rows that lie beside them."""
+    """Restore the original of corrected data from the log and the dropped rows in the same folder."""
     from ..labels import revert
 
     path, same = revert(corrected, out)
-    tell(f"wrote {path}" + (", byte for byte the original" if same else ""))
+    print_text(f"wrote {path}" + (", byte for byte equal to the original" if same else ""))
 
 
 def train_command(run: RunFolder, done: Corrected) -> str:
     """The command that trains on the corrected data with the settings of the run."""
     from ..train import Config
 
-    usual, words = Config().to_dict(), ["noiseproof", "train", "--data", done.data]
-    if done.about.test is not None:
-        words += ["--test", done.about.test]
+    default, words = Config().to_dict(), ["noiseproof", "train", "--data", done.data]
+    if done.change_log.test is not None:
+        words += ["--test", done.change_log.test]
     for name, value in run.settings.items():
-        if name in OWN or name not in usual or value == usual[name] or value is None:
+        if name in NOT_COPIED or name not in default or value == default[name] or value is None:
             continue
         flag = name.replace("_", "-")
         words += (
@@ -107,10 +109,10 @@ def _facts(done: Corrected, command: str) -> dict[str, Any]:
     return {
         "path": str(done.path),
         "log": str(done.log),
-        "relabelled": done.about.relabelled,
-        "dropped": len(done.changes) - done.about.relabelled,
+        "relabelled": done.change_log.relabelled,
+        "dropped": len(done.changes) - done.change_log.relabelled,
         "conflicts": done.conflicts,
         "data": done.data,
-        "test": done.about.test,
+        "test": done.change_log.test,
         "train": command,
     }

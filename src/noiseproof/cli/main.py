@@ -1,4 +1,4 @@
-"""Entry point: the verbs, and errors as one line that says what to do."""
+"""Entry point: registers the commands and reports errors in one line."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .compare import compare
 from .curve import curve
 from .demo import demo
 from .doctor import doctor
-from .endings import MISTAKE, exit_code, one_line, plain_warnings, polite_signals
-from .flags import Verbs
+from .errors import USAGE_ERROR, exit_code, exit_on_signals, one_line, one_line_warnings
+from .flags import Commands
 from .predict import predict
 from .report import report
-from .screen import complain, show_traceback
+from .screen import print_error, show_traceback
 from .train import train
-from .usage import is_usage, usage_line
+from .usage_errors import is_usage, usage_line
 
 app = typer.Typer(
     name="noiseproof",
-    cls=Verbs,
+    cls=Commands,
     help="Train accurate classifiers on labels you cannot trust.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -58,20 +58,20 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one line and exit code 2, a failure in exit code 1."""
+    """Run the command line; exit with code 2 for errors in the command or its data, 1 for other errors."""
     sys.excepthook = show_traceback
     try:
-        with polite_signals(), plain_warnings():
+        with exit_on_signals(), one_line_warnings():
             code = app(prog_name="noiseproof", standalone_mode=False)
     except Exception as problem:
         if is_usage(problem):
-            code, line = MISTAKE, usage_line(problem, typer.main.get_command(app), sys.argv[1:])
+            code, line = USAGE_ERROR, usage_line(problem, typer.main.get_command(app), sys.argv[1:])
         else:
             code, line = exit_code(problem), one_line(problem)
         if code is None:
             raise
-        if line and not getattr(problem, "is_told", False):
-            complain(line)
+        if line and not getattr(problem, "is_reported", False):
+            print_error(line)
     sys.exit(code)
 
 

@@ -1,6 +1,6 @@
-"""What can stand in a setting, by name: for the help, which must not load torch to list it.
+"""Names that each setting accepts, for the help, which must not import torch.
 
-A test compares these with the registries they are copied from.
+A test compares them with the registries.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ NAMES = {
     "schedule": "constant cosine step every exponential warm_restarts",
     "optimizer": "sgd adam adamw",
 }
-"""Setting to the names it knows."""
+"""Setting to the names it accepts."""
 
 
-def known(setting: str) -> str:
+def choices(setting: str) -> str:
     """
-    >>> known("optimizer")
+    >>> choices("optimizer")
     'sgd, adam, adamw'
     """
     return ", ".join(NAMES[setting].split())

@@ -1,4 +1,4 @@
-"""``noiseproof papers``: tables and figures of the papers, the runs behind them, ours beside printed."""
+"""``noiseproof papers``: tables and figures of the papers, and our numbers next to the printed ones."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import typer
 
 from .papers_all import claim, queue, report, tally
 from .papers_figure import figure
-from .papers_printing import print_blocks, print_grid, print_notes, screen_width, told
-from .papers_run import AsJson, Columns, Name, ReadingName, Rows, compare, plan, read_as, run
-from .screen import tell
+from .papers_print import count_texts, print_blocks, print_grid, print_notes, screen_width
+from .papers_run import AsJson, Columns, Name, ReadingName, Rows, compare, plan, run, table_name
+from .screen import print_text
 
 app = typer.Typer(
     name="papers",
-    help="Tables and figures of five papers: show, run, compare and draw them.",
+    help="Show, reproduce, compare and draw the tables and figures of five papers.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-LIST = ("table", "cells", "runs", "quoted", "lack", "other", "shows")
-LEGEND = """runs: cells that can be run; quoted: others' numbers, nothing to run; lack: the library has not
-the data or method; other: formulas, hyper-parameters and what needs no training"""
+HEADINGS = ("table", "cells", "runs", "quoted", "missing", "other", "shows")
+LEGEND = """runs: cells that can be run; quoted: numbers taken from other papers; missing: the data or method
+is not available; other: formulas, hyper-parameters and cells without training"""
 SHORTEST = 12
-"""Signs of a title that are shown at least."""
+"""Fewest characters of a title that are shown."""
 
 
 @app.command("ls")
 def list_tables(as_json: AsJson = False) -> None:
-    """Name the tables, and how many of their cells can be run."""
+    """List the tables and how many of their cells can be run."""
     from ..papers.tables import PRINTED, TABLES
 
     found = [{"table": name, "title": table.title, **table.counts} for name, table in TABLES.items()]
@@ -39,11 +39,15 @@ def list_tables(as_json: AsJson = False) -> None:
     total = Counter[str]()
     for table in PRINTED.values():
         total.update(table.counts)
-    rows = [[name, str(len(table.cells)), *told(table.counts), table.title] for name, table in TABLES.items()]
-    rows.append(["all printed", str(total.total()), *told(total), ""])
-    taken = sum(3 + max(len(row[k]) for row in (LIST, *rows)) for k in range(len(LIST) - 1))
-    print_grid(LIST, [[*row[:-1], _cut(row[-1], screen_width() - taken - 4)] for row in rows], range(1, 6))
-    tell(LEGEND)
+    rows = [
+        [name, str(len(table.cells)), *count_texts(table.counts), table.title]
+        for name, table in TABLES.items()
+    ]
+    rows.append(["all printed", str(total.total()), *count_texts(total), ""])
+    used = sum(3 + max(len(row[k]) for row in (HEADINGS, *rows)) for k in range(len(HEADINGS) - 1))
+    rows = [[*row[:-1], _shortened(row[-1], screen_width() - used - 4)] for row in rows]
+    print_grid(HEADINGS, rows, range(1, 6))
+    print_text(LEGEND)
 
 
 @app.command()
@@ -54,26 +58,26 @@ def show(
     reading: ReadingName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the numbers of a table and notes; 'noiseproof papers plan' names the runs behind them."""
+    """Print the numbers and notes of a table; 'noiseproof papers plan' lists the runs that reproduce it."""
     from ..papers.describe import table_to_dict as to_dict
     from ..papers.tables import get
 
-    table = get(read_as(name, reading)).select(rows or (), columns or ())
+    table = get(table_name(name, reading)).select(rows or (), columns or ())
     if as_json:
         typer.echo(json.dumps(to_dict(table), indent=2, ensure_ascii=False))
         return
-    tell(f"{table.name}: {table.title}")
+    print_text(f"{table.name}: {table.title}")
     print_blocks(table)
     print_notes(table)
 
 
-def _cut(title: str, room: int) -> str:
+def _shortened(title: str, width: int) -> str:
     """
-    >>> _cut("Losses and their weights", 18)
+    >>> _shortened("Losses and their weights", 18)
     'Losses and their …'
     """
-    room = max(room, SHORTEST)
-    return title if len(title) <= room else title[: room - 1] + "…"
+    width = max(width, SHORTEST)
+    return title if len(title) <= width else title[: width - 1] + "…"
 
 
 app.command()(plan)

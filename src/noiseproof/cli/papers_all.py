@@ -1,4 +1,4 @@
-"""``noiseproof papers queue``, ``tally``, ``claim`` and ``report``: over all tables."""
+"""``noiseproof papers queue``, ``tally``, ``claim`` and ``report``: commands over all tables."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import typer
 
 from .compare import Jobs
 from .data_check import check_data
-from .papers_printing import print_grid
+from .papers_print import print_grid
 from .papers_run import HOME, AsJson, Out
-from .places import check_targets
-from .screen import tell
+from .paths import check_writable
+from .screen import print_text
 
 if TYPE_CHECKING:
     from ..papers.claims import Verdict
@@ -21,57 +21,57 @@ if TYPE_CHECKING:
 
 Done = Annotated[
     list[Path] | None,
-    typer.Option(help="A runs.csv of finished runs, or a folder with some, to leave out; may be repeated."),
+    typer.Option(help="A runs.csv of finished runs, or a folder with some, to skip; may be repeated."),
 ]
 SHOWN = 12
 
 
 def queue(
-    minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after so many minutes.")] = None,
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Stop after this many minutes.")] = None,
     done: Done = None,
     out: Out = HOME,
     pack: Annotated[
         Path | None, typer.Option(help="Write runs.csv and epochs.csv here, every minute and at the end.")
     ] = None,
-    commit: Annotated[str, typer.Option(help="Written into runs.csv.")] = "",
+    commit: Annotated[str, typer.Option(help="Commit hash to write into runs.csv.")] = "",
     model: Annotated[
         list[str] | None, typer.Option(help="Only runs of this network; may be repeated.")
     ] = None,
     table: Annotated[list[str] | None, typer.Option(help="Only runs of this table; may be repeated.")] = None,
-    most: Annotated[int | None, typer.Option(min=1, help="Only the first so many runs.")] = None,
+    most: Annotated[int | None, typer.Option(min=1, help="Only the first this many runs.")] = None,
     precision: Annotated[str, typer.Option(help="fp32 or bf16.")] = "bf16",
-    epochs: Annotated[int | None, typer.Option(min=1, help="Shorten the recipes, to try it.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Train this many epochs, as a trial.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")] = "auto",
     jobs: Jobs = None,
-    dry: Annotated[bool, typer.Option("--dry", help="Only say what would be run.")] = False,
+    dry: Annotated[bool, typer.Option("--dry", help="Print the runs without training them.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train the runs that cells of the papers still need, the most telling first.
+    """Train the runs that cells of the papers still need, the most informative first.
 
-    With --minutes, as many as fit into that time. The same command goes on where it was stopped.
+    With --minutes, as many as fit into that time. Repeat the command to resume after an interruption.
     """
-    from ..papers import queue as room
+    from ..papers import queue as queueing
     from ..papers.plan import Changes, with_folder
     from ..papers.results import read_results
-    from .progress_of_many import watch_many
+    from .comparison_progress import comparison_watcher
 
     changes = Changes(epochs, precision)
-    waiting = room.queue(changes, read_results(done or ())[0])
+    waiting = queueing.queue(changes, read_results(done or ())[0])
     waiting = [one for one in waiting if not model or one.planned.config.model in model]
     waiting = [one for one in waiting if not table or any(cell[0] in table for cell in one.planned.cells)]
-    chosen = room.choose(waiting[:most], minutes)
+    chosen = queueing.choose(waiting[:most], minutes)
     if as_json:
         typer.echo(json.dumps([_plain(one) for one in chosen], indent=2, ensure_ascii=False))
     else:
         _print(chosen, len(waiting))
     if dry or not chosen:
         return
-    place = out.expanduser()
-    check_data(with_folder(one.planned, place) for one in chosen if one.planned.relabel_of is None)
-    watcher = room.Packer(watch_many(quiet), place, pack, commit)
-    problems = room.work(chosen, out=place, minutes=minutes, jobs=jobs, device=device, watcher=watcher)
-    typer.echo(f"{room.finished(chosen, place)} of {len(chosen)} runs are finished", err=True)
+    folder = out.expanduser()
+    check_data(with_folder(one.planned, folder) for one in chosen if one.planned.relabel_of is None)
+    watcher = queueing.Packer(comparison_watcher(quiet), folder, pack, commit)
+    problems = queueing.work(chosen, out=folder, minutes=minutes, jobs=jobs, device=device, watcher=watcher)
+    typer.echo(f"{queueing.finished(chosen, folder)} of {len(chosen)} runs are finished", err=True)
     for key, problem in problems.items():
         typer.echo(f"noiseproof: {key}: {' '.join(problem.split())}", err=True)
     if problems:
@@ -84,18 +84,20 @@ def tally(
         Path | None, typer.Option(help="CSV of what was tried: table, row, column, tried.")
     ] = None,
     md: Annotated[Path | None, typer.Option(help="Write the page of all cells as Markdown.")] = None,
-    readings: Annotated[bool, typer.Option("--readings", help="Other readings of the recipes too.")] = False,
+    readings: Annotated[
+        bool, typer.Option("--readings", help="Also count other readings of the recipes.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Count the cells that were run, and those that agree with the print."""
+    """Count the cells that were run, and those that agree with the printed number."""
     from ..atomic import write_text
-    from ..papers import tally as room
+    from ..papers import tally as tallying
     from ..papers.results import read_results
 
-    found = room.compared(*read_results(results), readings=readings)
+    found = tallying.compared(*read_results(results), readings=readings)
     if md is not None:
-        write_text(md, room.to_markdown(found, room.read_tried(tried)))
-    counts = room.to_dict(found)
+        write_text(md, tallying.to_markdown(found, tallying.read_tried(tried)))
+    counts = tallying.to_dict(found)
     if as_json:
         typer.echo(json.dumps(counts, indent=2))
         return
@@ -113,9 +115,9 @@ def claim(
     md: Annotated[Path | None, typer.Option(help="Write the page of all claims as Markdown.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a paper claims, as statements about numbers of our runs, and whether they hold.
+    """Check the claims of the papers against the numbers of our runs.
 
-    Runs are those of --results, or else of --out; what trains the missing ones is said.
+    Runs are read from --results, or else from --out; commands that train missing runs are printed.
     """
     from ..atomic import write_text
     from ..papers.claims import CLAIMS, judge, to_dict, to_markdown
@@ -143,22 +145,22 @@ def report(
     tables: Annotated[Path, typer.Argument(help="Folder of the pages, such as tables.")] = Path("tables"),
     out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("papers.html"),
 ) -> None:
-    """Write one HTML file: counts, claims, each paper's numbers beside ours, pictures, errata, all cells."""
+    """Write one HTML file with counts, claims, printed and our numbers, figures, errata and all cells."""
     from ..atomic import write_text
     from ..papers.report_page import page
 
-    check_targets(out)
+    check_writable(out)
     write_text(out, page(tables))
-    tell(f"wrote {out}")
+    print_text(f"wrote {out}")
 
 
 def _print_claim(verdict: Verdict) -> None:
-    tell(f"{verdict.claim.words} ({verdict.claim.source}): {verdict.words}")
+    print_text(f"{verdict.claim.words} ({verdict.claim.source}): {verdict.words}")
     print_grid(("statement", ""), verdict.answers)
     if verdict.numbers:
         print_grid(("number", "ours"), [[n, f"{v:.2f}"] for n, v in verdict.numbers.items()], range(1, 2))
     for command in verdict.commands:
-        tell(f"missing: {command}")
+        print_text(f"missing: {command}")
 
 
 def _print(chosen: list[Waiting], all_waiting: int) -> None:
@@ -170,10 +172,10 @@ def _print(chosen: list[Waiting], all_waiting: int) -> None:
         tables = ", ".join(dict.fromkeys(cell[0] for cell in one.planned.cells))
         typer.echo(f"{one.key} {' '.join(word for word in words if word)} ({tables})", err=True)
     if len(chosen) > SHOWN:
-        typer.echo(f"and {len(chosen) - SHOWN} more (--json names all)", err=True)
+        typer.echo(f"and {len(chosen) - SHOWN} more (--json lists all)", err=True)
 
 
 def _plain(one: Waiting) -> dict[str, object]:
     config = one.planned.config
-    told = {name: getattr(config, name) for name in ("model", "data", "noise", "loss", "method", "seed")}
-    return {"run": one.key, **told, "seconds": one.seconds, "cells": one.planned.cells}
+    settings = {name: getattr(config, name) for name in ("model", "data", "noise", "loss", "method", "seed")}
+    return {"run": one.key, **settings, "seconds": one.seconds, "cells": one.planned.cells}

@@ -1,4 +1,4 @@
-"""``noiseproof papers figure``: figures of the papers, from formulas or from runs."""
+"""``noiseproof papers figure``: draw figures of the papers, from formulas or from runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ..atomic import explained
-from .papers_printing import print_grid
-from .screen import tell
+from .papers_print import print_grid
+from .screen import print_text
 
 KINDS = (".png", ".pdf", ".svg")
 
@@ -17,7 +17,7 @@ KINDS = (".png", ".pdf", ".svg")
 def figure(
     name: Annotated[
         str,
-        typer.Argument(help="A figure such as gr.figure2, or a part, sl.figure8a; without one, a list."),
+        typer.Argument(help="A figure such as gr.figure2, or a part, sl.figure8a; lists all if left out."),
     ] = "",
     runs: Annotated[list[Path] | None, typer.Argument(help="Folders of the runs to draw.")] = None,
     out: Annotated[
@@ -25,10 +25,10 @@ def figure(
         typer.Option("--out", "-o", help="A .png, .pdf or .svg file; by default NAME.png."),
     ] = None,
     home: Annotated[
-        Path, typer.Option("--runs", help="Where 'papers run' put the runs of the paper, if none are named.")
+        Path, typer.Option("--runs", help="Folder of the runs of 'papers run', used if RUNS is left out.")
     ] = Path("runs/papers"),
 ) -> None:
-    """Draw a figure: from a formula, from the runs you name, or from those of the paper."""
+    """Draw a figure: from a formula, from the given runs, or from those of 'papers run'."""
     if out is not None and out.suffix.lower() not in KINDS:
         raise ValueError(f"cannot write {out}: a figure is a {', '.join(KINDS[:-1])} or {KINDS[-1]} file")
     from ..papers.figures import FIGURES, draw, drawn_from
@@ -42,4 +42,4 @@ def figure(
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         picture.savefig(path, dpi=150)
-    tell(f"wrote {path}")
+    print_text(f"wrote {path}")

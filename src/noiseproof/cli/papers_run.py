@@ -11,51 +11,51 @@ import typer
 from .compare import Jobs
 from .data_check import check_data
 from .flags import Engine, Quiet
-from .papers_outcome import print_found, write_file
-from .places import check_targets, named_folder
-from .screen import complain, tell
+from .papers_comparison import print_found, write_file
+from .paths import check_writable, parse_folder
+from .screen import print_error, print_text
 
 HOME = Path("runs/papers")
-Name = Annotated[str, typer.Argument(help="A table such as gr.table3; 'noiseproof papers ls' names them.")]
+Name = Annotated[str, typer.Argument(help="A table such as gr.table3; 'noiseproof papers ls' lists them.")]
 Rows = Annotated[
     list[str] | None,
     typer.Option(
-        help="Only these rows: a whole name, a whole part of one (what stands between the dots ·),"
+        help="Only these rows: a name, one of the parts of a name that are separated by dots (·),"
         " or a pattern for either such as 'MAE*'."
     ),
 ]
 Columns = Annotated[
     list[str] | None,
     typer.Option(
-        help="Only these columns, chosen like rows: 'symmetric 0.4' is a part of 'symmetric 0.4 · snr'."
+        help="Only these columns, selected like rows: 'symmetric 0.4' is a part of 'symmetric 0.4 · snr'."
     ),
 ]
 ReadingName = Annotated[
     str | None,
     typer.Option(
         "--reading",
-        help="Another reading of the recipe, such as printed (gr), batch (imae), unit (curriculum).",
+        help="Another interpretation of the recipe, such as printed (gr), batch (imae), unit (curriculum).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 Seeds = Annotated[int | None, typer.Option(min=1, max=10_000, help="Runs per cell.")]
-Epochs = Annotated[int | None, typer.Option(min=1, help="Shorten the recipe to so many epochs.")]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Shorten the recipe to this many epochs.")]
 Samples = Annotated[
-    int | None, typer.Option(min=2, help="Take so many training, validation and test samples, to try it.")
+    int | None, typer.Option(min=2, help="Number of training, validation and test samples, for a trial.")
 ]
 Precision = Annotated[str | None, typer.Option(help="fp32 or bf16.")]
 Out = Annotated[
     Path,
     typer.Option(
-        parser=named_folder,
+        parser=parse_folder,
         metavar="<path>",
-        help="Folder of the runs; tables share the runs they have in common.",
+        help="Folder of the runs; tables share common runs.",
     ),
 ]
 Md = Annotated[Path | None, typer.Option(help="Also write the comparison as Markdown.")]
 
 
-def read_as(name: str, reading: str | None) -> str:
+def table_name(name: str, reading: str | None) -> str:
     """The name of a table in a reading of its recipe."""
     return name if reading is None else f"{name}:{reading}"
 
@@ -70,13 +70,13 @@ def plan(
     precision: Precision = None,
     reading: ReadingName = None,
 ) -> None:
-    """Print, as Markdown, the cells that would be filled and the runs that fill them; nothing is run."""
+    """Print, as Markdown, the cells that can be reproduced and their runs, without training them."""
     from ..papers.plan import Changes
     from ..papers.tables import get
-    from .papers_words import plan_to_markdown as to_markdown
+    from .papers_text import plan_to_markdown as to_markdown
 
-    table = get(read_as(name, reading)).select(rows or (), columns or (), seeds)
-    tell(to_markdown(table, Changes(epochs, precision, samples)))
+    table = get(table_name(name, reading)).select(rows or (), columns or (), seeds)
+    print_text(to_markdown(table, Changes(epochs, precision, samples)))
 
 
 def run(
@@ -101,20 +101,20 @@ def run(
 ) -> None:
     """Train the runs of a table, or of a part of it, and compare.
 
-    Finished runs are kept and interrupted ones go on, so the command can be given again, also with more rows
-    or seeds. With --samples 300 --epochs 1 a moment shows whether all of it works.
+    Finished runs are reused and interrupted runs resumed, so the command can be repeated, also with more rows
+    or seeds. --samples 300 --epochs 1 is a quick trial of all runs.
     """
     from ..papers.plan import Changes, plan, with_folder
     from ..papers.running import run as run_table
     from ..papers.tables import get
-    from .progress_of_many import watch_many
+    from .comparison_progress import comparison_watcher
 
-    table = get(read_as(name, reading)).select(rows or (), columns or (), seeds)
-    check_targets(md)
+    table = get(table_name(name, reading)).select(rows or (), columns or (), seeds)
+    check_writable(md)
     if root is not None:
         os.environ["NOISEPROOF_DATA"] = str(root.expanduser().absolute())
-    changes, watcher = Changes(epochs, precision, samples), watch_many(quiet)
-    if engine == "local":  # a cluster may have the data where this machine has not
+    changes, watcher = Changes(epochs, precision, samples), comparison_watcher(quiet)
+    if engine == "local":  # on a cluster the data may exist only on the workers
         planned = [one for one in plan(table, changes).values() if one.relabel_of is None]
         check_data(with_folder(one, out.expanduser()) for one in planned)
     found = run_table(
@@ -122,7 +122,7 @@ def run(
     )
     print_found(found, as_json)
     if found.problems:
-        complain("the same command tries the failed runs again")
+        print_error("repeat the command to retry the failed runs")
     write_file(found, md)
     if found.problems:
         raise typer.Exit(1)
@@ -137,18 +137,18 @@ def compare(
     md: Md = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set our numbers beside the printed ones, as far as runs are finished."""
+    """Print the numbers of finished runs next to the printed ones."""
     from ..papers.comparing import compare as compare_table
     from ..papers.plan import RUNS
     from ..papers.tables import get
 
-    table = get(read_as(name, reading)).select(rows or (), columns or ())
+    table = get(table_name(name, reading)).select(rows or (), columns or ())
     if table.counts["runs"] and not (out.expanduser() / RUNS).is_dir():
         raise FileNotFoundError(
-            f"there are no runs in {out}: name the folder of your runs with --out, or make some with"
+            f"there are no runs in {out}: give the folder of your runs with --out, or train them with"
             f" 'noiseproof papers run {name} --out {out}'"
         )
-    check_targets(md)
+    check_writable(md)
     found = compare_table(table, out=out)
     print_found(found, as_json)
     write_file(found, md)

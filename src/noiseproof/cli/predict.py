@@ -1,4 +1,4 @@
-"""``noiseproof predict``: what the network of a run says about data."""
+"""``noiseproof predict``: write the predictions of a run for new data."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .names import known
-from .places import check_not_foreign, one_run
-from .quotes import check_quotes
-from .screen import tell
+from .names import choices
+from .paths import check_overwrite, require_run
+from .quoting import check_quotes
+from .screen import print_text
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..train import Run
 
 FORMATS = (".csv", ".parquet")
-DATA_HELP = f"Data, such as 'csv(path=\"new.csv\")': {known('data')}."
+DATA_HELP = f"Data, such as 'csv(path=\"new.csv\")': {choices('data')}."
 
 
 def predict(
@@ -28,41 +28,41 @@ def predict(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv or .parquet.")],
     split: Annotated[
-        str | None, typer.Option(help="train or test; by default test, or all where there is no test split.")
+        str | None, typer.Option(help="train or test; by default test, or all rows without a test split.")
     ] = None,
     best: Annotated[
-        bool, typer.Option("--best", help="Use the epoch validation chose instead of the last one.")
+        bool, typer.Option("--best", help="Use the epoch selected by validation instead of the last one.")
     ] = False,
 ) -> None:
-    """Write index, predicted label and the probability of every class, one line per sample.
+    """Write index, predicted label and the probability of every class, one row per sample.
 
-    Tables need the columns of the training data, in any order, and no labels.
+    Tables need the columns of the training data, in any order; labels are not needed.
     """
     if out.suffix not in FORMATS:
         raise ValueError(f"cannot write {out}: use one of {', '.join(FORMATS)}")
-    check_not_foreign(out, "predicted_label")
+    check_overwrite(out, "predicted_label")
     from .. import atomic
     from ..data.registry import source_of_path
     from ..train import Run
 
     check_quotes(data)
-    if (meant := source_of_path(data)) is not None:
-        raise ValueError(f"{data!r} is a path, not a source: write {meant}")
-    trained = Run(one_run(run))
+    if (source := source_of_path(data)) is not None:
+        raise ValueError(f"{data!r} is a path, not a source: write {source}")
+    trained = Run(require_run(run))
     if out.suffix == ".parquet":
         _check_parquet(out)
     samples = samples_of(trained, data, split)
     if ignored := ignored_columns(trained, samples):
-        tell(f"not used: {', '.join(map(repr, ignored))}, which training did not have")
+        print_text(f"ignored columns, which the training data did not have: {', '.join(map(repr, ignored))}")
     table = predictions(trained, samples, "best" if best else "final")
     with atomic.explained(out):
         out.parent.mkdir(parents=True, exist_ok=True)
     _write(table, out)
-    tell(f"wrote {len(table):,} predictions to {out}")
+    print_text(f"wrote {len(table):,} predictions to {out}")
 
 
 def samples_of(run: Run, data: str, split: str | None) -> LabelledData:
-    """The split asked for; otherwise the test split, or everything where a source has only one."""
+    """The given split; by default the test split, or all rows of a source without splits."""
     from ..data.locations import NoSplitError
 
     try:
@@ -74,7 +74,7 @@ def samples_of(run: Run, data: str, split: str | None) -> LabelledData:
 
 
 def ignored_columns(run: Run, samples: LabelledData) -> list[str]:
-    """Columns of a table that the run was not trained on, but for those of labels."""
+    """Columns of a table that the run was not trained on, except the columns of labels."""
     from ..data.registry import parse_source
     from ..terminal import printable
 

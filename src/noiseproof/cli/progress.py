@@ -1,4 +1,4 @@
-"""How a run gets on: a bar in a terminal, else a line now and then; always on stderr."""
+"""Progress of a run on stderr: a bar in a terminal, otherwise lines."""
 
 from __future__ import annotations
 
@@ -13,42 +13,44 @@ from ..train import Config, Watcher
 from ..train.callbacks import epoch_words
 
 SECONDS = 5.0
-"""Between two lines, where there is no terminal."""
+"""Time between two lines outside a terminal."""
 
 
-def watch(config: Config, quiet: bool = False) -> Watcher:
-    """The watcher for where stderr goes."""
+def run_watcher(config: Config, quiet: bool = False) -> Watcher:
+    """A watcher that shows progress in the form that suits stderr."""
     if quiet:
         return Watcher()
-    return Bar(config) if sys.stderr.isatty() else Lines(config)
+    return ProgressBar(config) if sys.stderr.isatty() else ProgressLines(config)
 
 
-class Lines(Watcher):
-    """A line for the first epoch, the last one, and every few seconds between them."""
+class ProgressLines(Watcher):
+    """Writes a line for the first and the last epoch, and every few seconds between them."""
 
     def __init__(self, config: Config) -> None:
-        self.config, self._told, self._start = config, -SECONDS, 0.0
+        self.config, self._last_line, self._start = config, -SECONDS, 0.0
         self.done = self.first = self.steps = 0
 
     def begin(self, done: int, steps: int) -> None:
         self.done = self.first = done
         self.steps, self._start = steps, time.monotonic()
         if done:
-            say(resuming(self.config, done, steps))
+            write_line(resuming(self.config, done, steps))
 
     def step(self, done: int) -> None:
         self.done = done
 
     def epoch(self, line: dict[str, Any]) -> None:
         now = time.monotonic()
-        if self.done >= self.steps or now - self._told >= SECONDS:
-            self._told = now
+        if self.done >= self.steps or now - self._last_line >= SECONDS:
+            self._last_line = now
             pace = (now - self._start) / max(1, self.done - self.first)
-            say(f"{epoch_words(self.config, line)}, {time_words(pace * (self.steps - self.done))} left")
+            write_line(
+                f"{epoch_words(self.config, line)}, {time_words(pace * (self.steps - self.done))} left"
+            )
 
 
-class Bar(Watcher):
-    """A bar over the steps, with epoch, accuracy and time left."""
+class ProgressBar(Watcher):
+    """Shows a bar with epoch, accuracy and remaining time."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -72,7 +74,7 @@ class Bar(Watcher):
 
 
 def bar() -> Progress:
-    """The look of all bars."""
+    """A rich progress bar on stderr."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -83,9 +85,9 @@ def bar() -> Progress:
     )
 
 
-def say(words: str) -> None:
-    """One line to stderr, at once."""
-    sys.stderr.write(words + "\n")
+def write_line(text: str) -> None:
+    """Write one line to stderr and flush."""
+    sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 

@@ -1,4 +1,4 @@
-"""``noiseproof report``: one HTML file per run, or one that compares several."""
+"""``noiseproof report``: write an HTML report of a run, or of several runs compared."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .places import one_run
-from .screen import tell
+from .paths import require_run
+from .screen import print_text
 
 
 def report(
@@ -20,10 +20,10 @@ def report(
         typer.Option("--out", "-o", help="File to write: by default RUN/report.html, or comparison.html."),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Where the inputs are now, if not where the run found them.")
+        str | None, typer.Option(help="Source of the inputs, if it has moved since the run was trained.")
     ] = None,
 ) -> None:
-    """Write a self-contained HTML report: summary, figures, suspects with thumbnails."""
+    """Write a self-contained HTML report with summary, figures, and suspects with thumbnails."""
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"cannot write {out}: the report is an .html file")
     from ..report.comparison import is_comparison
@@ -31,15 +31,15 @@ def report(
     if len(runs) == 1 and is_comparison(runs[0]):
         from ..report import write_comparison
 
-        tell(f"wrote {write_comparison(runs[0], out, data=data)}")
+        print_text(f"wrote {write_comparison(runs[0], out, data=data)}")
         return
     from ..dynamics import RunFolder
 
-    folders = [RunFolder(one_run(run)) for run in runs]
+    folders = [RunFolder(require_run(run)) for run in runs]
     from ..report import write, write_comparison
 
     if len(folders) == 1:
         path = write(folders[0], out, data=data)
     else:
         path = write_comparison(folders, out or Path("comparison.html"), data=data)
-    tell(f"wrote {path}")
+    print_text(f"wrote {path}")

@@ -1,4 +1,4 @@
-"""What the command line shows: every line and every cell goes through here and has no control characters."""
+"""Output of the command line; all lines and cells are printed here, without control characters."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def complain(words: str) -> None:
-    """An error or a warning: one line on stderr."""
+def print_error(words: str) -> None:
+    """Print an error or a warning as one line on stderr."""
     sys.stderr.write(f"noiseproof: {' '.join(printable(words).split())}\n")
     sys.stderr.flush()
 
 
-def tell(text: str, *, err: bool = False) -> None:
-    """Lines of ordinary text, on stdout by default."""
+def print_text(text: str, *, err: bool = False) -> None:
+    """Print text, by default on stdout."""
     typer.echo(_lines(text), err=err)
 
 
 def cell(text: object) -> str:
-    """Text for a table or a line of rich: its brackets are not markup."""
+    """Text for rich, with brackets escaped, which would be markup."""
     from rich.markup import escape
 
     return escape(_lines(str(text)))
 
 
 def console() -> Console:
-    """Where tables are printed."""
+    """The rich console of tables."""
     from rich.console import Console
 
     return Console(emoji=False, highlight=False)
 
 
 def show_traceback(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
-    """A mistake of the library, as Python shows it, less the control characters."""
+    """Print the traceback of a bug as Python does, without control characters."""
     import traceback
 
     for line in "".join(traceback.format_exception(kind, problem, trace)).split("\n"):

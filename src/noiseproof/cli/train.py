@@ -1,4 +1,4 @@
-"""``noiseproof train``: one run, as its settings say."""
+"""``noiseproof train``: train one network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .flags import Quiet
-from .places import check_no_comparison
+from .paths import refuse_comparison
 from .screen import cell, console
 from .settings import read_config, with_settings
 
@@ -21,33 +21,34 @@ def train(
     quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Also write the metrics for TensorBoard, into the run.")
+        bool,
+        typer.Option("--tensorboard", help="Also write the metrics for TensorBoard into the run folder."),
     ] = False,
     settings: Any = None,
 ) -> None:
-    """Train a network and keep what happened to every sample.
+    """Train a network and record margin and prediction of every sample.
 
-    The same command with the same --out goes on where an interrupted run stopped. With --loss auto short runs
-    on held-out labels, which may be wrong too, choose among losses, ELR, and --lr or five times as much.
+    The same command with the same --out resumes an interrupted run. With --loss auto, short trial runs select
+    the loss or ELR and the learning rate (--lr or five times as much) by accuracy on held-out given labels.
 
-    Several GPUs: torchrun --nproc-per-node 2 -m noiseproof train ...; --batch-size is that of all together.
+    Several GPUs: torchrun --nproc-per-node 2 -m noiseproof train ...; --batch-size is the total batch size.
     """
     config = read_config(settings)
     from ..devices.distributed import place
     from ..train import fit
     from ..train.config import AUTO, run_folder
-    from .progress import Bar, watch
+    from .progress import ProgressBar, run_watcher
 
-    check_no_comparison(run_folder(config))
+    refuse_comparison(run_folder(config))
     is_first = place()[0] == 0
     quiet, tensorboard = quiet or not is_first, tensorboard and is_first
-    watcher = watch(config, quiet)
+    watcher = run_watcher(config, quiet)
     try:
         if config.loss == AUTO:
             config = _chosen(config, watcher, quiet, settings["lr"] is not None)
         run = fit(config, watcher=_with_tensorboard(config, watcher) if tensorboard else watcher)
     finally:
-        if isinstance(watcher, Bar):
+        if isinstance(watcher, ProgressBar):
             watcher.close()
     if not is_first:
         return
@@ -58,22 +59,24 @@ def train(
 
 
 def _chosen(config: Config, watcher: Watcher, quiet: bool, has_rate: bool) -> Config:
-    """The config with a loss in place of "auto"; a learning rate that was given stays."""
+    """The config with a loss in place of "auto"; a given learning rate is not changed."""
     from ..auto import choose
     from ..auto.candidates import RATES
-    from .progress import Bar, say
+    from .progress import ProgressBar, write_line
 
     if config.method is not None:
-        raise ValueError(f"--method {config.method} and --loss auto: leave one of them out")
+        raise ValueError(
+            f"--method {config.method} and --loss auto cannot be combined: leave one of them out"
+        )
 
-    def tell(words: str) -> None:
-        if isinstance(watcher, Bar):
+    def log(words: str) -> None:
+        if isinstance(watcher, ProgressBar):
             watcher.progress.console.print(words, highlight=False, markup=False)
         elif not quiet:
-            say(words)
+            write_line(words)
 
-    found = choose(config, watcher=watcher, rates=(1.0,) if has_rate else RATES, tell=tell)
-    tell(f"chosen: {found.words}")
+    found = choose(config, watcher=watcher, rates=(1.0,) if has_rate else RATES, log=log)
+    log(f"chosen: {found.words}")
     return found.config
 
 
@@ -86,7 +89,7 @@ def _with_tensorboard(config: Config, watcher: Watcher) -> Watcher:
 
 
 def summary(run: Run) -> dict[str, str]:
-    """What a reader wants to know first, in words."""
+    """The main results of a run, as text by name."""
     from .progress import percent, time_words
 
     result = run.result or {}
@@ -104,7 +107,7 @@ def summary(run: Run) -> dict[str, str]:
             f" validation {percent(selected['validation_accuracy'])}"
         )
     if selected is not None and run.choice is not None:
-        found["to be used"] = _advised(run)
+        found["recommended weights"] = _recommended(run)
     if fitted["noisy_subset"] is not None:
         record = run.record
         wrong = 0 if record.clean_label is None else int((record.label != record.clean_label).sum())
@@ -113,12 +116,12 @@ def summary(run: Run) -> dict[str, str]:
     return found | {"time": time_words(result["seconds"]), "folder": str(run.folder)}
 
 
-def _advised(run: Run) -> str:
+def _recommended(run: Run) -> str:
     from ..auto import which_epoch
 
     if which_epoch(run) == "best":
-        return "the epoch selected by validation (best.safetensors): later ones agree with fewer labels"
-    return "the last epoch (model.safetensors): validation shows no clear loss since the best one"
+        return "best.safetensors: validation accuracy was clearly lower at the last epoch"
+    return "model.safetensors (last epoch): validation accuracy is not clearly lower than at the best epoch"
 
 
 def _print(run: Run) -> None:

@@ -176,7 +176,7 @@ class Ranks:
                 self._said[1].wait()
             self.sum(torch.zeros(1))
 
-    def is_told(self) -> bool:
+    def is_reported(self) -> bool:
         """Whether another process has already reported why the run ends."""
         try:
             return self._store is not None and self._store.add("noiseproof/ended", 1) > 1
@@ -211,7 +211,7 @@ def _explained() -> Iterator[None]:
 def together(device_name: str) -> Iterator[Ranks]:
     """The processes that were started for this run, connected; an error ends all of them.
 
-    ``is_told`` is set on errors of all processes but the one that failed first, which says why.
+    ``is_reported`` is set on errors of all processes but the one that failed first, which says why.
     """
     begun, (rank, count) = dist.is_available() and dist.is_initialized(), place()
     if count == 1:
@@ -226,7 +226,7 @@ def together(device_name: str) -> Iterator[Ranks]:
             yield ranks
             ranks.wait()
     except Exception as problem:
-        problem.is_told = ranks.is_told()  # type: ignore[attr-defined]
+        problem.is_reported = ranks.is_reported()  # type: ignore[attr-defined]
         if not begun and device.type == "cpu":  # NCCL would wait for the process that ended
             dist.destroy_process_group()
         raise

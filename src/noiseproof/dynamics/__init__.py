@@ -1,4 +1,4 @@
-"""What happened to each sample: margins and predictions of every epoch, and what follows from them."""
+"""Training dynamics: margins and predictions of every sample at every epoch, and statistics of them."""
 
 from .accuracy import accuracy, class_accuracy, hybrid_accuracy, subset_accuracies
 from .meter import EmphasisMeter

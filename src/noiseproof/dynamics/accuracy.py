@@ -1,6 +1,6 @@
-"""Accuracies under label noise: against the given label, against the truth, and on either kind of sample.
+"""Accuracies under label noise: on given labels, on clean labels, and on right and wrong labels separately.
 
-A share of nothing is None: a class without samples has no accuracy.
+An accuracy without samples is None.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def accuracy(prediction: Tensor, label: Tensor) -> float | None:
-    """Share of samples predicted as labelled; predictions below 0 mean "not seen" and do not count.
+    """Share of predictions that equal the label; samples with a prediction below 0 ("not seen") are ignored.
 
     Example:
         >>> accuracy(torch.tensor([0, 1, 1, -1]), torch.tensor([0, 1, 0, 0])), accuracy(*torch.zeros(2, 0))
@@ -37,11 +37,11 @@ def class_accuracy(prediction: Tensor, label: Tensor, num_classes: int) -> list[
 def subset_accuracies(
     prediction: Tensor, label: Tensor, clean_label: Tensor | None
 ) -> dict[str, float | None]:
-    r"""How training samples are fitted, with r the share of wrong labels.
+    r"""Accuracies of training predictions, with r the share of wrong labels.
 
-    ``corrupted``: predictions equal to the given label; ``intact``: equal to the clean one;
-    ``clean_subset`` and ``noisy_subset``: equal to the given label where that is right, and where it is
-    wrong. corrupted = (1-r) clean_subset + r noisy_subset. All but the first are None without clean labels.
+    ``corrupted``: on the given labels; ``intact``: on the clean labels; ``clean_subset`` and
+    ``noisy_subset``: on the given labels of samples whose label is right, or wrong. corrupted = (1-r)
+    clean_subset + r noisy_subset. All except the first are None without clean labels.
 
     Shape:
         prediction, label, clean_label (N,) int64
@@ -67,14 +67,14 @@ def subset_accuracies(
 def hybrid_accuracy(
     test: float | None, test_count: int, intact: float | None, train_count: int
 ) -> float | None:
-    """Accuracy on the test set and all training inputs together, all with true labels.
+    """Accuracy on the true labels of the test set and all training inputs combined.
 
     Example:
         >>> hybrid_accuracy(0.9, 100, 0.6, 500)
         0.65
 
     Reference:
-        IMAE, Table 6, read as its numbers demand: all training inputs, not only those labelled right
+        IMAE, Table 6; its numbers imply all training inputs, not only those with right labels
     """
     if test is None or intact is None:
         return None

@@ -1,6 +1,6 @@
-"""What the files of a run folder must hold before anything is computed from them.
+"""Checks of the files of a run folder.
 
-Every check raises a ``DamagedFileError``, a ValueError that names the file, what is wrong and what to do.
+Every check raises a ``DamagedFileError``, a ValueError with the file, the problem and the remedy.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from ..memory import available_memory
 
 REMEDY = "restore the file, or remove the folder to train it again"
 FORMAT = 1
-"""Of run folders; a folder of a later format is refused."""
+"""Format version of run folders; folders of later versions are refused."""
 MOST_VALUES = 1 << 31
-"""Of one input, as its shape says."""
+"""Largest number of values of one input."""
 
 
 def damaged(path: Path, reason: str) -> DamagedFileError:
-    """What to raise for a file of a run folder that does not hold what training writes."""
+    """The error for a damaged file of a run folder."""
     return DamagedFileError(path, reason, state="is damaged", remedy=REMEDY)
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object of a file of a run folder."""
-    with _remedy_named(path):
+    """The JSON object in a file of a run folder."""
+    with _with_remedy(path):
         return files.read_json(path)
 
 
 def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a safetensors file of a run folder, of ``most`` bytes or what memory holds."""
-    with _remedy_named(path):
+    """Tensors and metadata of a safetensors file of at most ``most`` bytes, by default available memory."""
+    with _with_remedy(path):
         return files.read_tensors(path, available_memory() if most is None else most)
 
 
 @contextmanager
-def _remedy_named(path: Path) -> Iterator[None]:
+def _with_remedy(path: Path) -> Iterator[None]:
     try:
         yield
     except DamagedFileError as problem:
@@ -51,22 +51,22 @@ def _remedy_named(path: Path) -> Iterator[None]:
         raise FileNotFoundError(f"{path} is missing; {REMEDY}") from None
 
 
-def check_samples(path: Path, facts: Mapping[str, Tensor], about: Mapping[str, str]) -> tuple[str, ...]:
-    """Numbers and labels of the samples; returns the class names."""
+def check_samples(path: Path, facts: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tuple[str, ...]:
+    """Check numbers and labels of the samples; returns the class names."""
     for name in ("index", "label", *(["clean_label"] if "clean_label" in facts else [])):
         if name not in facts:
             raise damaged(path, f"it has no tensor {name!r}")
         column = facts[name]
         if column.dtype != torch.int64 or column.dim() != 1 or len(column) != len(facts["index"]):
-            raise damaged(path, f"{name} is {_described(column)}, not int64 with one number per sample")
+            raise damaged(path, f"{name} is {_described(column)}, not int64 of shape (samples,)")
     index = facts["index"].sort().values
     twice = index[1:][index[1:] == index[:-1]]
     if len(twice):
         raise damaged(path, f"sample {int(twice[0])} occurs twice")
     if len(index) and int(index[0]) < 0:
-        raise damaged(path, f"a sample has the number {int(index[0])}")
+        raise damaged(path, f"a sample has the negative number {int(index[0])}")
     try:
-        names = files.parse_json(about.get("class_names", ""))
+        names = files.parse_json(metadata.get("class_names", ""))
     except ValueError:
         names = None
     if not is_list_of(names, str) or not names:
@@ -75,23 +75,23 @@ def check_samples(path: Path, facts: Mapping[str, Tensor], about: Mapping[str, s
 
 
 def check_columns(path: Path, columns: Mapping[str, Tensor], shape: tuple[int, ...]) -> None:
-    """Margins, predictions and what else was recorded, all of this shape."""
+    """Check dtype and shape of margins, predictions and extra columns."""
     for name in ("margin", "prediction"):
         if name not in columns:
             raise damaged(path, f"it has no tensor {name!r}")
     for name, column in columns.items():
-        whole = column.dtype in (torch.int32, torch.int64)
-        if column.shape != shape or not (whole if name == "prediction" else column.is_floating_point()):
-            kind = "whole numbers" if name == "prediction" else "floats"
+        is_integer = column.dtype in (torch.int32, torch.int64)
+        if column.shape != shape or not (is_integer if name == "prediction" else column.is_floating_point()):
+            kind = "integers" if name == "prediction" else "floats"
             raise damaged(path, f"{name} is {_described(column)}, not {kind} of shape {shape}")
 
 
 def check_outputs(path: Path, outputs: Mapping[str, Tensor]) -> None:
-    """What a finished run says of its samples."""
+    """Check labels, numbers and probabilities of a finished run."""
     for name, column in outputs.items():
-        whole = name.endswith(("_label", "_index"))
-        fits = column.dim() == (1 if whole else 2) and column.dtype.is_floating_point != whole
-        if not fits or (whole and column.dtype != torch.int64):
+        is_integer = name.endswith(("_label", "_index"))
+        fits = column.dim() == (1 if is_integer else 2) and column.dtype.is_floating_point != is_integer
+        if not fits or (is_integer and column.dtype != torch.int64):
             raise damaged(path, f"{name} is {_described(column)}")
     for part in ("validation", "test"):
         _check_part(path, part, outputs)
@@ -102,9 +102,9 @@ def _check_part(path: Path, part: str, outputs: Mapping[str, Tensor]) -> None:
     if label is None or not len(label):
         return
     if len(outputs.get(f"{part}_index", label)) != len(label):
-        raise damaged(path, f"{part}_index has not the {len(label)} entries of {part}_label")
+        raise damaged(path, f"{part}_index and {part}_label have different lengths")
     if int(label.min()) < 0:
-        raise damaged(path, f"{part}_label has the class {int(label.min())}")
+        raise damaged(path, f"{part}_label contains {int(label.min())}, which is not a valid class")
     if probability is not None and (
         len(probability) != len(label) or int(label.max()) >= probability.shape[1]
     ):
@@ -113,16 +113,16 @@ def _check_part(path: Path, part: str, outputs: Mapping[str, Tensor]) -> None:
 
 
 def check_manifest(path: Path, content: Mapping[str, Any]) -> None:
-    """The format of the run folder, and what is said of the data."""
+    """Check the format version of the run folder, and the facts about the data."""
     version = content.get("format", FORMAT)
     if type(version) is not int or version < 1:
-        raise damaged(path, f"its format is {version!r}")
+        raise damaged(path, f"its format {version!r} is not a valid version")
     if version > FORMAT:
         written = content.get("environment")
         newer = written.get("noiseproof") if isinstance(written, dict) else None
         raise ValueError(
             f"{path} has format {version}, this version of noiseproof reads format {FORMAT}: use noiseproof"
-            f" {newer if isinstance(newer, str) else 'as it was written with'} or later"
+            f" {newer if isinstance(newer, str) else 'of the version that wrote it'} or later"
         )
     for name in ("data", "noise", "environment"):
         if not isinstance(content.get(name), dict | None):
@@ -136,7 +136,7 @@ def check_manifest(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def check_shape(path: Path, shape: object) -> None:
-    """The shape of one input: sides of at least 1, not more values than a tensor of the library may have."""
+    """Check the shape of one input: positive sides, and at most MOST_VALUES values."""
     if not is_list_of(shape, int) or not all(side >= 1 for side in shape):  # type: ignore[attr-defined]
         raise damaged(path, f"sample_shape is {shape!r:.200}, not a list of sides")
     size = 1
@@ -147,7 +147,7 @@ def check_shape(path: Path, shape: object) -> None:
 
 
 def check_numbers(path: Path, content: Mapping[str, Any], where: str = "") -> None:
-    """Metrics and results: numbers, None, and lists and objects of them."""
+    """Check that metrics or results contain only numbers and None, also in lists and objects."""
     for name, value in content.items():
         if isinstance(value, dict):
             check_numbers(path, value, f"{where}{name!r} of ")
@@ -158,7 +158,7 @@ def check_numbers(path: Path, content: Mapping[str, Any], where: str = "") -> No
 
 
 def is_list_of(value: object, kind: type) -> bool:
-    """Whether it is a list with entries of exactly this type: true and false are not numbers."""
+    """Whether a value is a list with entries of exactly this type; a bool is not an int here."""
     return isinstance(value, list) and all(type(entry) is kind for entry in value)
 
 

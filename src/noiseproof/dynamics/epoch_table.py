@@ -1,4 +1,4 @@
-"""The writing side of the record: one row per sample, filled by scatter on the device."""
+"""``EpochTable``: margins and predictions of the current epoch, scattered into tensors on the device."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NOT_SEEN = -1
 
 
 class EpochTable:
-    """What the current epoch has seen of every sample.
+    """Margin and prediction of every sample in the current epoch.
 
-    ``write`` scatters one batch into tensors that stay on the device: no host synchronisation, no growth,
-    so it can be part of a CUDA graph. A sample visited twice in an epoch keeps the last visit.
+    ``write`` scatters one batch into tensors on the device, without host synchronisation or allocation of
+    results, so it can be part of a CUDA graph. If a sample is visited twice, the last visit is kept.
 
     Shape:
         index (N,) permanent numbers of the training samples
@@ -40,7 +40,7 @@ class EpochTable:
     def write(
         self, index: Tensor, margin: Tensor, prediction: Tensor, extra: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Keep margin and prediction (and the extra columns) of these samples.
+        """Store margin, prediction and extra columns of a batch.
 
         Shape:
             index, margin, prediction and each extra column (B,)
@@ -52,18 +52,18 @@ class EpochTable:
             self.columns[name][at] = (extra or {})[name].detach().float()
 
     def epoch(self) -> dict[str, Tensor]:
-        """The epoch as it goes to disk: float16 within its range, predictions in int32, on the CPU."""
+        """The columns as they are stored: clamped to float16, predictions as int32, on the CPU."""
         found = {name: values.clamp(-LARGEST, LARGEST).half().cpu() for name, values in self.columns.items()}
         return found | {"prediction": self.prediction.to("cpu", copy=True)}
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Begin the next epoch."""
         for values in self.columns.values():
             values.fill_(torch.nan)
         self.prediction.fill_(NOT_SEEN)
 
     def state(self) -> dict[str, Tensor]:
-        """All tensors, for a checkpoint in the middle of an epoch."""
+        """All tensors, for a checkpoint within an epoch."""
         return {**self.columns, "prediction": self.prediction}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:

@@ -20,8 +20,8 @@ class EmphasisMeter:
     .. math:: \alpha_t = \frac{\sum_{i\le t}\eta_i\sum_{s\in B_i} g_s}{\sum_{i\le t}\eta_i|B_i|}, \qquad
               \mathrm{snr} = \frac{\bar g_{\mathrm{clean}}}{\bar g_{\mathrm{noisy}}}
 
-    where each :math:`\bar g` is the same mean over samples labelled right, and wrong, since the first step.
-    The spread is the variance of g inside a batch, averaged over the batches of the epoch.
+    where each :math:`\bar g` is the same mean over samples with right, or wrong, labels since the first step.
+    The spread is the variance of g within a batch, averaged over the batches of the epoch.
 
     Example:
         >>> meter = EmphasisMeter(torch.tensor([5, 6]), noisy=torch.tensor([False, True]))
@@ -32,7 +32,7 @@ class EmphasisMeter:
         (0.75, 2.0, 0.0625, 1.0)
 
     Reference:
-        A Curriculum View of Robust Loss Functions, section 3.2, with the weight its formula leaves out;
+        A Curriculum View of Robust Loss Functions, section 3.2, with the weight missing in its formula;
         Gradient Rescaling, definition 2
     """
 
@@ -47,11 +47,11 @@ class EmphasisMeter:
         self.epoch = torch.zeros(len(EPOCH), dtype=torch.float64, device=index.device)
 
     def add(self, index: Tensor, *, emphasis: Tensor, loss: Tensor, lr: float | Tensor) -> None:
-        """One step: the emphasis (B,) of its samples, the mean loss, the learning rate; in few kernels."""
+        """Add one step: the emphasis (B,) of its samples, the mean loss and the learning rate."""
         pull = 2 * emphasis.detach().double()
         groups = self.groups[self.rows.of(index)]
-        everyone = groups[:, 0]
-        self.total.view(-1, 2).add_(lr * (groups.T @ torch.stack([pull, everyone], 1)))
+        ones = groups[:, 0]
+        self.total.view(-1, 2).add_(lr * (groups.T @ torch.stack([pull, ones], 1)))
         self.epoch[0].add_(loss.detach(), alpha=len(pull))
         self.epoch[2].add_(pull.var(correction=0))
         torch._foreach_add_([self.epoch[1], self.epoch[3]], [len(pull), 1])
@@ -59,34 +59,34 @@ class EmphasisMeter:
     def add_steps(
         self, index: Tensor, sizes: list[int], *, emphasis: Tensor, losses: list[float], rates: list[float]
     ) -> None:
-        """Several steps at once, on a CPU: their samples one step after the other, and how many each has.
+        """Add several steps at once, on a CPU: the samples of all steps in order, and their batch sizes.
 
-        The sums are the same to the last bit, however many steps are given together.
+        The sums are bitwise independent of how steps are grouped into calls.
         """
         counts = torch.tensor(sizes)
         steps = torch.arange(len(sizes)).repeat_interleave(counts)
 
         def sums(values: Tensor) -> Tensor:
-            return torch.bincount(steps, values, minlength=len(sizes))  # one sample after the other
+            return torch.bincount(steps, values, minlength=len(sizes))  # adds samples sequentially
 
         pull = 2 * emphasis.detach().double()
-        pulled = sums(pull)
-        spread = (sums((pull - (pulled / counts)[steps]).square()) / counts).tolist()
-        moved = [pulled.tolist(), [float(size) for size in sizes]]
+        step_pull = sums(pull)
+        spread = (sums((pull - (step_pull / counts)[steps]).square()) / counts).tolist()
+        columns = [step_pull.tolist(), [float(size) for size in sizes]]
         if self.is_known:
             groups = self.groups[self.rows.of(index), 1:].unbind(1)
-            moved += [sums(part).tolist() for group in groups for part in (pull * group, group)]
+            columns += [sums(part).tolist() for group in groups for part in (pull * group, group)]
         total, epoch = self.total.tolist(), self.epoch.tolist()
         for step, (size, lr) in enumerate(zip(sizes, rates, strict=True)):
-            for place, column in enumerate(moved):
-                total[place] += lr * column[step]
-            for place, news in enumerate((losses[step] * size, size, spread[step], 1)):
-                epoch[place] += news
+            for number, column in enumerate(columns):
+                total[number] += lr * column[step]
+            for number, value in enumerate((losses[step] * size, size, spread[step], 1)):
+                epoch[number] += value
         self.total.copy_(torch.tensor(total, dtype=torch.float64))
         self.epoch.copy_(torch.tensor(epoch, dtype=torch.float64))
 
     def read(self) -> dict[str, float | None]:
-        """The numbers so far; None where there is nothing to divide by."""
+        """The current values; None for undefined ratios."""
         total = dict(zip(TOTALS, self.total.tolist(), strict=True))
         epoch = dict(zip(EPOCH, self.epoch.tolist(), strict=True))
         clean = _ratio(total["clean_pull"], total["clean_rate"])
@@ -100,8 +100,8 @@ class EmphasisMeter:
             "emphasis_spread": _ratio(epoch["spread"], epoch["steps"]),
         }
 
-    def forget(self) -> None:
-        """Begin the next epoch; alpha and snr go on."""
+    def reset_epoch(self) -> None:
+        """Begin the next epoch; alpha and snr are not reset."""
         self.epoch.zero_()
 
     def state(self) -> dict[str, Tensor]:
@@ -113,5 +113,5 @@ class EmphasisMeter:
 
 
 def _ratio(above: float, below: float) -> float | None:
-    """None where the ratio is not a number."""
+    """The ratio, or None if it is undefined."""
     return above / below if below and below == below and above == above else None

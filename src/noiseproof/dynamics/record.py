@@ -1,4 +1,4 @@
-"""The reading side: margin and prediction of every training sample at every epoch."""
+"""``Record``: margin and prediction of every training sample at every epoch, and its files."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MERGED = "epochs.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What happened to each sample.
+    """Margin and prediction of every sample at every epoch.
 
     Shape:
-        index, label, clean_label (N,) int64; margin (E, N) float16, NaN where an epoch did not visit the
-        sample; prediction (E, N) int32, -1 there; extra columns (E, N) float16
+        index, label, clean_label (N,) int64; margin (E, N) float16, NaN if the epoch did not visit the
+        sample; prediction (E, N) int32, -1 for these; extra columns (E, N) float16
     """
 
     index: Tensor
@@ -41,7 +41,7 @@ class Record:
     margin: Tensor
     prediction: Tensor
     extra: Mapping[str, Tensor] = field(default_factory=dict)
-    """Columns of some methods: ``tau``, or ``emphasis`` where it does not follow from the margin."""
+    """Columns of some methods: ``tau``, or ``emphasis`` if it is not a function of the margin."""
 
     def __len__(self) -> int:
         return len(self.index)
@@ -59,11 +59,11 @@ class Record:
 
     @property
     def flipped(self) -> Tensor | None:
-        """(N,) bool, where the given label is wrong; None if the truth is not known."""
+        """(N,) bool, whether the given label is wrong; None without clean labels."""
         return None if self.clean_label is None else self.label != self.clean_label
 
     def emphasis(self, loss: MarginLoss) -> Tensor:
-        """(E, N) float32: what the loss gave each sample, from its margin, or as recorded.
+        """(E, N) float32: emphasis of each sample, as recorded or computed from its margin.
 
         Example:
             >>> from noiseproof import losses
@@ -78,7 +78,7 @@ class Record:
         return emphasis
 
     def save(self, folder: str | Path) -> None:
-        """Write to a new folder, from which ``load`` reads the record."""
+        """Write the record to a folder; see ``load``."""
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         save_samples(target, self.index, self.label, self.clean_label, self.class_names)
@@ -87,15 +87,15 @@ class Record:
 
     @classmethod
     def load(cls, folder: str | Path) -> Record:
-        """From the ``record`` folder of a run, finished or not, or from ``save``.
+        """Load the ``record`` folder of a run, finished or not, or a folder of ``save``.
 
-        ValueError if a file of it is damaged.
+        ValueError if a file is damaged.
         """
         samples, merged = Path(folder, SAMPLES), Path(folder, MERGED)
         if not os.path.lexists(samples):
-            raise FileNotFoundError(f"{folder} holds no record: expected {SAMPLES} in it, as a run writes it")
-        facts, about = read_tensors(samples)
-        class_names = check_samples(samples, facts, about)
+            raise FileNotFoundError(f"{folder} does not contain a record: {SAMPLES} is missing")
+        facts, metadata = read_tensors(samples)
+        class_names = check_samples(samples, facts, metadata)
         count = len(facts["index"])
         if os.path.lexists(merged):
             columns = read_tensors(merged)[0]
@@ -116,7 +116,7 @@ class Record:
 
 
 def check_classes(record: Record, folder: Path) -> None:
-    """ValueError where a label or a prediction is not a class: the files are damaged."""
+    """ValueError if a label or a prediction is not a valid class, so that the files are damaged."""
     for name, least in (("label", 0), ("clean_label", -1), ("prediction", -1)):
         column = getattr(record, name)
         if column is None or column.numel() == 0:
@@ -124,26 +124,26 @@ def check_classes(record: Record, folder: Path) -> None:
         low, high = (int(end) for end in torch.aminmax(column))
         if low < least or high >= record.num_classes:
             wrong = low if low < least else high
-            raise damaged(folder, f"{name} {wrong} is not one of its {record.num_classes} classes")
+            raise damaged(folder, f"{name} {wrong} is not a valid class: it has {record.num_classes} classes")
 
 
 def save_samples(
     folder: Path, index: Tensor, label: Tensor, clean_label: Tensor | None, class_names: tuple[str, ...]
 ) -> None:
-    """What does not change from epoch to epoch."""
+    """Write numbers, labels and class names, which are the same for all epochs."""
     facts = {"index": index, "label": label} | ({} if clean_label is None else {"clean_label": clean_label})
     write_tensors(folder / SAMPLES, facts, {"class_names": json.dumps(class_names)}, checked=True)
 
 
 def save_epoch(folder: Path, epoch: int, columns: Mapping[str, Tensor]) -> Path:
-    """One file per epoch, counted from 1; ``atomic.flush`` it before a checkpoint relies on it."""
+    """Write the file of an epoch, counted from 1; ``atomic.flush`` it before saving a checkpoint."""
     path = _epoch_file(folder, epoch)
     write_tensors(path, columns, sync=False, checked=True)
     return path
 
 
 def merge(folder: Path) -> None:
-    """All epochs into one file; the single ones stay until the run is finished, in case it is killed."""
+    """Merge all epochs into one file; the single files are kept until the run is finished."""
     files = epoch_files(folder)
     if not files:
         return
@@ -155,16 +155,16 @@ def epoch_files(folder: Path) -> list[Path]:
 
 
 def epochs_without_gap(folder: Path) -> int:
-    """How many epochs have a whole file, from the first one to the first that has none."""
-    return next(number for number in count() if not _is_whole(_epoch_file(folder, number + 1)))
+    """Number of epochs with an intact file before the first epoch without one."""
+    return next(number for number in count() if not _is_intact(_epoch_file(folder, number + 1)))
 
 
 def _epoch_file(folder: Path, epoch: int) -> Path:
     return folder / f"epoch-{epoch:05d}.safetensors"
 
 
-def _is_whole(path: Path) -> bool:
-    """There, as long as its header says, and with the checksum it was written with."""
+def _is_intact(path: Path) -> bool:
+    """Whether the file exists and has the size of its header and the right checksum."""
     try:
         read_tensors(path)
     except (ValueError, OSError):
@@ -173,7 +173,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _stacked(files: list[Path], samples: int | None) -> dict[str, Tensor]:
-    """Columns (E, N) of these epochs; ``samples`` None takes the number that the first of them has."""
+    """Columns (E, N) of these epochs; ``samples`` is the expected N, by default that of the first file."""
     if not files:
         nothing = torch.zeros(0, samples or 0)
         return {"margin": nothing.half(), "prediction": nothing.int()}
@@ -186,40 +186,3 @@ def _stacked(files: list[Path], samples: int | None) -> dict[str, Tensor]:
         if epoch.keys() != epochs[0].keys():
             raise damaged(file, f"its columns are not those of {files[0].name}")
     return {name: torch.stack([epoch[name] for epoch in epochs]) for name in epochs[0]}
-
-
-def example_record(
-    samples: int = 400,
-    epochs: int = 12,
-    *,
-    classes: int = 4,
-    wrong: float = 0.3,
-    seed: int = 0,
-    known: bool = True,
-) -> Record:
-    """Samples labelled right are learned at once, the others slowly and late. Simulated, for examples.
-
-    Example:
-        >>> example_record()
-        Record(12 epochs of 400 samples, 4 classes)
-    """
-    generator = torch.Generator().manual_seed(seed)
-    clean = torch.randint(classes, (samples,), generator=generator)
-    flipped = torch.rand(samples, generator=generator) < wrong
-    label = torch.where(flipped, (clean + 1) % classes, clean)
-    time = torch.linspace(0, 1, epochs).unsqueeze(1)
-    goal = torch.where(flipped, -5 + 7 * time**2, -1 + 5 * time**0.5)
-    margin = (
-        goal
-        + torch.randn(epochs, samples, generator=generator) * 0.6
-        + torch.randn(samples, generator=generator)
-    )
-    prediction = torch.where(margin > 0, label, torch.where(flipped, clean, (clean + 2) % classes))
-    return Record(
-        index=torch.arange(samples),
-        label=label,
-        clean_label=clean if known else None,
-        class_names=tuple(f"class {number}" for number in range(classes)),
-        margin=margin.half(),
-        prediction=prediction.int(),
-    )

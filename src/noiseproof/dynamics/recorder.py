@@ -1,4 +1,4 @@
-"""``Recorder``: what happens to each sample, in a training loop of your own."""
+"""``Recorder``: record margins and predictions in a training loop of your own."""
 
 from __future__ import annotations
 
@@ -17,34 +17,32 @@ from ..losses import margin
 from .epoch_table import LARGEST, NOT_SEEN
 from .record import Record
 
-OUTSIDE = "index {} is out of range: a Recorder of {} samples takes 0 to {}"
-MOVED = (
-    "{count:,} of {seen:,} samples came with another label than before, sample {first} with {old} and then"
-    " {new}: index must be the permanent number of a sample in the training data, not its place in a batch, a"
-    " shuffled epoch or the part of one process. If labels were changed on purpose, what earlier epochs said"
-    " of these samples no longer counts"
+OUT_OF_RANGE = "index {} is out of range: it must be 0 to {2} for a Recorder of {1} samples"
+LABEL_CHANGED = (
+    "the labels of {count:,} of {seen:,} samples have changed, that of sample {first} from {old} to {new}:"
+    " index must be the permanent number of a sample in the training data, not its position in a batch, in a"
+    " shuffled epoch or in the part of one process. Earlier epochs of these samples are discarded"
 )
 
 
 class Recorder:
-    """Margin and prediction of every sample at every epoch of your own loop.
+    """Record margin and prediction of every sample at every epoch of your own loop.
 
-    Call ``write`` after each batch with the logits you have computed anyway, ``end_epoch`` after each epoch,
-    and give ``record()`` to ``labels.find``. Nothing waits for a GPU until the epoch ends.
+    Call ``write`` after each batch with its logits and ``end_epoch`` after each epoch, and pass ``record()``
+    to ``labels.find``. The GPU is not synchronised until the epoch ends.
 
     Args:
-        num_samples: size of the training data; a tuple where each sample has several labels, such as
+        num_samples: size of the training data; a tuple if each sample has several labels, such as
             ``(sentences, longest)`` for tokens, ``(images, height, width)`` for pixels or ``(samples,
             labels)`` with ``binary``.
-        class_names: for tables and pages; the class numbers if left out.
+        class_names: for tables and pages; by default the class numbers.
         ignore_index: labels with this value are not recorded.
-        binary: targets have the shape of the logits, as with ``losses.binary``: every entry is recorded as a
+        binary: targets have the shape of the logits, as for ``losses.binary``; every entry is recorded as a
             two-class problem.
 
-    In several processes of torch.distributed every process writes its part and all of them call
-    ``end_epoch``, which merges the parts: a sample that a sampler gave to two of them counts once. Where a
-    sample is visited twice in an epoch, the last visit counts. ``state_dict`` and ``load_state_dict`` are for
-    your checkpoints.
+    With torch.distributed, every process writes its part and all processes call ``end_epoch``, which merges
+    the parts; a sample of several processes counts once. If a sample is visited twice in an epoch, the last
+    visit is kept. ``state_dict`` and ``load_state_dict`` are for checkpoints.
 
     Shape:
         ``write(index, logits, label)``: index (B,), logits (B, C, d1, ...), label (B, d1, ...); d1, ... may
@@ -85,7 +83,7 @@ class Recorder:
 
     @torch.no_grad()
     def write(self, index: Any, logits: Any, label: Any) -> None:
-        """One batch: permanent sample numbers, the logits, and the given labels."""
+        """Record a batch: permanent sample numbers, logits and given labels."""
         logits = _as_tensor(logits).detach()
         index, label = (_as_tensor(part).to(logits.device).detach() for part in (index, label))
         logits, label = self._as_classes(logits, label)
@@ -100,25 +98,25 @@ class Recorder:
         now["prediction"][rows] = logits.argmax(1).reshape(-1).int()
 
     def end_epoch(self) -> None:
-        """Keep what the epoch has seen, of all processes, and begin the next one."""
+        """Store the epoch, merged over all processes, and begin the next one."""
         now = self._merged()
         seen = now["label"] >= 0
         if bool(seen.any()):
-            self._note_moved(now, seen)
+            self._discard_changed(now, seen)
             self._label = torch.where(seen, now["label"], self._label)
             self._margin.append(now["margin"].clamp(-LARGEST, LARGEST).half())
             self._prediction.append(now["prediction"])
         self._now = {}
 
     def record(self) -> Record:
-        """The epochs that have ended, of the samples that were seen, in the order of their numbers.
+        """The record of the completed epochs, with the samples that were seen, in the order of their numbers.
 
-        ``index`` of the record, and of what ``labels.find`` returns, is the number of the sample; with a
-        tuple of sizes ``numpy.unravel_index(found["index"], recorder.shape)`` gives sample and place.
+        ``index`` of the record, and of the frame of ``labels.find``, is the sample number; for a tuple of
+        sizes see ``labels.with_positions``.
         """
         if not self._margin and self._now:
             raise RuntimeError(
-                "no epoch has ended yet: call recorder.end_epoch() after the batches of an epoch"
+                "no epoch has been completed: call recorder.end_epoch() after the batches of an epoch"
             )
         index = (self._label >= 0).nonzero().flatten()
         empty = torch.zeros(0, len(index))
@@ -145,10 +143,10 @@ class Recorder:
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on where the ``state_dict`` was taken."""
+        """Restore the state of ``state_dict``."""
         if len(state["known"]) != self.size:
             raise ValueError(
-                f"the state is of a Recorder of {len(state['known']):,} labels, this one has {self.size:,}"
+                f"the state has {len(state['known']):,} labels, but this Recorder has {self.size:,}"
             )
         self.num_classes = int(state["num_classes"])
         self._label = state["known"].cpu().clone()
@@ -160,10 +158,10 @@ class Recorder:
             if name.startswith("now.")
         }
 
-    # What a batch must look like ---------------------------------------------------------------------
+    # Checks of a batch -------------------------------------------------------------------------------
 
     def _as_classes(self, logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits with a class dimension and labels without one."""
+        """Logits with a class dimension and labels without it."""
         if not self.binary:
             if label.is_floating_point() or label.dim() != logits.dim() - 1:
                 raise ValueError(
@@ -181,9 +179,7 @@ class Recorder:
         target = label.long()
         is_binary = ((label == 0) | (label == 1) | (label == self.ignore_index)).all()
         if values_can_be_checked(label) and not bool(is_binary):
-            raise ValueError(
-                "with binary=True labels are 0 and 1, or ignore_index; round soft targets before"
-            )
+            raise ValueError("with binary=True labels must be 0, 1 or ignore_index: round soft targets")
         return torch.stack([torch.zeros_like(logits), logits], 1), target
 
     def _label_shape(self, logits: Tensor) -> torch.Size:
@@ -196,54 +192,55 @@ class Recorder:
             )
         classes = logits.shape[1]
         if self.num_classes not in (0, classes):
-            raise ValueError(f"logits have {classes} classes, before they had {self.num_classes}")
+            raise ValueError(f"logits have {classes} classes, but {self.num_classes} in earlier batches")
         if self.class_names is not None and len(self.class_names) != classes:
             raise ValueError(f"logits have {classes} classes, class_names has {len(self.class_names)}")
         self.num_classes = classes
 
     def _rows(self, index: Tensor, label: Tensor) -> Tensor:
-        """The row of every label, flat; that behind the last one where it is not to be recorded."""
+        """The row of every label, flattened; the row after the last one for labels to ignore."""
         if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool:
             raise TypeError(f"index must hold sample numbers (integers), got {index.dtype}")
         index = index.long()
         if index.shape == label.shape and label.dim() == 1 < len(self.shape):
             raise ValueError(
-                f"this Recorder has {self.shape} labels, but a label came for each sample of a batch: make it"
+                f"this Recorder has labels of shape {self.shape}, but the batch has one label per sample: use"
                 f" Recorder({self.shape[0]})"
             )
         if index.shape != label.shape or len(self.shape) > 1:
-            index = self._with_places(index, label)
+            index = self._flat_index(index, label)
         rows = index.reshape(-1)
         left_out = (label == self.ignore_index).reshape(-1)
         outside = ((rows < 0) | (rows >= self.size)) & ~left_out
         if values_can_be_checked(rows):
             if bool(outside.any()):
-                raise IndexError(OUTSIDE.format(int(rows[outside][0]), self.size, self.size - 1))
+                raise IndexError(OUT_OF_RANGE.format(int(rows[outside][0]), self.size, self.size - 1))
         else:
             columns = self._columns(rows.device)
             columns["stray"] = torch.maximum(columns["stray"], torch.where(outside, rows.abs(), -1).amax())
         return torch.where(left_out | outside, self.size, rows)
 
-    def _with_places(self, index: Tensor, label: Tensor) -> Tensor:
-        places, room = label.shape[1:], self.shape[1:]
+    def _flat_index(self, index: Tensor, label: Tensor) -> Tensor:
+        """Flat numbers of the labels of samples with several labels."""
+        sizes, most = label.shape[1:], self.shape[1:]
         if index.shape != label.shape[:1]:
             raise ValueError(
                 f"index of shape {tuple(index.shape)} does not fit label of shape {tuple(label.shape)}: give"
                 " one number per sample"
             )
-        if len(places) != len(room) or any(has > most for has, most in zip(places, room, strict=True)):
-            wanted = (self.shape[0], *places)
+        if len(sizes) != len(most) or any(size > limit for size, limit in zip(sizes, most, strict=True)):
+            wanted = (self.shape[0], *sizes)
             raise ValueError(
-                f"each sample came with labels of shape {tuple(places)}, but this Recorder has room for"
-                f" {tuple(room)}: make it Recorder({wanted})"
+                f"each sample has labels of shape {tuple(sizes)}, but this Recorder allows {tuple(most)}:"
+                f" use Recorder({wanted})"
             )
         flat = index
-        for has, most in zip(places, room, strict=True):
-            flat = flat.unsqueeze(-1) * most + torch.arange(has, device=index.device)
+        for size, limit in zip(sizes, most, strict=True):
+            flat = flat.unsqueeze(-1) * limit + torch.arange(size, device=index.device)
         return flat
 
     def _columns(self, device: torch.device) -> dict[str, Tensor]:
-        """The tables of the epoch, with one more row for what is not recorded."""
+        """The columns of the epoch, with an additional last row for labels to ignore."""
         if not self._now:
             size = (self.size + 1,)
             self._now = {
@@ -260,13 +257,13 @@ class Recorder:
     # The end of an epoch -----------------------------------------------------------------------------
 
     def _merged(self) -> dict[str, Tensor]:
-        """The tables of all processes as one, on the CPU, without the row of what is not recorded."""
+        """The columns merged over all processes, on the CPU, without the row of labels to ignore."""
         device = self._now["label"].device if self._now else torch.device("cpu")
         now = self._columns(processes.collective_device(device))
         stray = processes.largest(int(now.pop("stray")), now["label"].device)
         if stray >= 0:
             self._now = {}
-            raise IndexError(OUTSIDE.format(stray, self.size, self.size - 1))
+            raise IndexError(OUT_OF_RANGE.format(stray, self.size, self.size - 1))
         now = {name: column[: self.size] for name, column in now.items()}
         if processes.count() > 1:
             now = self._exchanged(now)
@@ -285,8 +282,8 @@ class Recorder:
             "moved": processes.from_owner(moved.int(), processes.has_first(moved), 0) > 0,
         }
 
-    def _note_moved(self, now: dict[str, Tensor], seen: Tensor) -> None:
-        """Discard what was recorded of samples under another label, with one warning per recorder."""
+    def _discard_changed(self, now: dict[str, Tensor], seen: Tensor) -> None:
+        """Discard earlier epochs of samples whose label has changed, with one warning per recorder."""
         moved = seen & (now["moved"] | ((self._label >= 0) & (self._label != now["label"])))
         if not bool(moved.any()):
             return
@@ -295,7 +292,7 @@ class Recorder:
         if not self._warned:
             self._warned = True
             first = int(moved.nonzero()[0])
-            words = MOVED.format(
+            words = LABEL_CHANGED.format(
                 count=int(moved.sum()),
                 seen=int(seen.sum()),
                 first=first,
@@ -320,5 +317,5 @@ def _shape(num_samples: int | Sequence[int]) -> tuple[int, ...]:
 
 def _as_tensor(values: Any) -> Tensor:
     if isinstance(values, np.ndarray) and not values.flags.writeable:
-        values = values.copy()  # torch warns of arrays it could write to by mistake
+        values = values.copy()  # torch warns about read-only arrays
     return torch.as_tensor(values)

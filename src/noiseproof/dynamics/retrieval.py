@@ -1,4 +1,4 @@
-"""Retrieval: finding a person in other cameras by the features of videos (MARS)."""
+"""Retrieval metrics: finding a person in other cameras by the features of videos (MARS)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class Ranking(NamedTuple):
     """Mean average precision, and the cumulated matching characteristics (CMC)."""
 
     mean_average_precision: float | None
-    """None where no query has a match."""
+    """None if no query has a match."""
     cmc: Tensor
     """[k - 1]: share of queries with a match among the k nearest."""
 
 
 def rank(features: Tensor, person: Tensor, camera: Tensor, query: Tensor) -> Ranking:
-    """Rank, for every query, the others by the cosine of their features.
+    """Rank all other videos by cosine similarity, for every query.
 
-    Videos of the same person in the same camera are left out, the query included. Queries without a match
-    do not count. Average precision is the mean of the precisions at the ranks of the matches.
+    Videos of the same person in the same camera, including the query, are excluded. Queries without a match
+    are ignored. Average precision is the mean of the precisions at the ranks of the matches.
 
     Shape:
         features (N, D); person, camera (N,); query (Q,) positions
@@ -50,16 +50,15 @@ def rank(features: Tensor, person: Tensor, camera: Tensor, query: Tensor) -> Ran
 
 
 def rank_videos(features: Tensor, frames: Sequence[Frame]) -> Ranking:
-    """Features of frames are averaged over their tracklet; each person's first of a camera is a query.
+    """Rank tracklets by the mean features of their frames; the first of each person and camera is a query.
 
-    Person 0 stands for people without an identity: it is never a query and never matches. Person -1 is left
-    out.
+    Person 0 means an unknown identity, which is never a query and never matches. Person -1 is left out.
     """
     names = [frame[:3] for frame in frames]
     videos = sorted({name for name in names if name[0] >= 0})
-    place = {name: number for number, name in enumerate(videos)}
-    kept = torch.tensor([number for number, name in enumerate(names) if name in place], dtype=torch.int64)
-    video = torch.tensor([place[name] for name in names if name in place], dtype=torch.int64)
+    number_of = {name: number for number, name in enumerate(videos)}
+    kept = torch.tensor([row for row, name in enumerate(names) if name in number_of], dtype=torch.int64)
+    video = torch.tensor([number_of[name] for name in names if name in number_of], dtype=torch.int64)
     sums = features.new_zeros(len(videos), features.shape[1]).index_add_(0, video, features[kept])
     mean = sums / torch.bincount(video, minlength=len(videos)).unsqueeze(1)
     person, camera, _ = torch.tensor(videos, dtype=torch.int64).view(-1, 3).unbind(1)

@@ -1,4 +1,4 @@
-"""From permanent sample numbers to rows of a table, on any device and without waiting for it."""
+"""Map permanent sample numbers to rows of a table, on any device, without host synchronisation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class Rows:
-    """Where each sample of ``index`` stands.
+    """The row of each sample in ``index``.
 
     Example:
         >>> Rows(torch.tensor([7, 3, 9])).of(torch.tensor([9, 7]))
@@ -16,7 +16,7 @@ class Rows:
 
     def __init__(self, index: Tensor) -> None:
         self.index = index
-        self.usual = bool((index.cpu() == torch.arange(len(index))).all())
+        self.is_range = bool((index.cpu() == torch.arange(len(index))).all())
         self.order = index.argsort()
         self.sorted = index[self.order]
         if bool((self.sorted[1:] == self.sorted[:-1]).any()):
@@ -27,14 +27,14 @@ class Rows:
         return len(self.index)
 
     def of(self, index: Tensor) -> Tensor:
-        """Rows of these samples; a number that is not there gives the row of a neighbour, see ``check``."""
-        if self.usual:
+        """Rows of these samples; an unknown number gives an arbitrary row, see ``check``."""
+        if self.is_range:
             return index
         return self.order[torch.searchsorted(self.sorted, index).clamp_max(len(self) - 1)]
 
     def check(self, index: Tensor) -> None:
-        """Raise for the first number that is not there."""
-        inside = (index >= 0) & (index < len(self)) if self.usual else self.index[self.of(index)] == index
-        if not bool(inside.all()):
-            stranger = int(index[~inside][0])
-            raise ValueError(f"sample {stranger} is not in the training data of {len(self)} samples")
+        """ValueError if a number is not in ``index``."""
+        known = (index >= 0) & (index < len(self)) if self.is_range else self.index[self.of(index)] == index
+        if not bool(known.all()):
+            unknown = int(index[~known][0])
+            raise ValueError(f"sample {unknown} is not in the training data of {len(self)} samples")

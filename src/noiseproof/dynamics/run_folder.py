@@ -1,4 +1,4 @@
-"""A run as it lies on the disk: everything that looks at runs reads it through here."""
+"""``RunFolder``: read access to the files of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from .checks import check_manifest, check_numbers, check_outputs, damaged, read_json, read_tensors
-from .lines import read as read_lines
+from .json_lines import read as read_lines
 from .record import Record
 
 CONFIG, MANIFEST, METRICS, RESULT = "config.json", "manifest.json", "metrics.jsonl", "result.json"
@@ -18,34 +18,32 @@ OUTPUTS, FAILURE, CHOICE = "outputs.safetensors", "failure.txt", "choice.json"
 
 
 class RunFolder:
-    """A folder that training wrote, finished or not; reading never changes it.
+    """The folder of a run, finished or not, which is never modified by reading.
 
     ==================  ====================================================================================
-    config.json         what was asked for: data, noise, model, loss, ... (``settings``)
-    manifest.json       what it became: samples, class names, noise as realised, versions (``manifest``)
+    config.json         settings: data, noise, model, loss, ... (``settings``)
+    manifest.json       samples, class names, realised noise, versions (``manifest``)
     metrics.jsonl       one line per epoch (``metrics``)
     record/             margin and prediction of every sample at every epoch (``record``)
-    result.json         final, best and selected numbers; there once the run is finished (``result``)
-    model.safetensors   weights after the last step; best.safetensors those chosen by validation
-    outputs.safetensors what the final network says, in evaluation mode (``outputs``)
-    choice.json         how ``--loss auto`` came to its loss, if it did (``choice``)
-    checkpoints/        the two newest, gone when the run is finished
-    failure.txt         where it broke, if a run of a comparison did; gone when it is finished
+    result.json         final, best and selected metrics; exists when the run is finished (``result``)
+    model.safetensors   weights after the last step; best.safetensors: those selected by validation
+    outputs.safetensors predictions of the final network in evaluation mode (``outputs``)
+    choice.json         trials and choice of ``--loss auto`` (``choice``)
+    checkpoints/        the two newest; removed when the run is finished
+    failure.txt         traceback of a failed run of a comparison; removed when the run is finished
     ==================  ====================================================================================
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not (self.folder / CONFIG).is_file():
-            raise FileNotFoundError(
-                f"{self.folder} is not a run folder: expected {CONFIG} in it, as training writes it"
-            )
+            raise FileNotFoundError(f"{self.folder} is not a run folder: it does not contain {CONFIG}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join([repr(str(self.folder)), *self._summary()])})"
 
     def _summary(self) -> list[str]:
-        """What a finished run came to, in words."""
+        """The state and results of the run, as parts of its repr."""
         if not self.finished:
             return ["unfinished"]
         if self.damage is not None:
@@ -71,7 +69,7 @@ class RunFolder:
 
     @property
     def choice(self) -> dict[str, Any] | None:
-        """``words``, ``trials``, ... where the loss was chosen automatically, else None."""
+        """``words``, ``trials``, ... if the loss was chosen automatically, else None."""
         path = self.folder / CHOICE
         return read_json(path) if path.is_file() else None
 
@@ -84,7 +82,7 @@ class RunFolder:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """The numbers of a finished run, None before."""
+        """The results of a finished run, None before."""
         if not self.finished:
             return None
         path = self.folder / RESULT
@@ -94,7 +92,7 @@ class RunFolder:
 
     @property
     def damage(self) -> str | None:
-        """Which of config.json and result.json cannot be read, and what to do; None if all is well."""
+        """The error if config.json or result.json cannot be read, else None."""
         try:
             _ = self.settings, self.result
         except ValueError as problem:
@@ -111,22 +109,22 @@ class RunFolder:
         for line in found:
             check_numbers(path, line)
             if type(line.get("epoch")) is not int:
-                raise damaged(path, "a line does not say its epoch")
+                raise damaged(path, "a line has no epoch")
         return found
 
     @property
     def record(self) -> Record:
-        """Margins and predictions, of the epochs so far."""
+        """Margins and predictions of the completed epochs."""
         self._check_format()
         return Record.load(self.folder / RECORD)
 
     @property
     def outputs(self) -> dict[str, Tensor]:
-        """Of the final network in evaluation mode: ``train_probability`` (N, C), ``test_probability``,
-        ``test_label``, ``test_index``, ``test_features`` of the first test samples; {} before the end.
-        Methods add what they have learned, such as ``target`` (N, C).
+        """Outputs of the final network in evaluation mode: ``train_probability`` (N, C),
+        ``test_probability``, ``test_label``, ``test_index``, ``test_features`` of the first test samples;
+        {} for an unfinished run. Methods add their own, such as ``target`` (N, C).
 
-        Probabilities of very large data are left out.
+        Probabilities of very large data are not stored.
         """
         path = self.folder / OUTPUTS
         if not path.is_file():
@@ -137,6 +135,6 @@ class RunFolder:
         return found
 
     def _check_format(self) -> None:
-        """ValueError if a later version wrote the folder; older ones may lack the manifest."""
+        """ValueError if a later version wrote the folder; folders of old versions may lack the manifest."""
         if (self.folder / MANIFEST).is_file():
             _ = self.manifest

@@ -1,4 +1,4 @@
-"""Any table, any text as a matrix of numbers: fitted on training rows, stored as JSON and arrays."""
+"""Encode tables, texts and arrays as a matrix of numbers, fitted on training rows."""
 
 from .features import Features
 from .labels import as_labels

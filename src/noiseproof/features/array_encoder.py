@@ -1,4 +1,4 @@
-"""Arrays of numbers and images as one matrix."""
+"""Encode arrays of numbers and images."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .table_encoder import CONSTANT, EMPTY, part_of
 
 
 class ArrayEncoder:
-    """Columns of an array, or pixels of images, of shape (n, ...); ``used`` marks those that are kept.
+    """Columns of an array, or pixels of images, of shape (n, ...); ``used`` marks the columns that are kept.
 
-    Columns are standardised one by one, the pixels of images all alike.
+    Columns are standardised separately, pixels by one common mean and standard deviation.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ArrayEncoder:
         if len(left_out) == len(values.T):
             left_out = {name: reason for name, reason in left_out.items() if reason == EMPTY}
         if len(left_out) == len(values.T):
-            raise ValueError("every column of X is empty: there is nothing to learn from")
+            raise ValueError("all columns of X are empty: at least one must have values")
         used = np.array([f"x{at}" not in left_out for at in range(len(values.T))], bool)
         return cls(shape, left_out, used, NumberBlock.fit(values[:, used]))
 
@@ -49,8 +49,8 @@ class ArrayEncoder:
     def scaled(self, array: NDArray[Any]) -> NDArray[Any]:
         return self.numbers.scaled(_flat(array)[:, self.used])
 
-    def plain(self, array: NDArray[Any]) -> NDArray[Any]:
-        return self.numbers.plain(_flat(array)[:, self.used])
+    def unscaled(self, array: NDArray[Any]) -> NDArray[Any]:
+        return self.numbers.unscaled(_flat(array)[:, self.used])
 
     def sparse(self, array: NDArray[Any]) -> None:
         return None

@@ -1,4 +1,4 @@
-"""Cells of a column as numbers, truth values, dates or text, however they are written."""
+"""Parse cells of a column as numbers, truth values or dates."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 NO_VALUE = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "--", ".", "missing"})
-"""Text that stands for a missing value among numbers, dates and truth values."""
-MOST = 0.9
-"""Share of the values that must be numbers or dates; the rest counts as missing."""
+"""Text that means a missing value among numbers, dates and truth values."""
+MIN_SHARE = 0.9
+"""Share of the values that must be numbers or dates; all other values count as missing."""
 GROUPS = {".": ",", ",": "."}
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 NUMBER = {
@@ -23,9 +23,9 @@ NUMBER = {
     )
     for mark, group in GROUPS.items()
 }
-"""What a number looks like with a decimal point, and with a decimal comma."""
+"""Patterns of numbers with a decimal point, and with a decimal comma."""
 CODE = re.compile(r"[+-]?0\d+")
-"""Leading zeros: a code such as 01234, which is not a number."""
+"""A number with leading zeros, such as 01234, which is an identifier."""
 SIGNS = str.maketrans({"\u2212": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019": "'"})
 UNITS = re.compile(r"^[€$£¥]\s*|\s*[€$£¥%]$")
 DAYS = (
@@ -35,12 +35,12 @@ DAYS = (
 TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 DATE_FORMATS = ("ISO8601", *(day + time for day in DAYS for time in TIMES), "%H:%M:%S", "%H:%M")
 DATE = re.compile(r"\d{1,4}[-/.]\d|\d{1,2}[- ][A-Za-z]{3}|[A-Za-z]{3,9} \d{1,2},|\d{1,2}:\d\d")
-LOOK = 200
-"""Values looked at before a whole column is tried."""
+SAMPLE = 200
+"""Number of values that are tried before the whole column."""
 
 
 def as_text(values: NDArray[Any]) -> list[str | None]:
-    """Cells as text, None for a missing one; whole floats are written like integers.
+    """Cells as text, None for missing values; integral floats are formatted as integers.
 
     Example:
         >>> import numpy as np
@@ -63,7 +63,7 @@ def _cell(value: Any) -> str | None:
 
 
 def without_missing(texts: list[str | None]) -> list[str]:
-    """The texts that are values, stripped."""
+    """The texts that are not missing values, stripped."""
     stripped = (text.strip() for text in texts if text is not None)
     return [text for text in stripped if text.lower() not in NO_VALUE]
 
@@ -73,7 +73,7 @@ def _plain(text: str) -> str:
 
 
 def decimal_mark(texts: list[str]) -> str | None:
-    """The decimal mark with which (almost) all texts are numbers; None where they are not numbers.
+    """The decimal mark with which (almost) all texts are numbers; None if there is none.
 
     Example:
         >>> decimal_mark(["1.5", "1,000"]), decimal_mark(["1,5", "1.000,25"]), decimal_mark(["a", "1"])
@@ -84,16 +84,16 @@ def decimal_mark(texts: list[str]) -> str | None:
     plain = [_plain(text) for text in texts]
     if not plain or any(CODE.fullmatch(text) for text in plain):
         return None
-    for sample in (plain[:LOOK], plain):
+    for sample in (plain[:SAMPLE], plain):
         counts = {mark: sum(bool(form.fullmatch(text)) for text in sample) for mark, form in NUMBER.items()}
         best = max(counts, key=counts.__getitem__)
-        if counts[best] < MOST * len(sample):
+        if counts[best] < MIN_SHARE * len(sample):
             return None
     return best
 
 
 def number(text: str | None, mark: str) -> float:
-    """The number, or NaN.
+    """The number in a text, or NaN.
 
     Example:
         >>> number("1.234,5", ","), number("$ 1,234.5", "."), number("12 %", "."), number("n/a", ".")
@@ -106,26 +106,26 @@ def number(text: str | None, mark: str) -> float:
 
 
 def date_format(texts: list[str]) -> str | None:
-    """The format, as of ``strptime``, that reads (almost) all texts; None where they are not dates.
+    """The ``strptime`` format that parses (almost) all texts; None if there is none.
 
     Example:
         >>> date_format(["2024-01-31", "2024-02-01"]), date_format(["31.01.2024"]), date_format(["Monday"])
         ('ISO8601', '%d.%m.%Y', None)
     """
-    sample = texts[:LOOK]
-    if not sample or sum(bool(DATE.match(text)) for text in sample) < MOST * len(sample):
+    sample = texts[:SAMPLE]
+    if not sample or sum(bool(DATE.match(text)) for text in sample) < MIN_SHARE * len(sample):
         return None
-    read = {form: _read_share(sample, form) for form in DATE_FORMATS}
-    best = max(read, key=read.__getitem__)
-    return best if read[best] >= MOST and _read_share(texts, best) >= MOST else None
+    shares = {form: _parsed_share(sample, form) for form in DATE_FORMATS}
+    best = max(shares, key=shares.__getitem__)
+    return best if shares[best] >= MIN_SHARE and _parsed_share(texts, best) >= MIN_SHARE else None
 
 
-def _read_share(texts: list[str], form: str) -> float:
+def _parsed_share(texts: list[str], form: str) -> float:
     return float(dates(texts, form).notna().mean())
 
 
 def dates(texts: list[str | None] | list[str], form: str) -> pd.Series[Any]:
-    """Dates in UTC; NaT where a text is not of this format."""
+    """Dates in UTC; NaT for texts that do not have this format."""
     import pandas as pd  # type: ignore[import-untyped]
 
     return pd.to_datetime(pd.Series(texts, dtype=object), format=form, errors="coerce", utc=True)

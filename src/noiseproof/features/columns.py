@@ -1,4 +1,4 @@
-"""What a column of a table holds, and its cells as numbers or text."""
+"""Infer the role of a column of a table, and convert its cells to numbers or text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 MOST_CATEGORIES = 40
-"""A column of text with more different values is encoded as text."""
+"""A column with more different values is encoded as text."""
 FREE_TEXT_WORDS = 4
-"""Mean number of words from which a column with mostly different values is free text."""
+"""Mean number of words from which a column of mostly different values is free text."""
 DATE_PARTS = ("year", "month", "day", "weekday", "second of the day", "seconds")
 
 
@@ -24,8 +24,8 @@ DATE_PARTS = ("year", "month", "day", "weekday", "second of the day", "seconds")
 class Column:
     """Name and role of a column: "number", "boolean", "date", "duration", "category", "text" or "empty".
 
-    ``form`` is the decimal mark of numbers written as text, or the format of such dates; "" where the values
-    have a type of their own.
+    ``form`` is the decimal mark of numbers stored as text, or the format of dates stored as text; "" if the
+    column has a numeric or date type.
     """
 
     name: str
@@ -33,13 +33,13 @@ class Column:
     form: str = ""
 
     def parts(self) -> tuple[str, ...]:
-        """Names of the numbers this column becomes."""
+        """Names of the numbers that encode this column."""
         if self.role == "date":
             return tuple(f"{self.name}: {part}" for part in DATE_PARTS)
         return (self.name,)
 
     def numbers(self, series: pd.Series[Any]) -> NDArray[np.float64]:
-        """Cells as numbers (n, parts), NaN for a missing or unreadable one."""
+        """Cells as numbers (n, parts), NaN for missing and invalid values."""
         match self.role:
             case "date":
                 return _date_numbers(_as_dates(series, self.form))
@@ -51,12 +51,12 @@ class Column:
                 return _as_numbers(series, self.form)[:, None]
 
 
-def understand(name: str, series: pd.Series[Any]) -> Column:
-    """The role of a column, from its type and, for text, from what its values look like.
+def infer_column(name: str, series: pd.Series[Any]) -> Column:
+    """The role of a column, inferred from its type and, for text, from its values.
 
     Example:
         >>> import pandas as pd
-        >>> understand("price", pd.Series(["1,50", "2,25", None]))
+        >>> infer_column("price", pd.Series(["1,50", "2,25", None]))
         Column(name='price', role='number', form=',')
     """
     import pandas as pd  # type: ignore[import-untyped]
@@ -73,9 +73,7 @@ def understand(name: str, series: pd.Series[Any]) -> Column:
     if pd.api.types.is_timedelta64_dtype(dtype):
         return Column(name, "duration")
     if pd.api.types.is_complex_dtype(dtype):
-        raise TypeError(
-            f"column {name!r} holds complex numbers: pass real and imaginary parts as two columns"
-        )
+        raise TypeError(f"column {name!r} has complex numbers: pass real and imaginary parts as two columns")
     if pd.api.types.is_numeric_dtype(dtype):
         return Column(name, "number", ".")
     return _from_text(name, texts_of(series))
@@ -103,7 +101,7 @@ def _text_column(name: str, texts: list[str | None]) -> Column:
 
 
 def texts_of(series: pd.Series[Any]) -> list[str | None]:
-    """Cells as text, None for a missing one."""
+    """Cells as text, None for missing values."""
     return as_text(series.astype(object).to_numpy())
 
 

@@ -1,4 +1,4 @@
-"""Leading components of a sparse matrix, all scaled by one number."""
+"""Leading components of a sparse matrix, scaled by a common factor."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 ROWS_PER_COMPONENT = 3
 FEW = 10
-"""So many components are taken from few rows."""
+"""Number of components for small numbers of rows."""
 
 
 class Components:
-    """Directions of a truncated singular value decomposition, or all columns where there are few.
+    """Truncated singular value decomposition, or all columns if there are few.
 
     The result is centred and divided by one number, so that its entries have a mean square of 1. Columns are
-    not standardised one by one: that would make the last component, which is mostly noise, as large as the
-    first.
+    not standardised separately, which would scale up the last components, which are mostly noise.
 
     Shape:
         matrix (n, m) sparse; axes (k, m) or None for all m columns; output (n, k)
@@ -31,7 +30,7 @@ class Components:
 
     @classmethod
     def none(cls, width: int) -> Components:
-        """All columns as they are."""
+        """The identity: all columns, unscaled."""
         return cls(None, np.zeros(width, np.float32), 1.0)
 
     @classmethod

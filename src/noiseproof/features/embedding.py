@@ -1,4 +1,4 @@
-"""Sentence embeddings of texts by a model on this machine, with the extra ``text``."""
+"""Sentence embeddings of texts by a local model; needs the extra ``text``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 
 def embed(texts: Sequence[str], model: str) -> NDArray[np.float32]:
-    """One vector per text (n, d) by the model in this folder; nothing is downloaded."""
+    """One vector per text (n, d) by the model in a local folder; nothing is downloaded."""
     found = _loaded(str(Path(model).expanduser()))
     vectors = found.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
     return np.nan_to_num(np.asarray(vectors, np.float32))
@@ -22,8 +22,8 @@ def embed(texts: Sequence[str], model: str) -> NDArray[np.float32]:
 def _loaded(folder: str) -> Any:
     if not Path(folder).is_dir():
         raise ValueError(
-            f"embedding={folder!r} is not a folder: name a sentence-transformers model on this machine;"
-            " nothing is downloaded"
+            f"embedding={folder!r} is not a folder: give the folder of a sentence-transformers model; nothing"
+            " is downloaded"
         )
     try:
         from sentence_transformers import (  # type: ignore[import-not-found, import-untyped]

@@ -1,4 +1,4 @@
-"""Features: any table, any text as a matrix of numbers, fitted on training rows and stored without pickle."""
+"""``Features``: encode tables, texts and arrays as a matrix of numbers."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 Encoder: TypeAlias = TableEncoder | ArrayEncoder | SparseBlock
 VERSION = 1
 TEXT = "text"
-"""Name of the column where X is a list of strings."""
+"""Name of the column if X is a list of strings."""
 
 
 class Features:
-    """Numbers from a DataFrame, an array, a sparse matrix, a dict of columns or a list of strings.
+    """Encode a DataFrame, an array, a sparse matrix, a dict of columns or a list of strings as numbers.
 
-    ``fit`` looks at the training rows alone and decides the role of each column: numbers (also written with a
-    decimal comma or thousands separators), truth values, dates, categories, free text. ``transform`` gives a
-    finite float32 matrix for networks and linear models: numbers are standardised, categories are one-hot,
-    text is TF-IDF reduced to its leading components. Missing values are filled in and marked; a category that
-    was not in the training rows is all zeros.
+    ``fit`` infers the role of each column from the training rows: numbers (also with a decimal comma or
+    thousands separators), truth values, dates, categories, free text. ``transform`` returns a finite float32
+    matrix for networks and linear models: numbers are standardised, categories are one-hot encoded, text is
+    encoded by the leading components of its TF-IDF matrix. Missing values are imputed and marked; unknown
+    categories are all zeros.
 
-    Columns that only number or name the rows are left out with a warning (``drop_ids=False`` keeps them), as
-    are constant and empty ones; ``left_out`` has the reasons.
+    Columns that identify rows are left out with a warning (unless ``drop_ids=False``), constant and empty
+    columns without one; ``left_out`` has the reasons.
 
     Args:
-        dimensions: most components of text and of sparse matrices.
+        dimensions: largest number of components of text and of sparse matrices.
         drop_ids: leave out columns that identify rows.
-        embedding: folder of a sentence-transformers model on this machine; its vectors take the place of the
-            components of text (needs the extra ``text``).
+        embedding: folder of a local sentence-transformers model, whose vectors replace the components of
+            text (needs the extra ``text``).
         random_state: seed of the decomposition.
     Example:
         >>> table = {"size": ["1,5", "2,5", "4"], "city": ["Oslo", "Rome", "Oslo"]}
@@ -62,7 +62,7 @@ class Features:
         self.dimensions, self.drop_ids, self.random_state = dimensions, drop_ids, random_state
         self.embedding = embedding
         self.inputs: list[str] = []
-        """Names of the columns ``fit`` saw."""
+        """Names of the columns passed to ``fit``."""
         self._encoder: Encoder | None = None
 
     def fit(self, X: Any) -> Features:
@@ -71,7 +71,7 @@ class Features:
         if _rows(values) == 0:
             raise ValueError("X has no rows")
         if form == "text" and not any(text and text.strip() for text in values):
-            raise ValueError("every text of X is empty: there is nothing to learn from")
+            raise ValueError("all texts of X are empty: at least one must have characters")
         seed = 0 if self.random_state is None else self.random_state
         if form == "sparse":
             self._encoder = SparseBlock.fit(values, self.dimensions, seed)
@@ -102,13 +102,15 @@ class Features:
         return _float32(encoder.scaled(self._checked(X, encoder)))
 
     def numeric(self, X: Any) -> NDArray[np.float32]:
-        """The same columns for trees: numbers are not standardised, and NaN where one is missing."""
+        """The matrix for trees, with the same columns: numbers are not standardised, NaN if missing."""
         encoder = self._fitted()
         values = self._checked(X, encoder)
-        return _float32(encoder.scaled(values) if isinstance(encoder, SparseBlock) else encoder.plain(values))
+        return _float32(
+            encoder.scaled(values) if isinstance(encoder, SparseBlock) else encoder.unscaled(values)
+        )
 
     def sparse(self, X: Any) -> csr_matrix | None:
-        """TF-IDF values (n, terms) of text and of sparse counts, for linear models; None for other kinds."""
+        """TF-IDF matrix (n, terms) of text and of sparse counts, for linear models; None for other kinds."""
         encoder = self._fitted()
         return None if self.kind not in ("text", "sparse") else encoder.sparse(self._checked(X, encoder))
 
@@ -134,7 +136,7 @@ class Features:
 
     @property
     def text_inputs(self) -> list[str]:
-        """Columns whose cells are taken as text, even where they look like numbers."""
+        """Columns whose cells are treated as text, even if they look like numbers."""
         encoder = self._fitted()
         columns = encoder.columns if isinstance(encoder, TableEncoder) else []
         return [column.name for column in columns if column.role in ("text", "category")]
@@ -146,7 +148,7 @@ class Features:
         return {} if isinstance(encoder, SparseBlock) else dict(encoder.left_out)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """All that was learnt, as JSON and as arrays."""
+        """The fitted state, as JSON and as arrays."""
         encoder = self._fitted()
         facts, arrays = ({}, encoder.arrays()) if isinstance(encoder, SparseBlock) else encoder.state()
         return {
@@ -162,9 +164,10 @@ class Features:
 
     @classmethod
     def from_state(cls, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Features:
-        """Features with exactly the same ``transform``."""
+        """Restore the state of ``state``; ``transform`` is exactly the same."""
         if facts.get("version") != VERSION:
-            raise ValueError(f"features of version {facts.get('version')!r}: this program reads {VERSION}")
+            version = facts.get("version")
+            raise ValueError(f"features have version {version!r}, but only {VERSION} can be read")
         settings = {name: facts[name] for name in ("dimensions", "drop_ids", "embedding", "random_state")}
         new = cls(**settings)
         new.inputs = [str(name) for name in facts["inputs"]]
@@ -185,7 +188,7 @@ class Features:
         return self._encoder
 
     def _checked(self, X: Any, encoder: Encoder) -> Any:
-        """X in the form the encoder needs, with the columns it needs."""
+        """X converted to the input of the encoder, with the columns it needs."""
         form, values = recognise(X)
         if isinstance(encoder, SparseBlock):
             return _check_width(_as_sparse(form, values), encoder)
@@ -194,9 +197,7 @@ class Features:
         if isinstance(encoder, ArrayEncoder):
             array = values if form == "array" else _dense(values)
             if array.shape[1:] != encoder.shape:
-                raise ValueError(
-                    f"rows of X have shape {array.shape[1:]}, those in training had {encoder.shape}"
-                )
+                raise ValueError(f"rows of X have shape {array.shape[1:]}, but {encoder.shape} in training")
             return array
         return self._frame_like_fitted(form, values, encoder)
 
@@ -205,7 +206,7 @@ class Features:
 
         if form == "text":
             if len(encoder.columns) > 1 and len(self.inputs) > 1:
-                raise ValueError(f"X is a list of texts, in training it was a table of {self.inputs}")
+                raise ValueError(f"X is a list of texts, but was a table of {self.inputs} in training")
             return _frame(values).set_axis(self.inputs, axis=1)
         frame = pd.DataFrame(values) if form == "array" else values
         unnamed = form == "array" or list(frame.columns) == [str(at) for at in range(len(frame.columns))]
@@ -215,7 +216,7 @@ class Features:
         if missing:
             which = ", ".join(map(repr, missing[:5])) + (" ..." if len(missing) > 5 else "")
             have = ", ".join(map(str, list(frame.columns)[:10]))
-            raise ValueError(f"X has no column {which}, which training used; its columns are: {have}")
+            raise ValueError(f"X has no column {which}, which was used in training; its columns are: {have}")
         return frame
 
     def _warn_of_ids(self) -> None:
@@ -223,7 +224,7 @@ class Features:
         if ids:
             words = "; ".join(f"{name!r} ({why})" for name, why in ids.items())
             warnings.warn(
-                f"not used as features: {words}; to use them pass drop_ids=False, or of a csv features=...",
+                f"not used as features: {words}; to use them, pass drop_ids=False, or features=... for a csv",
                 UserWarning,
                 stacklevel=3,
             )
@@ -245,7 +246,7 @@ def _dense(values: Any) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         return values
     if not isinstance(values, pd.DataFrame):
-        raise ValueError("X is a list of texts, in training it was an array of numbers")
+        raise ValueError("X is a list of texts, but was an array of numbers in training")
     numbers: NDArray[Any] = values.apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     return numbers
 
@@ -260,7 +261,7 @@ def _check_width(matrix: csr_matrix, encoder: SparseBlock) -> csr_matrix:
     axes = encoder.components.axes
     width = encoder.components.width if axes is None else axes.shape[1]
     if matrix.shape[1] != width:
-        raise ValueError(f"X has {matrix.shape[1]} columns, in training it had {width}")
+        raise ValueError(f"X has {matrix.shape[1]} columns, but had {width} in training")
     return matrix
 
 

@@ -1,4 +1,4 @@
-"""Columns that number or name the rows: unique in the table, so they carry no information about new rows."""
+"""Detect columns that identify rows; their values are unique, so they carry no information about new rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEWEST_ROWS = 10
-"""In fewer rows only the name of a column can show that it is an id."""
+"""With fewer rows, only the name of a column can show that it is an id."""
 DENSE = 1.5
-"""Different whole numbers from a range at most this many times as long as the table number its rows."""
+"""Unique integers are row numbers if their range is at most this factor times the number of rows."""
 NAME = re.compile(
     r"(?:.*[\W_])?(?:id|ids|uuid|guid|key|pk|index|idx|nr|no|num|number|row|rowid|hash)|id[\W_].*"
     r"|unnamed: \d+(?:\.\d+)?|",
@@ -22,7 +22,7 @@ HASH = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}|(?=.*
 
 
 def named_like_id(name: str) -> bool:
-    """Whether the name of a column says that it identifies rows.
+    """Whether the name of a column is typical of an identifier.
 
     Example:
         >>> [named_like_id(name) for name in ("user_id", "ID", "customerId", "Unnamed: 0", "width", "paid")]
@@ -76,7 +76,7 @@ def why_texts_are_id(name: str, texts: Sequence[str | None]) -> str | None:
 
 
 def _numbered(values: list[str]) -> bool:
-    """One word that differs in its digits alone, which count the rows or are padded to one length."""
+    """Whether values are one word that differs only in digits, which number the rows or are zero-padded."""
     digits = [re.sub(r"\D", "", value) for value in values]
     shapes = {re.sub(r"\d+", "#", value) for value in values}
     if len(shapes) > 1 or " " in values[0].strip() or not digits[0]:

@@ -1,4 +1,4 @@
-"""Labels of any type as class numbers."""
+"""Convert labels of any type to class numbers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 FIRST = 100
-"""Rows that are compared before all others."""
+"""Number of rows that are compared before all rows."""
 
 
 def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]:
-    """Class number of each label, and the classes: the different labels, sorted as scikit-learn sorts them.
+    """Class number of each label, and the classes: the unique labels in the sort order of scikit-learn.
 
-    Labels may be strings, integers, bools, whole floats, dates or the values of a pandas Categorical; the
-    classes keep their type. A missing label and a float with a fraction are refused.
+    Labels may be strings, integers, bools, integral floats, dates or a pandas Categorical; the classes keep
+    their type. Missing labels and floats with a fraction are refused.
 
     Example:
         >>> as_labels(["dog", "cat", "dog"])
@@ -34,14 +34,14 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
     column = pd.Series(values) if values.dtype.kind in "iubfMm" else pd.Series(values, dtype=object)
     missing = column.isna().to_numpy()
     if missing.any():
-        where = int(missing.argmax())
+        row = int(missing.argmax())
         raise ValueError(
-            f"{name}[{where}] is missing ({column.iloc[where]}): every row needs a label; leave the row out"
+            f"{name}[{row}] is missing ({column.iloc[row]}): every row needs a label; leave the row out"
         )
     if values.dtype.kind == "f" and (values != np.round(values)).any():
-        where = int((values != np.round(values)).argmax())
+        row = int((values != np.round(values)).argmax())
         raise ValueError(
-            f"{name}[{where}] = {values[where]} has a fraction: class labels must be text or whole numbers,"
+            f"{name}[{row}] = {values[row]} has a fraction: class labels must be text or whole numbers,"
             " not continuous values: regression is not supported"
         )
     codes, found = pd.factorize(column, use_na_sentinel=False)
@@ -53,25 +53,25 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
 
 
 def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
-    """ValueError if a column of a DataFrame holds the labels; a warning if it determines each of them.
+    """ValueError if a column of a DataFrame contains the labels; a warning if it determines all labels.
 
     Example:
         >>> import pandas as pd
         >>> table = pd.DataFrame({"size": [1, 2, 3], "kind": ["cat", "dog", "cat"]})
         >>> refuse_labels(table, *as_labels(table["kind"]))
         Traceback (most recent call last):
-        ValueError: the column 'kind' of X holds the labels themselves: leave it out
+        ValueError: the column 'kind' of X contains the labels: leave it out
     """
     first = np.unique(label, return_index=True)[1]
     is_frame = hasattr(X, "columns") and hasattr(X, "iloc")
-    for place, name in enumerate(X.columns if is_frame and len(X) == len(label) else ()):
-        values = X.iloc[:, place]
+    for number, name in enumerate(X.columns if is_frame and len(X) == len(label) else ()):
+        values = X.iloc[:, number]
         if not (_same_parts(values[:FIRST], label[:FIRST]) and _same_parts(values, label)):
             continue
         if all(str(values.iloc[at]) == str(classes[label[at]]) for at in first):
-            raise ValueError(f"the column {str(name)!r} of X holds the labels themselves: leave it out")
+            raise ValueError(f"the column {str(name)!r} of X contains the labels: leave it out")
         warnings.warn(
-            f"the column {str(name)!r} of X tells every label: leave it out if it was made from them",
+            f"the column {str(name)!r} of X determines all labels: leave it out if it was made from them",
             stacklevel=3,
         )
 
@@ -95,7 +95,7 @@ def _one_column(y: Any, name: str) -> NDArray[Any]:
         if len(values.columns) != 1:
             columns = ", ".join(map(str, values.columns[:5]))
             raise ValueError(
-                f"{name} has {len(values.columns)} columns ({columns}): give the one with the labels"
+                f"{name} has {len(values.columns)} columns ({columns}): pass only the column of labels"
             )
         values = values.to_numpy()
     if not hasattr(values, "__len__") and hasattr(values, "__array__"):
@@ -114,7 +114,7 @@ def _one_column(y: Any, name: str) -> NDArray[Any]:
 
 
 def _of_list(values: list[Any]) -> NDArray[Any]:
-    """Numbers as numbers; anything else stays what it is, so that 1 and "1" remain different."""
+    """An array of numbers, or of objects for other values, so that 1 and "1" remain different."""
     if all(isinstance(value, (bool, np.bool_)) for value in values):
         return np.array(values, bool)
     if all(isinstance(value, (int, float, np.integer, np.floating)) for value in values):

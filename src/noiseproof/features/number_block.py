@@ -1,4 +1,4 @@
-"""Columns of numbers: standardised robustly, missing values filled in and marked."""
+"""Robust standardisation of columns of numbers, with imputed and marked missing values."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 CLIP = 8.0
 """Standardised values are clipped at this many standard deviations."""
 TAIL = 0.005
-"""Share of the values at either end that does not count for mean and standard deviation."""
+"""Share of the values at either end that is clipped for mean and standard deviation."""
 LARGEST = float(np.finfo(np.float32).max)
 
 
 class NumberBlock:
-    """Mean and standard deviation of each column, without its most extreme values.
+    """Standardisation by mean and standard deviation of each column, robust to extreme values.
 
-    A column with missing values in training gets a second one that marks them; a missing value becomes the
-    mean. ``one_scale`` standardises all columns by one mean and one standard deviation, as suits pixels.
+    For a column with missing values in training, an indicator column is added; missing values are replaced by
+    the mean. ``one_scale`` uses one mean and one standard deviation for all columns, such as pixels.
 
     Shape:
         values (n, k) float64, NaN for missing; output (n, k + columns with missing values)
@@ -35,7 +35,7 @@ class NumberBlock:
         marked: NDArray[Any] | None = None,
         one_scale: bool = False,
     ) -> NumberBlock:
-        """Missing values get a column of their own only where ``marked``, by default everywhere."""
+        """Fit to training values; indicator columns are added only for ``marked`` columns, by default all."""
         missing = np.isnan(values)
         if one_scale:
             known = values[~missing]
@@ -53,12 +53,12 @@ class NumberBlock:
         return [*columns, *(f"{name} is missing" for name in marked)]
 
     def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Standardised; a missing value is the mean, 0."""
+        """Standardised values; a missing value is 0, the mean."""
         standard = (np.clip(values, -LARGEST, LARGEST) - self.mean) / self.scale
         return self._marked(np.nan_to_num(np.clip(standard, -CLIP, CLIP), nan=0.0), values)
 
-    def plain(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """As they are, NaN where a value is missing."""
+    def unscaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values without standardisation, NaN if missing."""
         return self._marked(np.clip(values, -LARGEST, LARGEST), values)
 
     def _marked(self, block: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -69,7 +69,7 @@ class NumberBlock:
 
 
 def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and standard deviation with the tails clipped, unless that leaves a single value."""
+    """Mean and standard deviation with clipped tails, unless that leaves a single value."""
     if not len(values):
         return 0.0, 1.0
     values = np.clip(values, -LARGEST, LARGEST)

@@ -1,4 +1,4 @@
-"""The kind of X: a table, an array, a sparse matrix, texts or images."""
+"""Recognise the kind of X: a table, an array, a sparse matrix, texts or images."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ EXPECTED = "expected a DataFrame, an array, a sparse matrix, a dict of columns o
 
 
 def recognise(X: Any) -> tuple[str, Any]:
-    """The kind of X and X in the form of that kind.
+    """The kind of X, and X converted to the type of that kind.
 
     "array": (n, d) or (n, ...) numbers · "sparse": a CSR matrix · "text": a list of strings, None for missing
-    · "frame": a DataFrame with text as names of the columns.
+    · "frame": a DataFrame whose column names are strings.
 
     Example:
         >>> recognise(["good", None])
@@ -47,7 +47,7 @@ def recognise(X: Any) -> tuple[str, Any]:
 
 
 def columns_as_table(X: Any) -> Any:
-    """A dict of columns as a DataFrame, anything else as it is."""
+    """Convert a dict of columns to a DataFrame; other values are returned unchanged."""
     import pandas as pd  # type: ignore[import-untyped]
 
     if not isinstance(X, Mapping) or hasattr(X, "shape"):  # a dok_matrix is a dict
@@ -55,7 +55,7 @@ def columns_as_table(X: Any) -> Any:
     try:
         return pd.DataFrame(dict(X))
     except (ValueError, TypeError) as problem:
-        raise ValueError(f"the columns of the dict X do not make a table: {problem}") from None
+        raise ValueError(f"the columns of the dict X do not form a table: {problem}") from None
 
 
 def _series(X: Any) -> tuple[str, Any]:
@@ -80,7 +80,7 @@ def _array(X: Any) -> tuple[str, Any]:
         array = np.asarray(values if isinstance(values, np.ndarray) else _rows(values))
     except ValueError:
         raise ValueError(
-            "the rows of X have different lengths: expected as many values in every row"
+            "the rows of X have different lengths: every row must have the same number of values"
         ) from None
     if array.ndim == 0 or array.ndim == 1:
         raise ValueError(
@@ -99,7 +99,7 @@ def _array(X: Any) -> tuple[str, Any]:
 
 
 def _rows(values: list[Any]) -> Any:
-    """Rows with some text among the numbers stay objects: numpy would write the numbers as text."""
+    """Rows that mix text and numbers as objects; numpy would convert the numbers to text."""
     mixed = any(
         isinstance(cell, str) for row in values[:1000] if isinstance(row, (list, tuple)) for cell in row
     )

@@ -1,4 +1,4 @@
-"""Sparse matrices: counts by TF-IDF, other values as they are, and the leading components of either."""
+"""Encode sparse matrices: TF-IDF of counts, and leading components."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SparseBlock:
-    """``idf`` holds the inverse document frequencies of counts, and is None for other values.
+    """TF-IDF of counts; ``idf`` holds inverse document frequencies, None for values that are not counts.
 
     Shape:
         matrix (n, m) sparse; sparse (n, m) float32; output (n, components) float32
@@ -34,7 +34,7 @@ class SparseBlock:
         return block
 
     def sparse(self, matrix: csr_matrix) -> csr_matrix:
-        """TF-IDF values of counts, with rows of norm 1; other values as they are."""
+        """TF-IDF values of counts, with rows of norm 1; other values unchanged."""
         from sklearn.preprocessing import normalize
 
         values = _finite(matrix)
@@ -58,7 +58,7 @@ class SparseBlock:
 
 
 def _finite(matrix: Any) -> csr_matrix:
-    """A copy in float32; values that are not finite count as 0."""
+    """A copy in float32; values that are not finite become 0."""
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
     values = csr_matrix(matrix, dtype=np.float64, copy=True)

@@ -1,4 +1,4 @@
-"""Features in a folder: JSON and safetensors, never pickle."""
+"""Save and load features as JSON and safetensors, without pickle."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .features import Features
 
 FACTS, ARRAYS = "features.json", "features.safetensors"
 MOST = 1 << 30
-"""Bytes; a larger file is not read."""
+"""Largest file that is read, in bytes."""
 
 
 def save_features(folder: Path, features: Features) -> None:
-    """Write both files, each whole or not at all; the facts come last."""
+    """Write both files atomically, the JSON file last."""
     facts, arrays = features.state()
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    atomic.write_bytes(folder / ARRAYS, save(whole))
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    atomic.write_bytes(folder / ARRAYS, save(contiguous))
     atomic.write_text(folder / FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
 def load_features(folder: Path) -> Features | None:
-    """The features stored in a folder; None where there are none."""
+    """The features stored in a folder, or None."""
     if not (folder / FACTS).is_file():
         return None
     facts = read_json(folder / FACTS, MOST)

@@ -1,4 +1,4 @@
-"""A table as numbers: every column by its role, all of them learnt from the training rows."""
+"""Encode a table as numbers, every column by its role."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Column, texts_of, understand
+from .columns import Column, infer_column, texts_of
 from .ids import why_numbers_are_id, why_texts_are_id
 from .number_block import NumberBlock
 from .text_block import TextBlock
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 TEXT_IN_TABLE = 30
-"""Most components of a text that is one column among others."""
+"""Largest number of components of a text column in a table with other columns."""
 NUMERIC = frozenset({"number", "boolean", "date", "duration"})
 CONSTANT, EMPTY = "the same value in every row", "no values"
 
 
 class TableEncoder:
-    """Columns of a DataFrame, as one matrix: numbers, then categories, then texts.
+    """Encode the columns of a DataFrame as one matrix: numbers, then categories, then texts.
 
-    ``categories`` holds the values of each column that is one-hot encoded, None for a missing one.
+    ``categories`` holds the values of each one-hot encoded column, None for missing values.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class TableEncoder:
         text: bool,
         embedding: str | None = None,
     ) -> TableEncoder:
-        """``text`` takes the only column for free text, whatever its values look like."""
+        """Fit to training rows; ``text`` treats the only column as free text."""
         only_text: tuple[list[Column], dict[str, str]] = ([Column(str(frame.columns[0]), "text")], {})
         columns, left_out = only_text if text else _chosen(frame, drop_ids=drop_ids)
         values = _numbers(columns, frame)
@@ -88,17 +88,17 @@ class TableEncoder:
         values = _numbers(self.columns, frame)[:, self.used]
         return np.hstack([self.numbers.scaled(values), *self._rest(frame)])
 
-    def plain(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """Numbers as they are, NaN where one is missing."""
+    def unscaled(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """Numbers without standardisation, NaN if missing."""
         values = _numbers(self.columns, frame)[:, self.used]
-        return np.hstack([self.numbers.plain(values), *self._rest(frame)])
+        return np.hstack([self.numbers.unscaled(values), *self._rest(frame)])
 
     def _rest(self, frame: pd.DataFrame) -> list[NDArray[Any]]:
         hot = [_one_hot(texts_of(frame[name]), values) for name, values in self.categories.items()]
         return [*hot, *(block.scaled(_filled(frame[name])) for name, block in self.texts.items())]
 
     def sparse(self, frame: pd.DataFrame) -> csr_matrix | None:
-        """TF-IDF values where the table is one column of text."""
+        """TF-IDF matrix if the table is one column of text, else None."""
         if self.kind != "text":
             return None
         ((name, block),) = self.texts.items()
@@ -138,20 +138,20 @@ class TableEncoder:
 
 
 def part_of(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """The arrays whose names start with ``prefix`` and a point, without it."""
+    """The arrays whose names start with ``prefix`` and a dot, which are removed from the names."""
     start = f"{prefix}."
     return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
 
 
 def _chosen(frame: pd.DataFrame, *, drop_ids: bool) -> tuple[list[Column], dict[str, str]]:
-    """Columns to use, and why the others are left out; if none is of use, ids and constants are kept."""
-    columns = [understand(str(name), frame[name]) for name in frame.columns]
+    """Columns to use, and the reasons for leaving out others; ids are used if there are no other columns."""
+    columns = [infer_column(str(name), frame[name]) for name in frame.columns]
     reasons = {column.name: _why_not(column, frame[column.name], drop_ids=drop_ids) for column in columns}
     left_out = {name: reason for name, reason in reasons.items() if reason is not None}
     if len(left_out) == len(columns):
         left_out = {name: reason for name, reason in left_out.items() if reason == EMPTY}
     if len(left_out) == len(columns):
-        raise ValueError("every column of X is empty: there is nothing to learn from")
+        raise ValueError("all columns of X are empty: at least one must have values")
     return [column for column in columns if column.name not in left_out], left_out
 
 
@@ -191,8 +191,8 @@ def _categories(texts: list[str | None]) -> list[str | None]:
 
 
 def _one_hot(texts: list[str | None], values: list[str | None]) -> NDArray[np.float32]:
-    place = {value: at for at, value in enumerate(values)}
-    found = np.array([place.get(text, -1) for text in texts], np.int64)
+    position_of = {value: at for at, value in enumerate(values)}
+    found = np.array([position_of.get(text, -1) for text in texts], np.int64)
     block = np.zeros((len(texts), len(values)), np.float32)
     known = np.flatnonzero(found >= 0)
     block[known, found[known]] = 1

@@ -1,4 +1,4 @@
-"""Text by TF-IDF: as a sparse matrix for linear models, and by its leading components for others."""
+"""Encode text by TF-IDF: as a sparse matrix for linear models, and by leading components for others."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 MOST_TERMS = 30_000
-MOST_LETTERS = 5_000
-"""Only so many letters at the beginning of a text are looked at."""
+MOST_CHARACTERS = 5_000
+"""Number of characters at the beginning of a text that are used."""
 MANY_TEXTS = 200
-"""From so many texts on a term must occur in two of them."""
-PARTS: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 5), "sublinear_tf": True}
-"""Terms are parts of words, so that names, codes, misspellings and languages without spaces work alike."""
+"""Number of texts from which on a term must occur in at least two of them."""
+NGRAMS: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 5), "sublinear_tf": True}
+"""Character n-grams, which also handle names, codes, misspellings and languages without spaces."""
 
 
 class TextBlock:
-    """Terms with their inverse document frequencies, and the leading components of the TF-IDF matrix.
+    """TF-IDF of terms with the leading components of the matrix.
 
-    With ``embedding``, the folder of a model, sentence embeddings take the place of the components.
+    With ``embedding``, the folder of a model, sentence embeddings replace the components.
 
     Shape:
         texts (n,); sparse (n, terms) float32; output (n, components) float32
@@ -55,7 +55,7 @@ class TextBlock:
         return block
 
     def sparse(self, texts: Sequence[str]) -> csr_matrix:
-        """TF-IDF values; every row has norm 1, or 0 where no term is known."""
+        """TF-IDF matrix; every row has norm 1, or 0 if it has no known term."""
         return self.vectorizer.transform(_beginnings(texts)).tocsr()
 
     def scaled(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -85,8 +85,8 @@ class TextBlock:
 def _vectorizer(**options: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return TfidfVectorizer(**PARTS, dtype=np.float32, **options)
+    return TfidfVectorizer(**NGRAMS, dtype=np.float32, **options)
 
 
 def _beginnings(texts: Sequence[str]) -> list[str]:
-    return [text[:MOST_LETTERS] for text in texts]
+    return [text[:MOST_CHARACTERS] for text in texts]

@@ -1,17 +1,17 @@
-"""Find wrong labels, decide about them, correct them."""
+"""Find wrong labels, store decisions about them, and write corrected data."""
 
 from .annotators import Consensus, consensus
 from .apply import apply, decide
 from .corrected import revert, write_corrected
+from .cross_fit_models import CROSS_FIT_MODELS
 from .decisions import Decision, DecisionLog
 from .export import write
 from .find import find
-from .places import find_each, places, regions, worst_samples
-from .read import read_probabilities
-from .witnesses import WITNESSES
+from .positions import find_multilabel, regions, with_positions, worst_samples
+from .probability_file import read_probabilities
 
 __all__ = [
-    "WITNESSES",
+    "CROSS_FIT_MODELS",
     "Consensus",
     "Decision",
     "DecisionLog",
@@ -19,11 +19,11 @@ __all__ = [
     "consensus",
     "decide",
     "find",
-    "find_each",
-    "places",
+    "find_multilabel",
     "read_probabilities",
     "regions",
     "revert",
+    "with_positions",
     "worst_samples",
     "write",
     "write_corrected",

@@ -1,11 +1,10 @@
-r"""Several annotators: one label for each sample, how good each annotator is, and which answers are wrong.
+r"""Consensus labels of several annotators, the accuracy of each annotator, and which answers are wrong.
 
-Every annotator a has a confusion matrix :math:`\pi^a_{kj}` = P(a answers j | true k). Given the matrices, the
-answers of a sample say how likely each class is; given these probabilities, the answers say what the
-matrices are. The two are found in turn (EM), as Dawid and Skene do, with two differences: each matrix is
-drawn towards one that is right as often as its annotator is over all classes and wrong as all annotators
-are, so that few answers do not make an expert or a spammer by chance; and a classifier may say how likely
-each class is before anybody answers.
+Every annotator a has a confusion matrix :math:`\pi^a_{kj}` = P(a answers j | true k). The matrices and the
+class probabilities of the samples are estimated alternately by EM, as Dawid and Skene do, with two
+differences: each matrix is regularised towards one with the overall accuracy of its annotator and the
+errors of all annotators, because few answers say little about one matrix; and the predictions of a
+classifier can be the prior of each sample.
 
 Reference:
     Dawid & Skene, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
@@ -25,20 +24,20 @@ from .checks import as_probabilities, check_rows
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
-STEPS, ENOUGH = 30, 1e-4
-OWN, SKILL = 10.0, 4.0
-"""Numbers of answers that weigh as much as what is expected of a row of a matrix, and of a skill."""
-ANCHOR, RIGHT = 0.1, 0.7
-"""One more answer for every ten counts as right that often: a single answer per sample shows nothing."""
+MAX_STEPS, TOLERANCE = 30, 1e-4
+MATRIX_PRIOR, ACCURACY_PRIOR = 10.0, 4.0
+"""Weight of the prior of a row of a matrix, and of the prior of an accuracy, as numbers of answers."""
+POOLED_PRIOR, PRIOR_ACCURACY = 0.1, 0.7
+"""Weight of the prior of the pooled matrix, as a share of the answers, and its accuracy: with one answer per
+sample the answers contain no information about the accuracy."""
 MOST_CELLS = 1 << 27
-FEW, NEAR = 5000, 0.05
-"""Rows that are enough to choose a temperature by, and how strongly it is held near 1: few answers say little
-of it."""
+TEMPERATURE_ROWS, TEMPERATURE_PRIOR = 5000, 0.05
+"""Rows used to fit a temperature, and the weight of the penalty on its squared logarithm."""
 
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """What the answers of several annotators say together.
+    """Result of ``consensus``.
 
     Shape:
         soft_targets (N, C); transition (A, C, C), ``transition[a, i, j]`` = P(a answers j | true i)
@@ -58,7 +57,7 @@ class Consensus:
     transition: np.ndarray
     class_names: tuple[str, ...]
     classes: tuple[Any, ...]
-    """The labels as they were given, by class number."""
+    """The original labels, by class number."""
 
     def __repr__(self) -> str:
         return (
@@ -75,15 +74,15 @@ def consensus(
     label: Any = None,
     probabilities: object = None,
 ) -> Consensus:
-    """One label for each sample from the answers of several annotators.
+    """Estimate one label for each sample from the answers of several annotators.
 
     Args:
         table: a DataFrame or an array with a row per sample and a column per annotator; blanks (None, NaN,
-            "", and -1 among whole numbers) where one did not answer.
+            "", and -1 among whole numbers) where an annotator did not answer.
         sample, annotator, label: instead of a table, three columns of the same length, one entry per answer;
-            for crowds of many annotators. Samples are numbered from 0.
-        probabilities: (N, C) of a classifier that has not seen the sample, in the order of the sorted labels,
-            as ``cross_val_predict`` gives them when fitted to ``consensus(table).labels.consensus_label``.
+            for many annotators. Samples are numbered from 0.
+        probabilities: (N, C) out-of-sample predictions of a classifier, in the order of the sorted labels,
+            such as those of ``cross_val_predict`` for ``consensus(table).labels.consensus_label``.
 
     Example:
         >>> import pandas as pd
@@ -103,12 +102,12 @@ def consensus(
     prior = None if probabilities is None else _prior(probabilities, answers.samples, len(classes))
     if answers.people * len(classes) ** 2 > MOST_CELLS:
         raise ValueError(
-            f"{answers.people:,} annotators and {len(classes):,} classes need too large matrices: judge parts"
-            " of the annotators"
+            f"the matrices of {answers.people:,} annotators and {len(classes):,} classes are too large:"
+            " split the annotators into groups"
         )
     crowd = _Crowd(answers.sample, answers.annotator, codes, answers.samples, answers.people, len(classes))
     true, matrices = crowd.fit(prior)
-    return _described(crowd, true, matrices, answers.names, classes)
+    return _result(crowd, true, matrices, answers.names, classes)
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ class _Answers:
 
 
 def _answers(table: Any, sample: Any, annotator: Any, label: Any) -> _Answers:
-    """One entry per answer, whatever form they came in."""
+    """Convert a table or three columns to one entry per answer."""
     from pandas import DataFrame, factorize
 
     columns = {"sample": sample, "annotator": annotator, "label": label}
@@ -140,14 +139,14 @@ def _answers(table: Any, sample: Any, annotator: Any, label: Any) -> _Answers:
         return _Answers(rows, people, values, int(rows.max()) + 1, len(names), list(names))
     frame = table if isinstance(table, DataFrame) else DataFrame(np.asarray(table))
     values = frame.astype(object).to_numpy()
-    there = ~_blank(values)
-    if not there.any():
+    answered = ~_blank(values)
+    if not answered.any():
         raise ValueError("the table has no answers")
-    if not there.any(0).all():
-        empty = frame.columns[int((~there.any(0)).argmax())]
-        raise ValueError(f"annotator {empty!r} answered nothing: leave the column out")
-    rows, people = np.nonzero(there)
-    return _Answers(rows, people, values[there], len(frame), frame.shape[1], list(frame.columns))
+    if not answered.any(0).all():
+        empty = frame.columns[int((~answered.any(0)).argmax())]
+        raise ValueError(f"annotator {empty!r} has no answers: leave the column out")
+    rows, people = np.nonzero(answered)
+    return _Answers(rows, people, values[answered], len(frame), frame.shape[1], list(frame.columns))
 
 
 def _blank(values: np.ndarray) -> np.ndarray:
@@ -170,19 +169,19 @@ def _prior(given: object, samples: int, classes: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Crowd:
-    """Answers as numbers: that of annotator ``who[i]`` for sample ``row[i]`` is ``said[i]``."""
+    """Answers as numbers: annotator ``who[i]`` gave sample ``row[i]`` the label ``answer[i]``."""
 
     row: np.ndarray
     who: np.ndarray
-    said: np.ndarray
+    answer: np.ndarray
     samples: int
     people: int
     classes: int
 
     def counts(self) -> np.ndarray:
-        """(N, C) how many annotators said each class."""
+        """(N, C) number of annotators that answered each class."""
         found = np.zeros((self.samples, self.classes))
-        np.add.at(found, (self.row, self.said), 1)
+        np.add.at(found, (self.row, self.answer), 1)
         return found
 
     def fit(self, prior: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -191,76 +190,76 @@ class _Crowd:
         true = (counts + 1 / self.classes) / (counts.sum(1, keepdims=True) + 1)
         logs = None if prior is None else np.log(np.clip(prior, 1e-6, 1))
         matrices = self.matrices(true)
-        for _ in range(STEPS):
-            before, said = true, self.said_of(matrices)
-            known = np.log(self.frequencies(true)) if logs is None else _at_best_temperature(logs, said)
-            true = _normal(known + said)
+        for _ in range(MAX_STEPS):
+            before, likelihood = true, self.log_likelihood(matrices)
+            known = np.log(self.frequencies(true)) if logs is None else _rescaled(logs, likelihood)
+            true = _normalised(known + likelihood)
             matrices = self.matrices(true)
-            if np.abs(true - before).max() < ENOUGH:
+            if np.abs(true - before).max() < TOLERANCE:
                 break
         return true, matrices
 
     def frequencies(self, true: np.ndarray) -> np.ndarray:
-        """(C,) share of each class, drawn towards that of the answers."""
-        given = np.bincount(self.said, minlength=self.classes) / len(self.said)
-        return np.asarray((true.mean(0) + ANCHOR * given) / (1 + ANCHOR))
+        """(C,) share of each class, regularised towards its share of the answers."""
+        given = np.bincount(self.answer, minlength=self.classes) / len(self.answer)
+        return np.asarray((true.mean(0) + POOLED_PRIOR * given) / (1 + POOLED_PRIOR))
 
     def matrices(self, true: np.ndarray) -> np.ndarray:
-        """One matrix per annotator, drawn towards that of all."""
+        """(A, C, C) one matrix per annotator, regularised towards the pooled matrix."""
         counts = np.zeros((self.people, self.classes, self.classes))
-        np.add.at(counts.transpose(0, 2, 1), (self.who, self.said), true[self.row])
-        wrong = (1 - RIGHT) / (self.classes - 1)
-        anchor = wrong + (RIGHT - wrong) * np.eye(self.classes)
-        pooled = counts.sum(0) + ANCHOR * len(self.row) / self.classes * anchor
+        np.add.at(counts.transpose(0, 2, 1), (self.who, self.answer), true[self.row])
+        wrong = (1 - PRIOR_ACCURACY) / (self.classes - 1)
+        prior = wrong + (PRIOR_ACCURACY - wrong) * np.eye(self.classes)
+        pooled = counts.sum(0) + POOLED_PRIOR * len(self.row) / self.classes * prior
         pooled /= pooled.sum(1, keepdims=True)
-        own = counts + OWN * self._expected(counts, pooled)
+        own = counts + MATRIX_PRIOR * self._matrix_prior(counts, pooled)
         return np.asarray(own / own.sum(2, keepdims=True))
 
-    def _expected(self, counts: np.ndarray, pooled: np.ndarray) -> np.ndarray:
-        """(A, C, C) what a matrix is drawn towards: right as often as the annotator is, wrong as all are."""
+    def _matrix_prior(self, counts: np.ndarray, pooled: np.ndarray) -> np.ndarray:
+        """(A, C, C) prior of each matrix: the accuracy of the annotator, and the errors of all annotators."""
         same = np.arange(self.classes)
         right, total = counts[:, same, same].sum(1), counts.sum((1, 2))
-        skill = (right + SKILL * float(pooled[same, same].mean())) / (total + SKILL)
+        accuracy = (right + ACCURACY_PRIOR * float(pooled[same, same].mean())) / (total + ACCURACY_PRIOR)
         wrong = pooled.copy()
         wrong[same, same] = 0
         wrong /= wrong.sum(1, keepdims=True)
-        found = (1 - skill)[:, None, None] * wrong
-        found[:, same, same] = skill[:, None]
+        found = (1 - accuracy)[:, None, None] * wrong
+        found[:, same, same] = accuracy[:, None]
         return np.asarray(found)
 
-    def said_of(self, matrices: np.ndarray) -> np.ndarray:
-        """(N, C) log probability of all answers of a sample, if the class is the true one."""
+    def log_likelihood(self, matrices: np.ndarray) -> np.ndarray:
+        """(N, C) log probability of all answers of a sample given each true class."""
         found = np.zeros((self.samples, self.classes))
-        np.add.at(found, self.row, np.log(matrices.transpose(0, 2, 1)[self.who, self.said]))
+        np.add.at(found, self.row, np.log(matrices.transpose(0, 2, 1)[self.who, self.answer]))
         return found
 
 
-def _at_best_temperature(logs: np.ndarray, said: np.ndarray) -> np.ndarray:
-    """Log probabilities of a classifier under the temperature that makes the answers likeliest."""
+def _rescaled(logs: np.ndarray, likelihood: np.ndarray) -> np.ndarray:
+    """Log probabilities of a classifier at the temperature of the highest likelihood of the answers."""
     from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]
 
-    rows = slice(None, None, len(logs) // FEW + 1)
-    some, answers = logs[rows], said[rows]
+    rows = slice(None, None, len(logs) // TEMPERATURE_ROWS + 1)
+    some, answers = logs[rows], likelihood[rows]
 
-    def surprise(log_scale: float) -> float:
+    def objective(log_scale: float) -> float:
         scaled = some * np.exp(log_scale)
-        unlikely = (_log_total(scaled) - _log_total(scaled + answers)).mean()
-        return float(unlikely + NEAR * log_scale**2)
+        negative_log_likelihood = (_logsumexp(scaled) - _logsumexp(scaled + answers)).mean()
+        return float(negative_log_likelihood + TEMPERATURE_PRIOR * log_scale**2)
 
-    scale = np.exp(minimize_scalar(surprise, bounds=(-2, 2), method="bounded", options={"xatol": 0.01}).x)
-    return np.asarray(logs * scale - _log_total(logs * scale)[:, None])
+    scale = np.exp(minimize_scalar(objective, bounds=(-2, 2), method="bounded", options={"xatol": 0.01}).x)
+    return np.asarray(logs * scale - _logsumexp(logs * scale)[:, None])
 
 
-def _log_total(logs: np.ndarray) -> np.ndarray:
+def _logsumexp(logs: np.ndarray) -> np.ndarray:
     highest = logs.max(1)
     return np.asarray(highest + np.log(np.exp(logs - highest[:, None]).sum(1)))
 
 
-def _normal(logs: np.ndarray) -> np.ndarray:
-    return np.asarray(np.exp(logs - _log_total(logs)[:, None]))
+def _normalised(logs: np.ndarray) -> np.ndarray:
+    return np.asarray(np.exp(logs - _logsumexp(logs)[:, None]))
 
 
-def _described(
+def _result(
     crowd: _Crowd, true: np.ndarray, matrices: np.ndarray, people: list[Any], classes: list[Any]
 ) -> Consensus:
     names = tuple(map(str, classes))
@@ -296,12 +295,12 @@ def _label_table(crowd: _Crowd, true: np.ndarray) -> DataFrame:
 def _answer_table(crowd: _Crowd, true: np.ndarray, people: list[Any]) -> DataFrame:
     from pandas import DataFrame
 
-    right = true[crowd.row, crowd.said]
+    right = true[crowd.row, crowd.answer]
     return DataFrame(
         {
             "index": crowd.row,
             "annotator": np.asarray(people, dtype=object)[crowd.who],
-            "given_label": crowd.said,
+            "given_label": crowd.answer,
             "predicted_label": true.argmax(1)[crowd.row],
             "wrong_probability": 1 - right,
             "is_label_issue": right < 0.5,
@@ -314,15 +313,15 @@ def _annotator_table(
 ) -> DataFrame:
     from pandas import DataFrame, Index
 
-    many = np.bincount(crowd.who, minlength=crowd.people)
+    count = np.bincount(crowd.who, minlength=crowd.people)
     diagonal = matrices[:, np.arange(crowd.classes), np.arange(crowd.classes)]
-    agrees = crowd.said == true.argmax(1)[crowd.row]
-    wrong = 1 - true[crowd.row, crowd.said]
+    agrees = crowd.answer == true.argmax(1)[crowd.row]
+    wrong = 1 - true[crowd.row, crowd.answer]
     return DataFrame(
         {
             "quality": diagonal @ crowd.frequencies(true),
-            "answers": many,
-            "agreement": np.bincount(crowd.who, agrees, minlength=crowd.people) / many,
+            "answers": count,
+            "agreement": np.bincount(crowd.who, agrees, minlength=crowd.people) / count,
             "worst_class": [names[number] for number in diagonal.argmin(1)],
             "expected_wrong": np.bincount(crowd.who, wrong, minlength=crowd.people),
         },

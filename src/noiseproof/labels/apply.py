@@ -1,4 +1,4 @@
-"""``apply``: decisions about labels become labels, in memory. ``decide`` makes decisions by a rule."""
+"""``apply``: correct labels in memory by decisions. ``decide``: make decisions by a threshold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..data import LabelledData
 from ..dynamics import RunFolder
-from .decisions import Decision, State, from_mapping, merged, read_decisions
+from .decisions import Decision, State, current_states, from_mapping, read_decisions
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 Decisions: TypeAlias = (
     "RunFolder | str | os.PathLike[str] | DataFrame | Iterable[Decision | Mapping[str, Any]]"
 )
-"""A run or its folder, a decisions.jsonl, a table with columns sample, decision, label, or such objects."""
+"""A run or its folder, a decisions.jsonl, a table with columns sample, decision, label, or decisions."""
 
 
 def apply(data: LabelledData, decisions: Decisions) -> LabelledData:
-    """The data with corrected labels and without the samples that were dropped; inputs are not copied.
+    """The data with corrected labels and without the dropped samples; inputs are not copied.
 
-    Decisions count as in ``merged``: the latest one about a sample holds. ``keep`` and ``unsure`` change
-    nothing. Samples keep their permanent numbers, and clean labels, where known, stay as they are.
+    The latest decision about a sample applies, see ``current_states``. ``keep`` and ``unsure`` change
+    nothing. Samples keep their permanent numbers, and known clean labels are not changed.
 
     Args:
-        data: what was judged.
-        decisions: of people (a run folder, its decisions.jsonl) or of a rule (``decide``).
+        data: the data that the decisions are about.
+        decisions: of reviewers (a run folder, its decisions.jsonl) or of a rule (``decide``).
 
     Example:
         >>> import torch
@@ -37,38 +37,38 @@ def apply(data: LabelledData, decisions: Decisions) -> LabelledData:
         >>> better.label, better.index
         (tensor([0, 0]), tensor([0, 1]))
     """
-    held = held_decisions(decisions)
-    place = {number: position for position, number in enumerate(data.index.tolist())}
-    if strangers := sorted(sample for sample in held if sample not in place):
+    states = current_decisions(decisions)
+    position_of = {number: position for position, number in enumerate(data.index.tolist())}
+    if unknown := sorted(sample for sample in states if sample not in position_of):
         raise ValueError(
-            f"sample {strangers[0]} was decided about and is not in the data: are these the data of the run?"
+            f"there is a decision about sample {unknown[0]}, which is not in the data: pass those of the run"
         )
     label, dropped = data.label.clone(), set()
-    for sample, state in held.items():
+    for sample, state in states.items():
         if state.current.decision == "relabel":
-            label[place[sample]] = class_number(state.current, data.class_names)
+            label[position_of[sample]] = class_number(state.current, data.class_names)
         elif state.current.decision == "drop":
-            dropped.add(place[sample])
+            dropped.add(position_of[sample])
     changed = data.with_labels(label)
     if not dropped:
         return changed
     kept = [position for position in range(len(data)) if position not in dropped]
     if not kept:
-        raise ValueError(f"all {len(data)} samples are dropped: nothing is left to learn from")
+        raise ValueError(f"all {len(data)} samples are dropped: keep at least one")
     return changed.subset(kept)
 
 
 def decide(
     found: DataFrame, *, relabel: float | None = None, drop: float | None = None, why: str = ""
 ) -> list[Decision]:
-    """Decisions by a rule: what is probably wrong is relabelled or dropped.
+    """Decisions by a rule: labels that are probably wrong are relabelled or dropped.
 
-    A label is replaced by the suggested class where ``predicted_probability``, that this class is right, is
-    at least ``relabel``. Its sample is dropped where ``wrong_probability`` is at least ``drop``. Where both
-    hold, the higher threshold decides.
+    A label is replaced by the suggested class if the ``predicted_probability`` of this class is at least
+    ``relabel``. A sample is dropped if its ``wrong_probability`` is at least ``drop``. If both are true,
+    the higher threshold applies.
 
     Args:
-        found: what ``labels.find`` returns.
+        found: the frame of ``labels.find``.
 
     Example:
         >>> import pandas
@@ -82,10 +82,10 @@ def decide(
     """
     rules = {kind: limit for kind, limit in (("relabel", relabel), ("drop", drop)) if limit is not None}
     if not rules:
-        raise ValueError("a rule is needed: relabel=0.9, drop=0.5, or both")
+        raise ValueError("a threshold is needed: give relabel=0.9, drop=0.5, or both")
     for kind, limit in rules.items():
         if not 0 < limit <= 1:
-            raise ValueError(f"{kind}={limit} must be a probability above 0 and at most 1")
+            raise ValueError(f"{kind}={limit} must be a probability, above 0 and at most 1")
     order = sorted(rules, key=lambda kind: (-rules[kind], kind != "relabel"))
     names, made = found.attrs["class_names"], []
     chances = wrong_probability(found)
@@ -103,25 +103,25 @@ def decide(
 
 
 def wrong_probability(found: DataFrame) -> Any:
-    """The calibrated probability that a label is wrong; 1 - label_score where ``find`` gave none."""
+    """The column ``wrong_probability``, or 1 - label_score in a frame without it."""
     chance = found["wrong_probability"] if "wrong_probability" in found else 1 - found["label_score"]
     return chance.fillna(0.0)
 
 
-def held_decisions(decisions: Decisions) -> dict[int, State]:
-    """What holds for each sample."""
+def current_decisions(decisions: Decisions) -> dict[int, State]:
+    """The current state of each sample that has a decision."""
     if isinstance(decisions, RunFolder):
         decisions = decisions.folder
     if isinstance(decisions, (str, Path, os.PathLike)):
-        return merged(read_decisions(decisions))
+        return current_states(read_decisions(decisions))
     if hasattr(decisions, "to_dict"):
         decisions = decisions.to_dict(orient="records")
     listed = [found if isinstance(found, Decision) else from_mapping(found) for found in decisions]
-    return merged(listed)
+    return current_states(listed)
 
 
 def class_number(decision: Decision, class_names: Sequence[str]) -> int:
-    """The class that a ``relabel`` means."""
+    """The class number of a ``relabel`` decision."""
     label = decision.label
     if isinstance(label, str):
         if label in class_names:

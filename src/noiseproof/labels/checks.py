@@ -1,4 +1,4 @@
-"""What users give beside a record, checked once and named when it is wrong."""
+"""Checks of probabilities, labels and class names that users pass."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ SUM_TOLERANCE = 0.01
 
 
 def as_probabilities(given: object, samples: int | None = None, classes: int | None = None) -> np.ndarray:
-    """(N, C) float32, not copied if possible; ``check_rows`` looks at the values."""
+    """(N, C) float32, not copied if possible; ``check_rows`` checks the values."""
     try:
         array = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
     except (TypeError, ValueError) as problem:
         raise TypeError(f"probabilities must be a table of numbers: {problem}") from None
     if array.ndim != 2 or array.shape[1] < 2:
-        raise ValueError(f"probabilities are (N, C) with C >= 2, got the shape {tuple(array.shape)}")
+        raise ValueError(f"probabilities must have shape (N, C) with C >= 2, got {tuple(array.shape)}")
     if array.dtype.kind != "f":
         raise TypeError(f"probabilities must be floating-point numbers, got {array.dtype}")
     if samples is not None and tuple(array.shape) != (samples, classes):
         raise ValueError(
-            f"probabilities of shape {tuple(array.shape)} do not fit the record of {samples} samples and"
-            f" {classes} classes"
+            f"probabilities must have shape {(samples, classes)}, as the record has {samples} samples and"
+            f" {classes} classes, got {tuple(array.shape)}"
         )
     return array.astype(np.float32, copy=False)
 
@@ -31,15 +31,15 @@ def as_probabilities(given: object, samples: int | None = None, classes: int | N
 def check_rows(probabilities: np.ndarray) -> None:
     """ValueError that names the first row that is not a probability distribution."""
     total = probabilities.sum(1)
-    good = (np.abs(total - 1) <= SUM_TOLERANCE) & (probabilities.min(1) >= 0)
-    if good.all():
+    valid = (np.abs(total - 1) <= SUM_TOLERANCE) & (probabilities.min(1) >= 0)
+    if valid.all():
         return
-    row = int((~good).argmax())
-    strange = ~((probabilities[row] >= 0) & (probabilities[row] <= 1))
-    if strange.any():
-        place = int(strange.argmax())
-        value = float(probabilities[row, place])
-        raise ValueError(f"probabilities[{row}, {place}] = {value:.6g} is not a probability")
+    row = int((~valid).argmax())
+    invalid = ~((probabilities[row] >= 0) & (probabilities[row] <= 1))
+    if invalid.any():
+        column = int(invalid.argmax())
+        value = float(probabilities[row, column])
+        raise ValueError(f"probabilities[{row}, {column}] = {value:.6g} is not a probability")
     raise ValueError(
         f"row {row} of probabilities sums to {float(total[row]):.6g}, not to 1: pass probabilities of all"
         " classes, not logits"
@@ -50,10 +50,10 @@ def as_class_numbers(given: object, probabilities: np.ndarray) -> np.ndarray:
     """(N,) int64, each the number of a column of the probabilities."""
     samples, classes = probabilities.shape
     if given is None:
-        raise TypeError("probabilities alone need the given labels: label=...")
+        raise TypeError("probabilities without a run need the given labels: pass label=...")
     array = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
     if array.shape != (samples,):
-        raise ValueError(f"label of shape {array.shape} does not fit {samples} rows of probabilities")
+        raise ValueError(f"label must have shape {(samples,)}, as probabilities, got {array.shape}")
     if array.dtype.kind not in "iu" and len(array):
         raise TypeError(f"label must hold class numbers, got {array.dtype}")
     bad = np.flatnonzero((array < 0) | (array >= classes))
@@ -63,7 +63,7 @@ def as_class_numbers(given: object, probabilities: np.ndarray) -> np.ndarray:
 
 
 def known_names(given: Sequence[str] | None, classes: int) -> tuple[str, ...]:
-    """One name per class; their numbers as text if none are given."""
+    """One name per class; the class numbers as text if ``given`` is None."""
     if given is None:
         return tuple(map(str, range(classes)))
     if isinstance(given, str) or len(given) != classes:

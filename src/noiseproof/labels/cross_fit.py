@@ -1,4 +1,4 @@
-"""Judge the labels of a table, of texts or of arrays by models that have not seen them."""
+"""Judge labels by cross-fitting: each label is predicted by models that were not fitted to its row."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..data import LabelledData
 from ..data.duplicates import first_occurrences
 from ..engines import other_engine
 from ..features import Features
+from .calibrator import judge
+from .cross_fit_models import CROSS_FIT_MODELS, Inputs, cross_fit, out_of_fold
 from .findings import Judgement
 from .folds import Split, split
-from .judge import judge
 from .posterior import posterior
-from .witnesses import WITNESSES, Inputs, cross_fit, out_of_fold
 
 OnFit = Callable[[str, int], None]
-Ask = Callable[[np.ndarray | None], list[np.ndarray]]
-"""From sample weights to the out-of-sample probabilities of each model."""
+CrossFitter = Callable[[np.ndarray | None], list[np.ndarray]]
+"""A function from sample weights to the out-of-sample probabilities of each model."""
 Fit = Callable[[Sequence[Split], OnFit], list[np.ndarray]]
 """From splits to the probabilities of each model, 0 in the rows that no split predicts."""
-LEAST_TRUST = 1e-3
+LEAST_WEIGHT = 1e-3
 """Smallest sample weight in the second round."""
 
 
@@ -42,25 +42,25 @@ def judge_by_cross_fitting(
     engine: str = "local",
 ) -> Judgement:
     """Cross-fit models to the rows and judge each label by what they predict for it."""
-    if isinstance(model, str) and model not in WITNESSES:
+    if isinstance(model, str) and model not in CROSS_FIT_MODELS:
         return _by_networks(rows, label, classes, folds, model, groups, seed, on_fit, engine)
     inputs = inputs_of(Features(random_state=seed).fit(rows), rows, model)
     splits = split(label, folds, rows=inputs.linear, groups=groups, seed=seed)
 
-    def ask(weight: np.ndarray | None) -> list[np.ndarray]:
+    def fit_weighted(weight: np.ndarray | None) -> list[np.ndarray]:
         def fit(some: Sequence[Split], on_fit: OnFit) -> list[np.ndarray]:
-            return asker(model, inputs, label, classes, some, seed, on_fit)(weight)
+            return cross_fitter(model, inputs, label, classes, some, seed, on_fit)(weight)
 
         return fit_on(engine, fit, splits, model, on_fit)
 
     with nullcontext() if (other := other_engine(engine)) is None else other.cluster():
-        return two_rounds(ask, label).judged
+        return two_rounds(fit_weighted, label).judged
 
 
 def fit_on(
     engine: str, fit: Fit, splits: Sequence[Split], model: object, on_fit: OnFit, device: str = "cpu"
 ) -> list[np.ndarray]:
-    """What ``fit`` gives for all splits: fitted here, or one split in each task of another engine."""
+    """The result of ``fit`` for all splits, in this process or, with another engine, one task per split."""
     other = other_engine(engine)
     if other is None:
         return fit(splits, on_fit)
@@ -83,29 +83,29 @@ class Rounds(NamedTuple):
     judged: Judgement
 
 
-def two_rounds(ask: Ask, label: np.ndarray) -> Rounds:
-    """Fit all rows alike, then weighted by the probability that their labels are right; judge both rounds."""
-    first = ask(None)
-    said = posterior(first, label)
-    second = ask(np.clip(said.true[np.arange(len(label)), label], LEAST_TRUST, 1))
-    rounds = [said, posterior(second, label)] if second else [said]
+def two_rounds(fit: CrossFitter, label: np.ndarray) -> Rounds:
+    """Cross-fit twice: with equal weights, then weighted by the probability that each label is right."""
+    first = fit(None)
+    estimate = posterior(first, label)
+    second = fit(np.clip(estimate.true[np.arange(len(label)), label], LEAST_WEIGHT, 1))
+    rounds = [estimate, posterior(second, label)] if second else [estimate]
     return Rounds(first, second, judge(rounds, label))
 
 
 def inputs_of(features: Features, rows: Any, model: object = None) -> Inputs:
-    """The rows as every kind of model reads them, by features that are fitted; ``model``: the user's own."""
+    """The rows in the form that each kind of model reads; ``model`` is an estimator of the user, if any."""
     dense, sparse = features.transform(rows), features.sparse(rows)
     return Inputs(dense, dense if sparse is None or not _reads_sparse(model) else sparse.tocsr())
 
 
 def _reads_sparse(model: object) -> bool:
-    """False for an estimator of scikit-learn that declares that it does not."""
+    """Whether an estimator accepts sparse input, by its scikit-learn tags."""
     from sklearn.utils import get_tags
 
     return not hasattr(model, "__sklearn_tags__") or bool(get_tags(model).input_tags.sparse)
 
 
-def asker(
+def cross_fitter(
     model: object,
     inputs: Inputs,
     label: np.ndarray,
@@ -113,10 +113,10 @@ def asker(
     splits: Sequence[Split],
     seed: int,
     on_fit: OnFit,
-) -> Ask:
-    """A function from weights of the rows to the probabilities of all witnesses that can use them."""
+) -> CrossFitter:
+    """A function that cross-fits ``model`` (one or several) with given sample weights."""
     if model is None or isinstance(model, (str, list, tuple)):
-        names = tuple(WITNESSES) if model is None else _names(model)
+        names = tuple(CROSS_FIT_MODELS) if model is None else _names(model)
 
         def by_name(weight: np.ndarray | None) -> list[np.ndarray]:
             found = cross_fit(
@@ -128,13 +128,13 @@ def asker(
     if not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
         raise TypeError(
             f"model={model!r} has no fit and predict_proba: give a scikit-learn classifier, the name of a"
-            f" network, or one of {', '.join(WITNESSES)}"
+            f" network, or one of {', '.join(CROSS_FIT_MODELS)}"
         )
 
-    return partial(_ask_estimator, model, inputs, label, classes, splits, on_fit)
+    return partial(_cross_fit_estimator, model, inputs, label, classes, splits, on_fit)
 
 
-def _ask_estimator(
+def _cross_fit_estimator(
     model: Any,
     inputs: Inputs,
     label: np.ndarray,
@@ -147,15 +147,15 @@ def _ask_estimator(
 
     if weight is not None and "sample_weight" not in signature(model.fit).parameters:
         return []
-    heard = partial(on_fit, type(model).__name__)
-    return [out_of_fold(lambda rows: clone(model), inputs.linear, label, classes, splits, weight, heard)]
+    on_fold = partial(on_fit, type(model).__name__)
+    return [out_of_fold(lambda rows: clone(model), inputs.linear, label, classes, splits, weight, on_fold)]
 
 
 def _names(model: str | Sequence[Any]) -> tuple[str, ...]:
     names = (model,) if isinstance(model, str) else tuple(model)
     for name in names:
-        if name not in WITNESSES:
-            raise ValueError(f"model {name!r} is unknown, choose among {', '.join(WITNESSES)}")
+        if name not in CROSS_FIT_MODELS:
+            raise ValueError(f"model {name!r} is unknown, choose among {', '.join(CROSS_FIT_MODELS)}")
     return names
 
 

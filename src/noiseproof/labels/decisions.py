@@ -1,4 +1,4 @@
-"""What people decided about labels: an append-only file with one line per decision."""
+"""Decisions of reviewers about labels: an append-only file with one line per decision."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .. import atomic
 from ..files import open_regular
 
 NAME = "decisions.jsonl"
+TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 KINDS = ("keep", "relabel", "drop", "unsure", "undo")
 MOST_BYTES = 1 << 30
 
@@ -25,8 +26,8 @@ MOST_BYTES = 1 << 30
 class Decision:
     """One line of the file.
 
-    ``seen`` is the id of the decision about this sample that was on the screen: None where there was none,
-    "" where the writer does not say. An ``undo`` takes back the decision it has ``seen``.
+    ``seen`` is the id of the decision about this sample that the reviewer saw: None if there was none, "" if
+    unknown. An ``undo`` reverts the decision with the id ``seen``.
 
     Example:
         >>> Decision(7, "relabel", "cat", reviewer="anna").decision
@@ -48,7 +49,7 @@ class Decision:
     id: str = ""
     seen: str | None = ""
     session: str = ""
-    """The page in which it was made."""
+    """Id of the browser page in which the decision was made."""
 
     def __post_init__(self) -> None:
         if type(self.sample) is not int:
@@ -61,7 +62,7 @@ class Decision:
 
     @property
     def outcome(self) -> tuple[str, str | int | None]:
-        """What it comes to: two decisions of the same outcome are no conflict."""
+        """Kind and new label; two decisions with the same outcome do not conflict."""
         return self.decision, self.label if self.decision == "relabel" else None
 
     def line(self) -> bytes:
@@ -71,17 +72,17 @@ class Decision:
 
 @dataclass(frozen=True)
 class State:
-    """The current state of a sample, and a decision that was made without having seen it."""
+    """The current decision about a sample, and the earlier one it conflicts with, if any."""
 
     current: Decision
     conflict: Decision | None = None
 
 
 class DecisionLog:
-    """The file of decisions, which other processes may be writing to as well.
+    """The file of decisions; several processes may append to it.
 
-    A decision is appended by one write and brought to the disk before ``append`` returns. A line that a
-    killed process left cut is never read as a decision; the next writer begins a new line.
+    A decision is appended by one write and flushed to the disk before ``append`` returns. An incomplete line
+    of a killed process is never read as a decision; the next writer begins a new line.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -92,15 +93,15 @@ class DecisionLog:
 
     def _forget(self) -> None:
         self.decisions: list[Decision] = []
-        """In the order of the file."""
+        """All decisions in the order of the file."""
         self.damaged = 0
-        """Lines that are not decisions."""
+        """Number of lines that are not valid decisions."""
         self.ids: set[str] = set()
         self._about: dict[int, list[Decision]] = {}
         self._read, self._latest = 0, ""
 
     def refresh(self) -> list[Decision]:
-        """Read what others have appended; returns the new decisions."""
+        """Read new lines of the file; returns the new decisions."""
         with self._lock:
             whole, end, _ = self._unread().rpartition(b"\n")
             self._read += len(whole) + len(end)
@@ -118,16 +119,16 @@ class DecisionLog:
         if not self.path.exists():
             return b""
         with open_regular(self.path, MOST_BYTES) as file:
-            if os.fstat(file.fileno()).st_size < self._read:  # another file has taken its place
+            if os.fstat(file.fileno()).st_size < self._read:  # the file was replaced
                 self._forget()
             file.seek(self._read)
             return file.read()
 
     def append(self, decisions: Iterable[Decision]) -> list[Decision]:
-        """Add decisions; they are on the disk when this returns. Time and id are filled in where missing."""
+        """Append decisions and flush them to the disk; missing times and ids are filled in."""
         with self._lock:
             self.refresh()
-            now = _after(self._latest)
+            now = _time_after(self._latest)
             ready = [_complete(decision, now) for decision in decisions]
             content = b"".join(decision.line() for decision in ready)
             with atomic.explained(self.path, len(content)):
@@ -136,25 +137,25 @@ class DecisionLog:
             return ready
 
     def state(self, sample: int) -> State | None:
-        """What holds for one sample; None if nothing was decided, or all was taken back."""
+        """The state of one sample; None if it has no decision, or all were undone."""
         with self._lock:
-            return merged(self._about.get(sample, ())).get(sample)
+            return current_states(self._about.get(sample, ())).get(sample)
 
     def states(self) -> dict[int, State]:
         with self._lock:
-            return merged(self.decisions)
+            return current_states(self.decisions)
 
 
-def merged(decisions: Iterable[Decision]) -> dict[int, State]:
-    """What holds for each sample: the latest decision by time that was not taken back.
+def current_states(decisions: Iterable[Decision]) -> dict[int, State]:
+    """The state of each sample: its latest decision by time that was not undone.
 
-    A conflict is a decision that the later one had not seen, with another outcome; it ends with the next
-    decision of a reviewer who has seen the latest.
+    A decision conflicts with the one before it if its reviewer had not seen that one and the outcomes differ;
+    a later decision by a reviewer who has seen the latest one resolves the conflict.
 
     Example:
         >>> first = Decision(3, "keep", time="1", reviewer="anna", id="a", seen=None)
         >>> second = Decision(3, "drop", time="2", reviewer="ben", id="b", seen=None)
-        >>> found = merged([second, first])[3]
+        >>> found = current_states([second, first])[3]
         >>> found.current.reviewer, found.conflict.reviewer
         ('ben', 'anna')
     """
@@ -162,9 +163,9 @@ def merged(decisions: Iterable[Decision]) -> dict[int, State]:
     for decision in sorted(decisions, key=lambda decision: decision.time):
         before = live.setdefault(decision.sample, [])
         if decision.decision == "undo":
-            place = _undone(before, decision)
-            if place is not None:
-                del before[place]
+            position = _undone(before, decision)
+            if position is not None:
+                del before[position]
             continue
         latest = before[-1].current if before else None
         before.append(State(decision, latest if _is_conflict(decision, latest) else None))
@@ -173,15 +174,15 @@ def merged(decisions: Iterable[Decision]) -> dict[int, State]:
 
 def read_decisions(path: str | os.PathLike[str]) -> list[Decision]:
     """The decisions of a file, or of the file in a run folder."""
-    place = Path(path)
-    place = place / NAME if place.is_dir() else place
-    if not place.is_file():
-        raise FileNotFoundError(f"{place} does not exist: no decisions about labels have been made yet")
-    return DecisionLog(place).decisions
+    file = Path(path)
+    file = file / NAME if file.is_dir() else file
+    if not file.is_file():
+        raise FileNotFoundError(f"{file} does not exist: no decisions about labels have been made yet")
+    return DecisionLog(file).decisions
 
 
 def from_mapping(words: Mapping[str, Any]) -> Decision:
-    """A decision from a JSON object or a row of a table; what it does not know is left out.
+    """A decision from a JSON object or a row of a table; unknown fields are ignored.
 
     Example:
         >>> from_mapping({"sample": 3, "decision": "keep", "colour": "red"}).sample
@@ -191,7 +192,7 @@ def from_mapping(words: Mapping[str, Any]) -> Decision:
     for name in ("sample", "decision"):
         if name not in known:
             raise ValueError(f"a decision needs {name!r}, got {', '.join(map(str, words))}")
-    for name in ("sample", "label"):  # of a table they may be numpy's numbers, and NaN where there is none
+    for name in ("sample", "label"):  # in a table these may be numbers of numpy, and NaN if missing
         value = known.get(name)
         if value is not None and value != value:
             known[name] = None
@@ -215,11 +216,11 @@ def _is_conflict(decision: Decision, latest: Decision | None) -> bool:
 
 
 def _undone(states: list[State], undo: Decision) -> int | None:
-    """Place of the decision that an undo means: the one it has seen, or the last."""
+    """Position of the decision that an undo reverts: the one it has seen, or the last."""
     if not undo.seen:
         return len(states) - 1 if states else None
-    places = [place for place, state in enumerate(states) if state.current.id == undo.seen]
-    return places[-1] if places else None
+    found = [position for position, state in enumerate(states) if state.current.id == undo.seen]
+    return found[-1] if found else None
 
 
 def _parsed(line: bytes) -> Decision | None:
@@ -235,17 +236,16 @@ def _complete(decision: Decision, now: str) -> Decision:
     return Decision(**words | {"time": decision.time or now, "id": decision.id or secrets.token_hex(6)})
 
 
-def _after(latest: str) -> str:
-    """Now, or a moment after ``latest`` where the clock was set back."""
-    now = datetime.now(timezone.utc)
-    told = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    if told > latest:
-        return told
+def _time_after(latest: str) -> str:
+    """The current time, or one microsecond after ``latest`` if the clock was set back."""
+    now = datetime.now(timezone.utc).strftime(TIME)
+    if now > latest:
+        return now
     try:
-        before = datetime.strptime(latest, "%Y-%m-%dT%H:%M:%S.%fZ")
+        before = datetime.strptime(latest, TIME)
     except ValueError:
-        return told
-    return (before + timedelta(microseconds=1)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return now
+    return (before + timedelta(microseconds=1)).strftime(TIME)
 
 
 def _append(path: Path, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What a record says for and against each label, as margins, votes and scores."""
+"""Evidence of a record about each label: margins, votes and scores."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from torch import Tensor
 
 
 class Evidence(NamedTuple):
-    """The ground on which labels are judged.
+    """Evidence about each label of a record.
 
     Shape:
-        margin (N,) float32, higher = cleaner, NaN where nothing is known of a sample; predicted (N,) int64,
-        -1 there; other (N,) int64: for suspects the likeliest class but the given one, -1 where none was
-        ever likely
+        margin (N,) float32, higher = cleaner, NaN for samples without records; predicted (N,) int64, -1 for
+        these; other (N,) int64: for suspects the likeliest class except the given one, -1 if no other class
+        was ever predicted
     """
 
     margin: Tensor
     predicted: Tensor
     other: Tensor
     wrong: Tensor
-    """(N,) share of votes against the label, smoothed so that it falls with the margin; NaN if unknown."""
+    """(N,) share of votes against the label, as a non-increasing function of the margin; NaN if unknown."""
     suspects: int
-    """How many labels are taken for wrong: those with the lowest margins."""
+    """Number of suspects: the labels with the lowest margins."""
     weak: bool = False
-    """Whether labels are contradicted on no good ground."""
+    """Whether predictions that contradict labels are unreliable."""
 
 
 def lowest_with_best_f1(margin: Tensor, wrong: Tensor) -> int:
-    r"""How many of the lowest margins to suspect, when each label is wrong with the chance ``wrong``.
+    r"""Number of lowest margins to suspect, if each label is wrong with probability ``wrong``.
 
     Chosen:
-        n with the largest :math:`F_1 = 2\sum_{i\le n} w_i / (n + \sum_i w_i)`, samples in the order of their
-        margins: the F1 of the n lowest against the votes themselves. Where these are unsure it suspects
-        samples whose chance is below one half, as the best F1 asks for. 0 if nothing speaks against a label.
+        n with the largest expected :math:`F_1 = 2\sum_{i\le n} w_i / (n + \sum_i w_i)`, samples in the order
+        of their margins; the best F1 can require suspects with a probability below one half. 0 if all
+        probabilities are 0.
     Shape:
         margin, wrong (N,), wrong in [0, 1] or bool
     Example:
@@ -52,7 +52,7 @@ def lowest_with_best_f1(margin: Tensor, wrong: Tensor) -> int:
 
 
 def standard(values: Tensor) -> Tensor:
-    """Mean 0 and standard deviation 1 over what is known; NaN stays NaN."""
+    """Standardise to mean 0 and standard deviation 1, ignoring NaN, which stays NaN."""
     known = values[~values.isnan()].double()
     if not len(known):
         return values
@@ -61,12 +61,12 @@ def standard(values: Tensor) -> Tensor:
 
 
 def label_score(margin: Tensor, suspects: int) -> Tensor:
-    r"""How much a label can be trusted: below 1/2 for the ``suspects`` lowest margins.
+    r"""Score of each label, higher = cleaner; below 1/2 for the ``suspects`` lowest margins.
 
     Score:
         :math:`\mathrm{sigmoid}((\Delta-c)/s)`, c half way between the last suspect and the next sample, s the
-        standard deviation of the margins. NaN stays NaN. Samples of the same margin share their fate, so that
-        fewer than ``suspects`` are below 1/2 where the cut would go between them.
+        standard deviation of the margins. NaN stays NaN. Equal margins get equal scores, so that fewer than
+        ``suspects`` are below 1/2 if the margin of the last suspect occurs several times.
     Shape:
         margin (N,), result (N,) float32 in [0, 1]
     Example:

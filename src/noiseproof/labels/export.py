@@ -1,4 +1,4 @@
-"""Suspects as a file that is safe to open."""
+"""Write suspects to a .csv or .parquet file that is safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
-"""What a spreadsheet takes for the beginning of a formula; the last four are the wide forms."""
+"""First characters of a formula in spreadsheets; the last four are full-width forms."""
 
 NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?")
-"""What begins like a formula and is only a number."""
+"""Numbers, which may begin like a formula."""
 
 
 def neutral(text: str) -> str:
-    """Text that neither a spreadsheet nor a terminal takes for a command.
+    """Text that neither a spreadsheet nor a terminal executes.
 
-    Control characters become spaces; a quote is put before what a spreadsheet would calculate.
+    Control characters become spaces; a quote is put before text that begins like a formula.
 
     Example:
         >>> [neutral(name) for name in ("cat", "=1+1", "-2", chr(9) + "@SUM", chr(27) + "[2J")]
@@ -37,24 +37,24 @@ def neutral(text: str) -> str:
 
 
 def with_names(found: DataFrame, safe: Callable[[str], str] = neutral) -> DataFrame:
-    """The frame of ``find`` with the names of the classes made safe for a file."""
+    """The frame of ``find`` with class names that are safe for a file."""
     classes = [safe(str(name)) for name in found.attrs["class_names"]]
     named = found.drop(columns=["given_name", "predicted_name"], errors="ignore")
     return with_classes(named, classes).fillna({"predicted_name": ""})
 
 
 def with_original(table: DataFrame, data: object, *, as_text: bool) -> DataFrame:
-    """The table with the columns of the user's own file behind ours, if the source ``data`` is a table.
+    """The table with the columns of the user's file added, if the source ``data`` is a table.
 
-    A column that is called as one of ours is called ``original_...``. ``as_text`` makes words safe for a
+    A column whose name exists already is called ``original_...``. ``as_text`` makes text safe for a
     spreadsheet.
     """
     rows = rows_of(data, table["index"].tolist(), as_text=as_text)
     if rows is None:
         return table
     found = table.copy()
-    for place, name in enumerate(map(str, rows.columns)):
-        values = rows.iloc[:, place].reset_index(drop=True).set_axis(table.index)
+    for number, name in enumerate(map(str, rows.columns)):
+        values = rows.iloc[:, number].reset_index(drop=True).set_axis(table.index)
         if as_text and values.dtype.kind not in "iufbM":
             values = values.map(_cell)
         title = neutral(name) if as_text else name
@@ -63,17 +63,16 @@ def with_original(table: DataFrame, data: object, *, as_text: bool) -> DataFrame
 
 
 def _cell(value: object) -> object:
-    """A cell of the user's table: a number stays as it is written."""
+    """A cell of the user's table, made safe; text that is a number is not changed."""
     return neutral(value) if isinstance(value, str) and not NUMBER.fullmatch(value) else value
 
 
 def write(found: DataFrame, path: str | Path, *, everything: bool = False, data: object = None) -> int:
-    """The suspects of ``find``, worst first, as .csv or .parquet; returns how many. Folders are made.
+    """Write the suspects of ``find``, worst first, to a .csv or .parquet file; returns their number.
 
     Args:
-        everything: all samples, not only the suspects.
-        data: the source the samples are from, such as ``csv(path="rows.csv")``: if it is a table, its columns
-            are written too.
+        everything: write all samples, not only the suspects.
+        data: the source of the samples, such as ``csv(path="rows.csv")``; the columns of a table are added.
     """
     path = check_path(path)
     rows = found if everything else found[found.is_label_issue]
@@ -90,7 +89,7 @@ def write(found: DataFrame, path: str | Path, *, everything: bool = False, data:
 
 
 def check_path(path: str | Path) -> Path:
-    """The path, if a file of its kind can be written here."""
+    """The path; ValueError unless a .csv or .parquet file can be written to it."""
     path = Path(path)
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise ValueError(f"cannot write {str(path)!r}: the name must end in .csv or .parquet")

@@ -1,4 +1,4 @@
-"""``find``: which labels are wrong?"""
+"""``find``: the probability that each label is wrong, and which labels are suspects."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ..features import as_labels
 from ..features.labels import refuse_labels
 from ..features.recognise import columns_as_table
 from ..memory import on_the_cpu
+from .calibrator import judge
 from .checks import as_class_numbers, as_probabilities, check_rows, known_names
 from .cross_fit import OnFit, judge_by_cross_fitting
+from .cross_fit_models import CROSS_FIT_MODELS
 from .evidence import label_score
 from .findings import Judgement, frame, score_of
 from .from_record import record_evidence
-from .judge import judge
 from .learned import first_learned_epoch, is_weak, memorises, progress
 from .posterior import posterior
 from .run_data import training_data
 from .window import best_window
-from .witnesses import WITNESSES
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
@@ -50,38 +50,38 @@ def find(
     on_fit: OnFit = lambda name, fold: None,
     engine: str = "local",
 ) -> DataFrame:
-    """Judge every label: of data, of a training run, or by probabilities you have.
+    """Judge every label of data, of a training run, or by given probabilities.
 
     Args:
-        given: what the labels belong to. Data: a DataFrame, an array, a sparse matrix, a list of texts, or a
-            ``LabelledData``; models are cross-fitted. Or a run (its folder), or a ``Record``: samples are
-            judged by what the network said during training, validation rows by what it said at the end.
-        label: the given labels, of any type; needed with data that have none, and with probabilities alone.
-        probabilities: (N, C) predicted by models that were not trained on the row, as cross-validation gives
-            them, or a list of several such tables; alone, or beside a run, in the order of its record.
-        folds: for cross-fitting, 5 if left out. With a run: cross-fit its training data instead of reading
-            its record, which takes longer and finds more.
-        model: who predicts the labels of data: all witnesses if left out (a linear model, randomised trees, a
-            small network, nearest neighbours), one or several of them by name (see ``WITNESSES``), any
-            scikit-learn classifier, or the spec of a network for images, such as "cnn8".
-        groups: one entry per row; rows of a group, and equal rows, never lie in different folds.
-        class_names: with probabilities alone; the numbers as text if left out.
-        statistics: with the columns of ``dynamics.statistics`` that a record allows.
+        given: data: a DataFrame, an array, a sparse matrix, a list of texts, or a ``LabelledData``, to which
+            models are cross-fitted. Or a run (or its folder) or a ``Record``: training samples are judged by
+            the predictions during training, validation samples by those of the trained network.
+        label: the given labels, of any type; required for data without labels and for probabilities alone.
+        probabilities: (N, C) out-of-sample predictions, such as those of cross-validation, or a list of
+            several such arrays; alone, or in addition to a run, in the order of its record.
+        folds: number of folds for cross-fitting, by default 5. For a run: cross-fit its training data
+            instead of reading its record, which takes longer but finds more wrong labels.
+        model: the model to cross-fit: by default all of ``CROSS_FIT_MODELS`` (a linear model, randomised
+            trees, a small network, nearest neighbours); one or several of them by name, a scikit-learn
+            classifier, or the spec of a network for images, such as "cnn8".
+        groups: one entry per row; rows of a group, and equal rows, are always in the same fold.
+        class_names: for probabilities alone; by default the class numbers as text.
+        statistics: add the columns of ``dynamics.statistics`` that the record allows.
         seed: of folds and models.
-        on_fit: is called with the name of the model and the fold before each fit.
+        on_fit: called with the name of the model and the fold before each fit.
         engine: "local", or "ray": each fold is a task of a Ray cluster.
 
     Returns:
         One row per label, in the order of the data (of a run: of its record, then validation rows), with
-        ``index`` (permanent number), ``is_label_issue``, ``label_score`` (higher = cleaner, in [0, 1]; an
-        issue is below 1/2), ``wrong_probability`` (calibrated, except of a record: there the
-        share of epochs that contradict the label), ``given_label``, ``predicted_label`` (class
+        ``index`` (permanent number), ``is_label_issue``, ``label_score`` (higher = cleaner, in [0, 1]; below
+        1/2 for issues), ``wrong_probability`` (calibrated, except for a record: there the share of
+        epochs that contradict the label), ``given_label``, ``predicted_label`` (class
         numbers; -1 and NaN for a sample never seen), ``given_name`` and ``predicted_name`` (the classes
         themselves, as they are in ``label``), ``predicted_probability`` (that ``predicted_label`` is the true
         class). ``frame.attrs`` holds ``noise_rate``, ``class_noise_rate``, ``transition``
-        (``transition[i][j]`` = P(given j | true i)), ``expected_wrong`` (how many of the marked labels are
-        expected to be really wrong), ``weak`` (the data do not show well which labels are wrong) and
-        ``class_names``. Clean labels, where there are any, are not looked at.
+        (``transition[i][j]`` = P(given j | true i)), ``expected_wrong``
+        (expected number of truly wrong labels among the issues), ``weak`` (whether the issues are
+        unreliable) and ``class_names``. Clean labels are never used.
 
     Example:
         >>> rows = np.r_[np.random.default_rng(0).normal(0, 1, (60, 2)), np.full((60, 2), 9.0)]
@@ -129,7 +129,7 @@ def _of_data(
         _refuse({"label": label, "class_names": class_names}, "the data have their own labels")
         codes, index = given.label.numpy(), given.index.numpy()
         names: Sequence[Any] = given.class_names
-        is_network = isinstance(model, str) and model not in WITNESSES
+        is_network = isinstance(model, str) and model not in CROSS_FIT_MODELS
         rows = given if is_network else _values(given)
     elif label is None:
         raise TypeError("data need their labels: label=...")
@@ -139,7 +139,7 @@ def _of_data(
         if not isinstance(rows, Mapping) and count != len(codes):
             raise ValueError(f"there are {count:,} rows and {len(codes):,} labels: one per row is needed")
         refuse_labels(columns_as_table(rows), codes, names)
-    _check_worth(codes, names)
+    _check_two_classes(codes, names)
     judged = judge_by_cross_fitting(
         rows,
         codes,
@@ -163,7 +163,7 @@ def _values(data: LabelledData) -> Any:
     return data.batch(torch.arange(len(data))).input.numpy()
 
 
-def _check_worth(label: np.ndarray, names: Sequence[Any]) -> None:
+def _check_two_classes(label: np.ndarray, names: Sequence[Any]) -> None:
     if len(np.unique(label)) < 2:
         raise ValueError(f"all labels are {names[label[0]]!r}: there must be at least two classes")
 
@@ -186,7 +186,7 @@ def _judge_probabilities(tables: Sequence[np.ndarray], label: np.ndarray) -> Jud
 
 
 def _tables(given: object) -> list[object]:
-    """Several tables in a list or a dict, or one."""
+    """A list of tables, from a list, a dict or a single table."""
     if isinstance(given, Mapping):
         return list(given.values())
     several = isinstance(given, (list, tuple)) and len(given) > 0 and np.ndim(given[0]) == 2
@@ -197,11 +197,11 @@ def _of_run(given: RunFolder | Record | str | Path, probabilities: object, stati
     run = RunFolder(given) if isinstance(given, (str, Path)) else given
     record = run if isinstance(run, Record) else run.record
     if not record.epochs or not len(record):
-        raise ValueError(f"{record!r} holds nothing to judge by: train for an epoch at least, with a record")
+        raise ValueError(f"{record!r} is empty: train for at least one epoch with record=True")
     judged, weak = _judge_record(record)
     about: dict[str, Any] = {"epochs": record.epochs}
     if probabilities is not None:
-        judged = _together(judged, probabilities)
+        judged = _combined(judged, probabilities)
     else:
         about["weak"] = weak
     index = record.index.numpy()
@@ -215,27 +215,28 @@ def _of_run(given: RunFolder | Record | str | Path, probabilities: object, stati
 
 
 def _judge_record(record: Record) -> tuple[Judgement, bool]:
-    """By the epochs after the network has learned and before it memorises; and whether that is weak."""
+    """Judge by the epochs between learning and memorisation; also whether that evidence is weak."""
     course = progress(record)
     learned = first_learned_epoch(course)
     begin, end = learned or 0, record.epochs
     if learned is not None and memorises(course, begin):
         end = best_window(record, begin)
     weak = is_weak(course, None if learned is None or learned >= end else begin, end)
-    said = record_evidence(record, slice(begin, end), weak=weak)
-    label, wrong = record.label.numpy(), said.wrong.double().numpy()
+    evidence = record_evidence(record, slice(begin, end), weak=weak)
+    label, wrong = record.label.numpy(), evidence.wrong.double().numpy()
     true = np.zeros((len(label), record.num_classes), dtype=np.float32)
-    rows, other = np.arange(len(label)), said.other.numpy()
+    rows, other = np.arange(len(label)), evidence.other.numpy()
     true[rows, label] = 1 - np.nan_to_num(wrong)
     true[rows[other >= 0], other[other >= 0]] += np.nan_to_num(wrong)[other >= 0]
-    score = label_score(said.margin, said.suspects).double().numpy()
-    return Judgement(label, wrong, true, score), said.weak
+    score = label_score(evidence.margin, evidence.suspects).double().numpy()
+    return Judgement(label, wrong, true, score), evidence.weak
 
 
-def _together(judged: Judgement, probabilities: object) -> Judgement:
-    """Bayes' rule: the log odds of the record, moved by how far the other judgement is from its own mean.
+def _combined(judged: Judgement, probabilities: object) -> Judgement:
+    """Combine the judgement of a record with that of probabilities by Bayes' rule.
 
-    Of rows that the record does not know, the other judgement says all.
+    The log odds of the record are shifted by the difference between the other log odds and their mean; rows
+    that the record does not contain get the other log odds.
     """
     tables = [as_probabilities(one, *judged.true.shape) for one in _tables(probabilities)]
     for one in tables:
@@ -254,7 +255,7 @@ def _log_odds(value: np.ndarray) -> np.ndarray:
 def _with_validation(
     judged: Judgement, index: np.ndarray, outputs: Mapping[str, torch.Tensor]
 ) -> tuple[Judgement, np.ndarray]:
-    """The rows put aside for validation, judged by what the trained network says of them."""
+    """Add the validation samples, judged by the predictions of the trained network."""
     if "validation_probability" not in outputs:
         return judged, index
     label, numbers = (outputs[f"validation_{name}"].numpy() for name in ("label", "index"))

@@ -1,4 +1,4 @@
-"""From the probability that each label is wrong to what users read: marks, scores, rates, a verdict."""
+"""The frame of ``find``: suspects, scores, noise rates and a warning of weak evidence."""
 
 from __future__ import annotations
 
@@ -14,33 +14,32 @@ if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
 LOWEST, HIGHEST = 0.35, 0.5
-"""A label is marked above a threshold between these."""
-MOST_MARKED = 0.55
-"""Marks below the highest threshold are at most this share of the labels."""
-WEAK_F1, HARDLY_ANY = 0.45, 0.02
-"""Findings are weak where the expected F1 of the marks is lower, unless hardly any label is wrong at all."""
+"""Range of the threshold of a suspect."""
+MAX_SUSPECT_SHARE = 0.55
+"""If a threshold below the highest makes a larger share of the labels suspects, the highest applies."""
+WEAK_F1, NEGLIGIBLE_NOISE = 0.45, 0.02
+"""Findings are weak if the expected F1 of the suspects is lower, unless the noise rate is negligible."""
 
 
 class Judgement(NamedTuple):
-    """What is known of every label, in numbers."""
+    """Estimates about every label."""
 
     label: np.ndarray
     wrong: np.ndarray
-    """(N,) probability that the label is wrong; NaN where nothing is known."""
+    """(N,) probability that the label is wrong; NaN if unknown."""
     true: np.ndarray
-    """(N, C) probability of each class, given everything."""
+    """(N, C) posterior probability of each class."""
     score: np.ndarray | None = None
-    """(N,) from a record: a finer order than the probabilities; labels below 1/2 are marked."""
+    """(N,) label score of a record, which ranks finer than the probabilities; suspects are below 1/2."""
 
 
 def threshold(wrong: np.ndarray) -> float:
-    """The probability from which on a label is marked.
+    """The lowest probability of a suspect.
 
     Chosen:
-        the one with the best expected F1, which is at most one half and lower the less sure the evidence is;
-        not below LOWEST, as then most marks would be false. If it would mark most labels, the evidence does
-        not tell right from wrong ones (to mark all of them then has the best expected F1), and the threshold
-        is one half.
+        the threshold with the best expected F1, clipped to [LOWEST, HIGHEST]; below LOWEST most suspects
+        would be right labels. HIGHEST if most labels would be suspects: that has the best expected F1 if the
+        evidence does not separate wrong from right labels.
     Example:
         >>> threshold(np.array([0.9, 0.8, 0.4] + [0.1] * 3)), threshold(np.array([0.9] + [0.02] * 99))
         (0.4, 0.5)
@@ -53,62 +52,63 @@ def threshold(wrong: np.ndarray) -> float:
     ordered = np.sort(known)[::-1]
     expected = 2 * np.cumsum(ordered) / (np.arange(1, len(ordered) + 1) + ordered.sum())
     best = float(np.clip(ordered[expected.argmax()], LOWEST, HIGHEST))
-    return best if np.count_nonzero(known >= best) <= MOST_MARKED * len(known) else HIGHEST
+    return best if np.count_nonzero(known >= best) <= MAX_SUSPECT_SHARE * len(known) else HIGHEST
 
 
 def marked(wrong: np.ndarray) -> np.ndarray:
-    """(N,) bool: the labels to look at."""
+    """(N,) bool: the suspects."""
     return np.asarray(np.nan_to_num(wrong, nan=0.0) >= threshold(wrong))
 
 
 def expected_f1(wrong: np.ndarray) -> float:
-    """F1 of the marks if the probabilities are right; 1 where no label is wrong and none is marked."""
+    """Expected F1 of the suspects under the probabilities; 1 if there are none and no label is wrong."""
     known, flagged = wrong[~np.isnan(wrong)], marked(wrong)
     either = flagged.sum() + known.sum()
     return float(2 * wrong[flagged].sum() / either) if either > 0 else 1.0
 
 
 def is_weak(wrong: np.ndarray) -> bool:
-    """Whether the marks are expected to miss or to invent most of the wrong labels.
+    """Whether the expected F1 of the suspects is low although labels are wrong.
 
-    They are also weak where marking every label has a better expected F1: then the evidence does not tell
-    which labels are wrong.
+    Findings are also weak if the expected F1 is higher with all labels as suspects: then the evidence does not
+    separate wrong from right labels.
     """
     known = wrong[~np.isnan(wrong)]
-    if not len(known) or known.mean() <= HARDLY_ANY:
+    if not len(known) or known.mean() <= NEGLIGIBLE_NOISE:
         return False
-    found, of_all = expected_f1(wrong), 2 * known.mean() / (1 + known.mean())
-    return bool(found < max(WEAK_F1, of_all))
+    f1_of_all = 2 * known.mean() / (1 + known.mean())
+    return bool(expected_f1(wrong) < max(WEAK_F1, f1_of_all))
 
 
 def weakness(about: Mapping[str, Any]) -> str | None:
-    """Why the findings of ``find`` are weak evidence, and what to do; None where they are not.
+    """The warning to show if the findings of ``find`` are weak evidence, otherwise None.
 
     Args:
-        about: the ``attrs`` of its frame.
+        about: the ``attrs`` of the frame.
 
     Example:
         >>> print(weakness({"weak": True, "noise_rate": 0.3}).partition(":")[0])
-        About 30% of the labels seem to be wrong, but the data do not show well which
+        About 30% of the labels seem to be wrong, but the data do not show reliably which
         >>> print(weakness({"weak": False, "noise_rate": 0.3}))
         None
     """
     if not about.get("weak"):
         return None
-    missing = "marked labels may be right, and wrong ones may be missing"
+    consequence = "suspects may be right, and wrong labels may be missing"
     if "epochs" in about:
         return (
-            f"This network learned too little to judge its labels: {missing}. Train longer, with a higher"
-            " learning rate, or cross-fit with 'noiseproof labels find --data' before you change a label."
+            f"The record of this network is not reliable evidence about labels: {consequence}. Cross-fit the"
+            " data with 'noiseproof labels find --folds 5' before you change a label. If the network fits few"
+            " labels, train it longer or with a higher learning rate."
         )
     return (
         f"About {100 * about['noise_rate']:.0f}% of the labels seem to be wrong, but the data do not show"
-        f" well which: {missing}. Look at a label before you change it; better features would help."
+        f" reliably which: {consequence}. Review a label before you change it; better features would help."
     )
 
 
 def frame(judged: Judgement, index: np.ndarray, names: Sequence[Any], about: dict[str, Any]) -> DataFrame:
-    """One row per label and, in ``attrs``, what holds for all; ``names``: the classes, of any type."""
+    """The frame of ``find``: one row per label, and ``attrs``; ``names`` are the classes, of any type."""
     from pandas import DataFrame
 
     score = score_of(judged)
@@ -137,21 +137,21 @@ def frame(judged: Judgement, index: np.ndarray, names: Sequence[Any], about: dic
 
 
 def with_classes(found: DataFrame, classes: Sequence[Any]) -> DataFrame:
-    """With ``given_name`` and ``predicted_name``, the classes themselves, after their numbers."""
+    """Add ``given_name`` and ``predicted_name``, the classes as the user gave them, after their numbers."""
     from pandas import Series
 
-    values = np.array([*classes, None], dtype=object)  # None where nothing is predicted: -1
+    values = np.array([*classes, None], dtype=object)  # class -1, which means no prediction, is None
     for what in ("given", "predicted"):
         codes = found[f"{what}_label"]
         column = Series(values[codes.to_numpy()], index=found.index, dtype=object)
-        with suppress(UnicodeError):  # names that are not valid Unicode stay objects
+        with suppress(UnicodeError):  # a column of invalid Unicode keeps the dtype object
             column = column.infer_objects()
         found.insert(found.columns.get_loc(codes.name) + 1, f"{what}_name", column)
     return found
 
 
 def rates(judged: Judgement) -> dict[str, Any]:
-    """How many labels are expected to be wrong, in which classes, and instead of what."""
+    """Expected noise rate, noise rate of each class, and transition matrix."""
     known = ~np.isnan(judged.wrong)
     label, wrong, classes = judged.label[known], judged.wrong[known], judged.true.shape[1]
     given = np.bincount(label, minlength=classes)
@@ -168,7 +168,7 @@ def rates(judged: Judgement) -> dict[str, Any]:
 
 
 def score_of(judged: Judgement) -> np.ndarray:
-    """1 - probability, stretched so that the threshold lies at one half."""
+    """1 - probability, rescaled piecewise linearly so that the threshold is at 1/2."""
     if judged.score is not None:
         return judged.score
     wrong, limit = judged.wrong, threshold(judged.wrong)
@@ -178,7 +178,7 @@ def score_of(judged: Judgement) -> np.ndarray:
 
 
 def _predicted(judged: Judgement, issue: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The likeliest class, of a marked label the likeliest other one, and its probability; -1 if unknown."""
+    """The likeliest class and its probability, for a suspect of the other classes; -1 if unknown."""
     true = shared(judged.true, judged.wrong, judged.label)
     true[issue, judged.label[issue]] = -1
     likeliest = true.argmax(1)

@@ -1,4 +1,4 @@
-"""Folds for cross-fitting: stratified by label; duplicates and groups stay in one fold."""
+"""Stratified folds for cross-fitting that keep duplicates and groups together."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def split(
     """Pairs of (rows to fit on, rows to predict); every row is predicted exactly once.
 
     Args:
-        label: class numbers; every fold gets its share of each class as far as the groups allow.
-        folds: number of folds, at least 2; fewer where there are fewer groups.
-        rows: the features, dense or sparse. Equal rows form a group, unless they are all that a class has.
+        label: class numbers; folds are stratified as far as the groups allow.
+        folds: number of folds, at least 2; reduced if there are fewer groups.
+        rows: the features, dense or sparse. Equal rows form a group, unless they are all rows of a class.
         groups: one entry per row, e.g. the patient or the source file. Rows of a group share a fold.
         seed: of the assignment of rows to folds.
     """
@@ -34,16 +34,16 @@ def split(
         why = "all rows are equal" if groups is None else "all rows belong to one group"
         raise ValueError(f"{why}: cross-fitting needs at least two different ones")
     if np.bincount(label).max() < 2:
-        raise ValueError("every class has one row: a label is judged by other rows of its class")
+        raise ValueError("every class has one row: cross-fitting needs classes with at least two rows")
     if groups is None:
-        together = _spread(label, together)
+        together = _split_confined(label, together)
     fold = _assign(label, together, min(folds, int(together.max()) + 1), seed)
     numbers = np.arange(len(label))
     return [(numbers[fold != k], numbers[fold == k]) for k in range(fold.max() + 1)]
 
 
 def _assign(label: np.ndarray, together: np.ndarray, folds: int, seed: int) -> np.ndarray:
-    """A fold for every row: group after group to the fold that has least of the group's classes."""
+    """Assign each group, largest first, to the fold with the fewest rows of its classes."""
     rng = np.random.default_rng(seed)
     members = list(_members(together))
     order = sorted(rng.permutation(len(members)), key=lambda g: (-len(members[g]), label[members[g][0]]))
@@ -51,23 +51,23 @@ def _assign(label: np.ndarray, together: np.ndarray, folds: int, seed: int) -> n
     fold = np.empty(len(label), dtype=np.int64)
     for group in order:
         rows = members[group]
-        held = np.bincount(label[rows], minlength=counts.shape[1])
-        load = counts @ held / held.sum()
+        group_counts = np.bincount(label[rows], minlength=counts.shape[1])
+        load = counts @ group_counts / group_counts.sum()
         least = np.flatnonzero(load == load.min())
         chosen = least[counts[least].sum(1).argmin()]
-        counts[chosen] += held
+        counts[chosen] += group_counts
         fold[rows] = chosen
     return np.unique(fold, return_inverse=True)[1].reshape(-1)
 
 
-def _spread(label: np.ndarray, together: np.ndarray) -> np.ndarray:
-    """Equal rows apart where they are all that a class has: otherwise no model of theirs would know it."""
+def _split_confined(label: np.ndarray, together: np.ndarray) -> np.ndarray:
+    """Split groups that contain all rows of a class; otherwise no training fold would contain the class."""
     classes, groups = np.unique(np.stack([label, together]), axis=1)
     found, count = np.unique(classes, return_counts=True)
     confined = found[(count == 1) & (np.bincount(label)[found] > 1)]
-    apart = np.isin(together, groups[np.isin(classes, confined)])
-    spread = np.where(apart, together.max() + 1 + np.arange(len(label)), together)
-    return np.unique(spread, return_inverse=True)[1].reshape(-1)
+    is_split = np.isin(together, groups[np.isin(classes, confined)])
+    groups = np.where(is_split, together.max() + 1 + np.arange(len(label)), together)
+    return np.unique(groups, return_inverse=True)[1].reshape(-1)
 
 
 def _members(together: np.ndarray) -> Iterator[np.ndarray]:
@@ -76,7 +76,7 @@ def _members(together: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _together(count: int, rows: Any, groups: Sequence[object] | np.ndarray | None) -> np.ndarray:
-    """A number for every row, equal for rows that must share a fold (directly or through others)."""
+    """A group number for every row, equal for rows that must be in the same fold, also transitively."""
     from scipy.sparse import coo_array  # type: ignore[import-untyped]
     from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
 

@@ -1,6 +1,6 @@
-"""Networks as witnesses: one is trained for each fold and predicts the rows it has not seen.
+"""Cross-fit networks: one network is trained per fold and predicts the rows of the fold.
 
-On a GPU the folds are trained together, several runs in one process.
+On a GPU several networks are trained at the same time in one process.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .folds import Split
 
 STEPS, FEWEST, MOST = 3000, 30, 500
 VALIDATION = 0.1
-"""Share of the rows of a fit that chooses the epoch, before wrong labels are memorised."""
+"""Share of the training rows held out to select the epoch, before wrong labels are memorised."""
 
 
-def enough_epochs(rows: int) -> int:
-    """As many epochs as make 3,000 steps, at least 30 and at most 500.
+def default_epochs(rows: int) -> int:
+    """The number of epochs of 3,000 steps, at least 30 and at most 500.
 
     Example:
-        >>> enough_epochs(1000), enough_epochs(50_000)
+        >>> default_epochs(1000), default_epochs(50_000)
         (384, 30)
     """
     return min(max(STEPS * Config().batch_size // rows, FEWEST), MOST)
@@ -48,7 +48,7 @@ def network_probabilities(
             config = Config(
                 model=model,
                 loss="ce",
-                epochs=enough_epochs(len(fitted)),
+                epochs=default_epochs(len(fitted)),
                 lr=0.05,
                 validation=VALIDATION,
                 seed=seed,

@@ -1,4 +1,4 @@
-"""The rows of the user's own table behind the samples: all columns, as they stand in the file."""
+"""Read the rows of samples, with all columns, from the table of the user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLES = ("csv", "parquet")
 
 
 def table_of(spec: object) -> tuple[Path, dict[str, Any]] | None:
-    """File and options of a source that is a table; None for any other.
+    """File and options of a source that is a table; None for other sources.
 
     Example:
         >>> table_of('csv(path="rows.csv", label="kind")')
@@ -37,12 +37,12 @@ def table_of(spec: object) -> tuple[Path, dict[str, Any]] | None:
 
 
 def label_columns(options: dict[str, Any]) -> list[str]:
-    """Columns of a table that hold labels."""
+    """Names of the columns of labels of a table."""
     return [name for name in (options.get("label", "label"), options.get("clean_label")) if name]
 
 
 def whole_table(spec: object) -> pd.DataFrame | None:
-    """All rows, by the number of the sample; None if there is no such table, or it is large."""
+    """All rows, indexed by sample number; None if the source is not a table or the table is large."""
     found = table_of(spec)
     if found is None or not found[0].is_file() or is_large(size_in_memory(found[0])):
         return None
@@ -50,7 +50,7 @@ def whole_table(spec: object) -> pd.DataFrame | None:
 
 
 def rows_of(spec: object, numbers: Sequence[int], *, as_text: bool = False) -> pd.DataFrame | None:
-    """These rows, in this order, read in pieces; ``as_text``: of a CSV every value as the file has it."""
+    """The rows ``numbers`` in this order, read in chunks; ``as_text`` reads the values of a CSV as text."""
     import pandas as pd  # type: ignore[import-untyped]
 
     found = table_of(spec)

@@ -1,9 +1,9 @@
-"""From noisy predictions to the probability that a given label is right.
+"""The probability that a given label is right, from predictions of noisy labels.
 
 A model fitted to given labels predicts P(given label | row), not P(true label | row). The transition matrix
-T[k, j] = P(given j | true k) connects the two. ``transition`` estimates T from the rows that are surest to
-belong to each class, ``true_probability`` inverts it, and Bayes' rule gives the probability that the given
-label is the true one.
+T[k, j] = P(given j | true k) relates the two. ``transition`` estimates T from the rows with the highest
+probability of each class, ``true_probability`` inverts it, and Bayes' rule gives the probability that the
+given label is the true one.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 
 ANCHORS = 0.1
 """Share of the rows of a class, those with the highest probability, from which its row of T is estimated."""
-TRUST = 20.0
-"""A witness whose accuracy on given labels is lower by a has exp(-20 a) of the best one's weight."""
+ACCURACY_SCALE = 20.0
+"""A model whose accuracy on given labels is lower by a has exp(-20 a) times the weight of the best one."""
 MOST_ROWS, MOST_CLASSES, BLOCK = 50_000, 64, 4096
 """Most rows to estimate T from; most classes considered for a row; rows of a block."""
 
 
 class Posterior(NamedTuple):
-    """What one round of witnesses says."""
+    """Estimates from the predictions of one round of models."""
 
     noisy: np.ndarray
     """(N, C) P(given label | row)."""
@@ -31,56 +31,56 @@ class Posterior(NamedTuple):
     transition: np.ndarray
     """(C, C) P(given j | true k)."""
     spread: np.ndarray
-    """(N,) disagreement: deviation over the witnesses of the log odds of the given label."""
+    """(N,) standard deviation over the models of the log odds of the given label."""
 
 
-def posterior(witnesses: Sequence[np.ndarray], label: np.ndarray) -> Posterior:
+def posterior(predictions: Sequence[np.ndarray], label: np.ndarray) -> Posterior:
     """Combine the predictions of several models and estimate which labels are right."""
-    noisy = sharpen(combine(witnesses, label), label)
+    noisy = rescale(combine(predictions, label), label)
     matrix = transition(noisy, label)
     joint = true_probability(noisy, matrix, label) * matrix[:, label].T
-    spread = np.std([log_odds(one, label) for one in witnesses], axis=0)
+    spread = np.std([log_odds(one, label) for one in predictions], axis=0)
     return Posterior(noisy, joint / np.clip(joint.sum(1, keepdims=True), 1e-12, None), matrix, spread)
 
 
-def combine(witnesses: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
-    """Geometric mean, weighted by how well each witness predicts the given labels out of sample."""
-    return combine_weighted(witnesses, weights_of(witnesses, label))
+def combine(predictions: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
+    """Geometric mean of the predictions, weighted by their accuracy on the given labels."""
+    return combine_weighted(predictions, weights_of(predictions, label))
 
 
-def weights_of(witnesses: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
-    """Weights that sum to 1 and fall by exp(-TRUST) per unit of accuracy on the given labels."""
-    accuracy = np.array([(one.argmax(1) == label).mean() for one in witnesses])
-    weight = np.exp(TRUST * (accuracy - accuracy.max()))
+def weights_of(predictions: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
+    """Weights proportional to exp(ACCURACY_SCALE * accuracy on the given labels), with sum 1."""
+    accuracy = np.array([(one.argmax(1) == label).mean() for one in predictions])
+    weight = np.exp(ACCURACY_SCALE * (accuracy - accuracy.max()))
     return np.asarray(weight / weight.sum())
 
 
-def combine_weighted(witnesses: Sequence[np.ndarray], weight: np.ndarray) -> np.ndarray:
+def combine_weighted(predictions: Sequence[np.ndarray], weight: np.ndarray) -> np.ndarray:
     """Weighted geometric mean of probabilities."""
-    parts = zip(weight, witnesses, strict=True)
+    parts = zip(weight, predictions, strict=True)
     return _softmax(np.asarray(sum(w * np.log(np.clip(one, 1e-4, 1)) for w, one in parts)))
 
 
-def sharpen(probability: np.ndarray, label: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """The same with the temperature under which the given labels, each with its weight, are likeliest."""
+def rescale(probability: np.ndarray, label: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Temperature scaling: the temperature maximises the weighted likelihood of the given labels."""
     from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]
 
     count = min(len(label), MOST_ROWS)
     chosen = np.random.default_rng(0).choice(len(label), count, replace=False)
     logs = np.log(np.clip(probability[chosen], 1e-6, 1))
     rows, given = np.arange(len(logs)), label[chosen]
-    trust = np.ones(len(logs)) if weight is None else weight[chosen]
+    weights = np.ones(len(logs)) if weight is None else weight[chosen]
 
-    def surprise(log_scale: float) -> float:
-        said = _softmax(logs * np.exp(log_scale))[rows, given]
-        return -float((trust * np.log(np.clip(said, 1e-12, 1))).mean())
+    def negative_log_likelihood(log_scale: float) -> float:
+        p = _softmax(logs * np.exp(log_scale))[rows, given]
+        return -float((weights * np.log(np.clip(p, 1e-12, 1))).mean())
 
-    scale = float(np.exp(minimize_scalar(surprise, bounds=(-2, 2), method="bounded").x))
+    scale = float(np.exp(minimize_scalar(negative_log_likelihood, bounds=(-2, 2), method="bounded").x))
     return _softmax(np.log(np.clip(probability, 1e-6, 1)) * scale)
 
 
 def transition(noisy: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """T, one row per class: the mean prediction over the rows surest to belong to it."""
+    """T, one row per class: the mean prediction over the rows with the highest probability of the class."""
     classes = noisy.shape[1]
     sizes = np.bincount(label, minlength=classes)
     if len(noisy) > MOST_ROWS:
@@ -94,9 +94,9 @@ def transition(noisy: np.ndarray, label: np.ndarray) -> np.ndarray:
 
 
 def true_probability(noisy: np.ndarray, matrix: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """The p on the simplex whose image p T is nearest to the prediction (Kullback-Leibler), by EM.
+    """The p on the simplex that minimises the Kullback-Leibler divergence of p T from the prediction, by EM.
 
-    Of many classes only the likeliest of each row, and its label, are considered.
+    With many classes, only the likeliest classes of each row and its label are considered.
     """
     if noisy.shape[1] <= MOST_CLASSES:
         return _by_em(noisy, matrix)

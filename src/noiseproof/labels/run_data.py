@@ -1,4 +1,4 @@
-"""The training data of a run, loaded again: what its labels are about."""
+"""Load the training data of a run again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..train.task import fingerprint, in_format_of, make_task
 
 
 def training_data(run: RunFolder) -> LabelledData:
-    """Inputs and labels as the network saw them, noise that the run added included.
+    """Inputs and labels as the network saw them, including noise that the run added.
 
-    ValueError where the data have changed since, so that suspects cannot be shown or corrected in others.
+    ValueError if the data have changed since the run was trained.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # who trained on them was warned
+        warnings.simplefilter("ignore")  # training has warned already
         found = make_task(Config.from_dict({**run.settings, "test": "none"})).train
     facts = run.manifest.get("data", {})
     before = facts.get("train") if isinstance(facts, dict) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .posterior import sharpen
+from .posterior import rescale
 
 
 def class_probabilities(predicted: np.ndarray, wrong: np.ndarray, label: np.ndarray) -> np.ndarray:
@@ -18,7 +18,7 @@ def class_probabilities(predicted: np.ndarray, wrong: np.ndarray, label: np.ndar
         wrong: (N,) probability that the label is wrong.
         label: (N,) given labels.
     """
-    sharp = sharpen(predicted, label, 1 - wrong)
+    sharp = rescale(predicted, label, 1 - wrong)
     counts = np.ones((sharp.shape[1], sharp.shape[1]))
     np.add.at(counts.T, label, shared(sharp, wrong, label, given=0.0))
     rate = counts / np.clip(sharp.mean(0), 1e-9, None)[:, None]

@@ -1,4 +1,4 @@
-"""Procedures of several runs: each stage is a run folder, so the whole can be interrupted and resumed."""
+"""Procedures of several runs; each stage has its own run folder, so they can be interrupted and resumed."""
 
 from .correct import Corrected, estimate_and_correct
 from .relabel import Relabelled, relabel_and_retrain

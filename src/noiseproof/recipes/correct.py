@@ -1,4 +1,4 @@
-"""Estimate the transition matrix with a first network, then train a second one with it."""
+"""Estimate the transition matrix with a first network, then train a second network with it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CORRECTIONS = ("forward", "backward", "s_adaptation")
 
 
 class Corrected(NamedTuple):
-    """Both runs and the matrix between them."""
+    """Both runs and the estimated matrix."""
 
     first: Run
     second: Run
     transition: Tensor
-    """(K, K), [i, j] = P(given j | clean i), as estimated."""
+    """(K, K) estimate of [i, j] = P(given j | clean i)."""
 
 
 def estimate_and_correct(
@@ -35,16 +35,16 @@ def estimate_and_correct(
     test: LabelledData | None = None,
     watcher: Watcher | None = None,
 ) -> Corrected:
-    """First with the loss of the config alone, then from scratch with the matrix that run gives.
+    """Train with the loss of the config, estimate the matrix, and train from scratch with a correction.
 
     Args:
         correction: "forward", "backward" or "s_adaptation", also with options: "forward(rce=1.0)".
-        estimate: "anchor97" (97th percentile, as published), "anchor" (plain maximum, the authors' choice
-            for CIFAR-100) or "confident" (confident joint).
+        estimate: "anchor97" (97th percentile, as published), "anchor" (maximum, which the authors use for
+            CIFAR-100) or "confident" (confident joint).
 
-    With a validation split the probabilities are those of the network it chose, as published; without one
-    those of the last epoch, which may have memorised the labels: then the matrix comes out too close to
-    the identity.
+    With a validation split, the matrix is estimated from the network that it selected, as published; without
+    one, from the last epoch, which may have memorised the labels, so that the matrix is too close to the
+    identity.
 
     Reference:
         Patrini et al., Making Deep Neural Networks Robust to Label Noise: a Loss Correction Approach, CVPR
@@ -56,9 +56,9 @@ def estimate_and_correct(
         raise ValueError(f"correction={correction!r} is unknown, choose one of {', '.join(CORRECTIONS)}")
     first = stage(config.replace(method=None), "first", watcher=watcher, data=data, test=test)
     matrix = _estimated(first, estimate, data)
-    place = recipe_folder(config) / MATRIX
-    save_array(place, matrix)
-    method = _with_matrix(correction, place)
+    path = recipe_folder(config) / MATRIX
+    save_array(path, matrix)
+    method = _with_matrix(correction, path)
     second = stage(config.replace(method=method, loss="ce"), "second", watcher=watcher, data=data, test=test)
     return Corrected(first, second, matrix)
 
@@ -74,16 +74,16 @@ def _estimated(run: Run, estimate: str, data: LabelledData | None) -> Tensor:
 
 
 def _selected(run: Run, data: LabelledData | None) -> Tensor:
-    """Probabilities of the training samples under the network validation chose."""
+    """Probabilities of the training samples by the network that validation selected."""
     from ..data import load
 
     whole = load(run.config.data) if data is None else data
-    place = {int(number): row for row, number in enumerate(whole.index.tolist())}
-    rows = [place[int(number)] for number in run.record.index.tolist()]
+    row_of = {int(number): row for row, number in enumerate(whole.index.tolist())}
+    rows = [row_of[int(number)] for number in run.record.index.tolist()]
     return run.predict(whole.subset(rows), which="best")
 
 
 def _with_matrix(correction: str, path: Path) -> str:
     name, _, options = correction.partition("(")
-    told = f"transition={quoted(path)}"
-    return f"{name}({told}, {options}" if options else f"{name}({told})"
+    argument = f"transition={quoted(path)}"
+    return f"{name}({argument}, {options}" if options else f"{name}({argument})"

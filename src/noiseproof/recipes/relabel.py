@@ -1,4 +1,4 @@
-"""Train, replace the labels by the predictions, train again from scratch."""
+"""Train, replace the labels by the predictions, and train again from scratch."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ LABELS = "labels.npy"
 
 
 class Relabelled(NamedTuple):
-    """Both runs and what the second gained."""
+    """Both runs, and the change of the labels."""
 
     first: Run
     second: Run
     changed: int
-    """Labels that were replaced by another."""
+    """Number of labels that changed."""
     wrong_before: int | None
     wrong_after: int | None
-    """Wrong labels before and after, where the truth is known."""
+    """Number of wrong labels before and after; None without clean labels."""
 
     @property
     def gain(self) -> float | None:
@@ -39,10 +39,10 @@ def relabel_and_retrain(
     test: LabelledData | None = None,
     watcher: Watcher | None = None,
 ) -> Relabelled:
-    """Both runs have the same settings; the second begins anew with the labels the first predicts.
+    """Train twice with the same settings, the second time on the labels that the first network predicts.
 
-    ``out`` of the config becomes a folder with first/, labels.npy and second/. Interrupted, the same call
-    goes on. Labels of a validation split stay as they were given.
+    ``out`` of the config becomes a folder with first/, labels.npy and second/. The same call resumes after an
+    interruption. Labels of a validation split are not changed.
 
     Example:
         >>> import tempfile
@@ -58,9 +58,9 @@ def relabel_and_retrain(
     task = make_task(config, data, test)
     first = stage(config, "first", watcher=watcher, data=data, test=test)
     predicted = first.outputs["train_probability"].argmax(1)
-    place = recipe_folder(config) / LABELS
-    save_array(place, _all_labels(task.train, task.validation, predicted))
-    again = config.replace(noise=f"human({quoted(place)})", exact_noise=False)
+    path = recipe_folder(config) / LABELS
+    save_array(path, _all_labels(task.train, task.validation, predicted))
+    again = config.replace(noise=f"human({quoted(path)})", exact_noise=False)
     second = stage(again, "second", watcher=watcher, data=data, test=test)
     clean = task.train.clean_label
     return Relabelled(
@@ -73,7 +73,7 @@ def relabel_and_retrain(
 
 
 def _all_labels(train: LabelledData, validation: LabelledData | None, predicted: Tensor) -> Tensor:
-    """One label for every permanent number."""
+    """(numbers,) one label for every permanent sample number."""
     parts: list[tuple[Any, Any]] = [(train.index, predicted)]
     if validation is not None:
         parts.append((validation.index, validation.label))

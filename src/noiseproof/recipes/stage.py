@@ -1,4 +1,4 @@
-"""One run of several."""
+"""A stage of a recipe: one of its runs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from ..train.task import settled as settled_config
 
 
 def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given: Any) -> Run:
-    """The run below the folder of the recipe: as it is if finished, else trained or resumed.
+    """The finished run of a stage; it is trained or resumed if necessary.
 
     Args:
-        given: ``data``, ``test`` or ``model``, as ``train.fit`` takes them.
+        given: ``data``, ``test`` or ``model``, as for ``train.fit``.
     """
     refuse_ranks("a recipe or a choice of the loss")
     settled = settled_config(config.replace(out=str(recipe_folder(config) / name)), given.get("data"))
@@ -43,12 +43,12 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
 
 
 def recipe_folder(config: Config) -> Path:
-    """Where the stages of a recipe lie."""
+    """The folder of the stages of a recipe."""
     return run_folder(config)
 
 
 def quoted(path: Path) -> str:
-    """A path as it stands in a spec, whatever signs it holds.
+    """A path as a string literal for a spec.
 
     Example:
         >>> print(quoted(Path('my "new" runs/labels.npy')))
@@ -58,7 +58,7 @@ def quoted(path: Path) -> str:
 
 
 def save_array(path: Path, values: Tensor) -> None:
-    """An array as .npy, whole or not at all."""
+    """Write a .npy file atomically."""
     buffer = io.BytesIO()
     np.save(buffer, values.cpu().numpy(), allow_pickle=False)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,6 +66,6 @@ def save_array(path: Path, values: Tensor) -> None:
 
 
 def accuracies_of(run: Run) -> Mapping[str, float | None]:
-    """Final and best, together as always."""
+    """Final and best test accuracy of a run."""
     result = run.result or {}
     return {name: result.get(f"{name}_test_accuracy") for name in ("final", "best")}

@@ -1,4 +1,4 @@
-"""One page for several experiments, each with one seed or more."""
+"""``comparison.html``: one page for several experiments, each with one or more seeds."""
 
 from __future__ import annotations
 
@@ -10,37 +10,39 @@ from ..atomic import write_text
 from ..data import LabelledData
 from ..dynamics import RunFolder
 from ..files import DamagedFileError, read_json
-from .evidence import Evidence, Group, NothingToShow, Source, groups_of
+from .evidence import Evidence, Group, NotAvailableError, Source, groups_of
 from .markup import render
-from .pictures import COMPARISON_PICTURES, RUN_PICTURES, Shown, arranged, show
+from .page_figures import COMPARISON_FIGURES, RUN_FIGURES, RenderedFigure, arrange, render_figures
 from .summary import Facts, facts_of, mean_of, verdict
 from .suspects import suspects_of
 from .tables import comparison_table, settings_table
-from .wording import count, percent, points, shown
+from .text import count, one_line, percent, points
 
 TABLE, CONFIG = "table.json", "config.json"
 
 
 def is_comparison(folder: str | Path) -> bool:
-    """Whether a folder holds a table of runs, rather than one run."""
-    place = Path(folder)
-    return (place / TABLE).is_file() and not (place / CONFIG).is_file()
+    """Whether a folder is that of a comparison, not of a run."""
+    path = Path(folder)
+    return (path / TABLE).is_file() and not (path / CONFIG).is_file()
 
 
 def runs_in(folder: str | Path) -> list[Evidence]:
-    """The runs of the table in its order; those that failed or kept no record are left out.
+    """The runs of a comparison in the order of its table, without failed runs and runs without a record.
 
-    Only the names of the run folders are taken from the table, so a comparison may be moved.
+    Only the names of the run folders are read from the table, so a comparison may be moved.
     """
-    place = Path(folder)
-    if not is_comparison(place):
-        raise FileNotFoundError(f"{place} is not a comparison: expected {TABLE} in it, as compare writes it")
+    path = Path(folder)
+    if not is_comparison(path):
+        raise FileNotFoundError(
+            f"{path} is not a comparison: it must contain the {TABLE} that compare writes"
+        )
     found = []
-    for name in _names(place / TABLE):
+    for name in _names(path / TABLE):
         try:
-            evidence = Evidence(RunFolder(place / name))
+            evidence = Evidence(RunFolder(path / name))
             _ = evidence.record
-        except (FileNotFoundError, NothingToShow):
+        except (FileNotFoundError, NotAvailableError):
             continue
         found.append(evidence)
     return found
@@ -56,7 +58,7 @@ def _names(table: Path) -> list[str]:
 
 
 def title_of(groups: Sequence[Group]) -> str:
-    """How many experiments, and seeds where each has the same number."""
+    """The number of experiments, and of seeds if it is the same for all."""
     numbers = {len(group.runs) for group in groups}
     title = f"{count(len(groups), 'run' if numbers == {1} else 'experiment')} compared"
     if numbers == {1}:
@@ -64,19 +66,17 @@ def title_of(groups: Sequence[Group]) -> str:
     return f"{title}, {count(numbers.pop(), 'seed')} each" if len(numbers) == 1 else title
 
 
-def winner(means: Sequence[Facts]) -> int:
-    """Place of the highest final test accuracy; without a test, of the fewest doubted labels repeated.
-
-    Not of the best epoch, which training does not know.
-    """
-    tested = [place for place, fact in enumerate(means) if fact.final_test is not None]
+def best_group(means: Sequence[Facts]) -> int:
+    """Number of the group with the highest final test accuracy; without test data, with the lowest
+    memorisation. The best epoch does not count, since training cannot select it."""
+    tested = [number for number, fact in enumerate(means) if fact.final_test is not None]
     if tested:
-        return max(tested, key=lambda place: means[place].final_test or 0.0)
-    return min(range(len(means)), key=lambda place: 1.0 if (m := means[place].memorised) is None else m)
+        return max(tested, key=lambda number: means[number].final_test or 0.0)
+    return min(range(len(means)), key=lambda number: 1.0 if (m := means[number].memorised) is None else m)
 
 
 def common(groups: Sequence[Group]) -> str:
-    """What all were trained on, as far as it is the same; empty where nothing is."""
+    """A sentence about the settings that all runs have in common; "" if there are none."""
     settings = [run.settings for group in groups for run in group.runs]
     same = {
         name: value
@@ -90,12 +90,12 @@ def common(groups: Sequence[Group]) -> str:
     words += f" with noise {same['noise']}" if "noise" in same else ""
     words += f", with the network {same['model']}" if "model" in same else ""
     words += f", for {same['epochs']} epochs" if "epochs" in same else ""
-    return shown(f"{words}.", 400)
+    return one_line(f"{words}.", 400)
 
 
 def compare(groups: Sequence[Group], means: Sequence[Facts]) -> list[str]:
-    """The differences in words: who ends best, who memorises most."""
-    named = list(zip([shown(group.name, 80) for group in groups], means, strict=True))
+    """Sentences about the differences in final test accuracy and memorisation."""
+    named = list(zip([one_line(group.name, 80) for group in groups], means, strict=True))
     sentences = []
     tested = [(fact.final_test, name) for name, fact in named if fact.final_test is not None]
     if len(tested) > 1:
@@ -107,11 +107,11 @@ def compare(groups: Sequence[Group], means: Sequence[Facts]) -> list[str]:
         )
     kept = [(fact.memorised, name) for name, fact in named if fact.memorised is not None]
     if len(kept) > 1:
-        (least, quiet), (most, loud) = min(kept), max(kept)
+        (least, lowest), (most, highest) = min(kept), max(kept)
         known = {run.word for group in groups for run in group.runs}
         words = known.pop() if len(known) == 1 else "wrong or suspected"
         sentences.append(
-            f"{loud} repeats {percent(most, 0)} of the {words} labels, {quiet} {percent(least, 0)}."
+            f"{highest} predicts {percent(most, 0)} of the {words} labels, {lowest} {percent(least, 0)}."
         )
     return sentences
 
@@ -119,7 +119,7 @@ def compare(groups: Sequence[Group], means: Sequence[Facts]) -> list[str]:
 NAME = "report.html"
 MOST_RIDGES = 8
 FIRST, MOST_SUSPECTS = 14, 42
-"""Suspects in sight, and in all."""
+"""Number of visible suspects, and of all suspects on the page."""
 
 
 def write_comparison(
@@ -128,17 +128,17 @@ def write_comparison(
     *,
     data: LabelledData | str | None = None,
 ) -> Path:
-    """Write one HTML file that sets runs beside each other; seeds of the same settings are taken together.
+    """Write one HTML file that compares runs; runs that differ only in their seed are averaged.
 
     Args:
-        runs: several runs, or the folder ``noiseproof compare`` wrote.
-        path: where to, by default ``report.html`` in the folder of the comparison.
-        data: the inputs, for thumbnails of the suspects of the best run; by default loaded again.
+        runs: several runs, or the folder of a comparison.
+        path: the file, by default ``report.html`` in the folder of the comparison.
+        data: the inputs, for thumbnails of suspects; by default loaded from the source of the best run.
 
     Example:
         >>> import tempfile
-        >>> from noiseproof import report
-        >>> runs = [report.example_record(), report.example_record(seed=1)]
+        >>> from noiseproof import report, testing
+        >>> runs = [testing.example_record(), testing.example_record(seed=1)]
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     report.write_comparison(runs, f"{folder}/comparison.html").name
         'comparison.html'
@@ -146,12 +146,12 @@ def write_comparison(
     if isinstance(runs, (str, Path)):
         found, target = runs_in(runs), Path(runs) / NAME if path is None else Path(path)
     elif path is None:
-        raise ValueError("several runs have no folder of their own: pass path=... for the page")
+        raise ValueError("several runs have no common folder: pass path=... for the page")
     else:
         found, target = [Evidence.of(run) for run in runs], Path(path)
     if len(found) < 2:
         raise ValueError(
-            f"a comparison needs two runs or more, got {len(found)}; for one run use report.write"
+            f"a comparison needs at least two runs with a record, got {len(found)}; use report.write for one"
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     write_text(target, comparison_page(found, data))
@@ -161,22 +161,22 @@ def write_comparison(
 def comparison_page(runs: Sequence[Evidence], data: LabelledData | str | None = None) -> str:
     """The HTML of several runs."""
     groups = groups_of(runs)
-    names = [shown(group.name, 80) for group in groups]
+    names = [one_line(group.name, 80) for group in groups]
     facts = [[facts_of(run) for run in group.runs] for group in groups]
     means = [mean_of(of_seeds) for of_seeds in facts]
     word = " or ".join(sorted({run.word for run in runs}, reverse=True))
-    best = winner(means)
+    best = best_group(means)
     chosen = groups[best].runs[0]
     return render(
         "comparison.html",
         title=title_of(groups),
         sentences=[common(groups), *compare(groups, means)],
-        pictures=arranged(show(COMPARISON_PICTURES, runs, word=word)),
-        ridges=arranged([_ridge(group, number) for number, group in enumerate(groups[:MOST_RIDGES])]),
+        pictures=arrange(render_figures(COMPARISON_FIGURES, runs, word=word)),
+        ridges=arrange([_ridge(group, number) for number, group in enumerate(groups[:MOST_RIDGES])]),
         verdicts=[(name, verdict(fact)) for name, fact in zip(names, means, strict=True)],
         runs=comparison_table(names, facts),
         suspects=suspects_of(chosen, data, MOST_SUSPECTS),
-        finder=names[best],
+        best_run=names[best],
         seed=chosen.settings.get("seed") if len(groups[best].runs) > 1 else None,
         first=FIRST,
         tables=[settings_table(group.runs[0], name) for group, name in zip(groups, names, strict=True)],
@@ -184,7 +184,9 @@ def comparison_page(runs: Sequence[Evidence], data: LabelledData | str | None = 
     )
 
 
-def _ridge(group: Group, number: int) -> Shown:
+def _ridge(group: Group, number: int) -> RenderedFigure:
     run = group.runs[0]
-    picture = show({f"ridge{number}": RUN_PICTURES["margins"]}, run, word=run.word)[0]
-    return Shown(picture.name, shown(group.name, 80), "", picture.markup, picture.why_not, wide=False)
+    picture = render_figures({f"ridge{number}": RUN_FIGURES["margins"]}, run, word=run.word)[0]
+    return RenderedFigure(
+        picture.name, one_line(group.name, 80), "", picture.markup, picture.why_not, wide=False
+    )

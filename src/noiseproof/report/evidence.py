@@ -1,4 +1,4 @@
-"""What figures and pages look at: a run, or its record alone, read once."""
+"""Lazy, cached access to a run or a record for figures and pages, and grouping of runs by seed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 Source: TypeAlias = "RunFolder | Record | Evidence | str | Path"
-"""What every figure takes: a run, its folder, or a record."""
+"""The argument of every figure: a run, its folder, or a record."""
 
 
-class NothingToShow(ValueError):  # noqa: N818
-    """A figure asks for what this run does not have; the message says what."""
+class NotAvailableError(ValueError):
+    """The run does not have the data of a figure; the message says which are missing."""
 
 
 class Evidence:
-    """A run with everything the figures ask of it, each part read when first asked for and kept.
+    """The data of a run for figures, loaded on first use and cached.
 
-    Where clean labels are known, ``doubted`` are the samples whose label is wrong. Elsewhere they are those
-    that ``labels.find`` suspects, and ``word`` says so.
+    ``doubted`` marks wrong labels if clean labels are known, otherwise the suspects of ``labels.find``;
+    ``word`` is "wrong" or "suspected" accordingly.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Evidence:
         try:
             found = self.run.record
         except FileNotFoundError:
-            raise NothingToShow("this run kept no record of its samples: train with record=True") from None
+            raise NotAvailableError("the run has no record: train with record=True") from None
         if found.epochs == 0 or len(found) == 0:
-            raise NothingToShow("no epoch is recorded: train for one at least, without --no-record")
+            raise NotAvailableError("the record is empty: train for at least one epoch")
         return found
 
     @cached_property
@@ -70,7 +70,7 @@ class Evidence:
 
     @cached_property
     def choice(self) -> str:
-        """Why the loss was chosen, where it was chosen automatically; else nothing."""
+        """The reason for an automatically chosen loss; "" otherwise."""
         found = None if isinstance(self.run, Record) else self.run.choice
         return "" if found is None else str(found.get("words", ""))
 
@@ -88,10 +88,10 @@ class Evidence:
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:
-        """Of the record, or of the manifest where there is no record."""
+        """Class names of the record, or of the manifest if there is no record."""
         try:
             return self.record.class_names
-        except NothingToShow:
+        except NotAvailableError:
             manifest = {} if isinstance(self.run, Record) else self.run.manifest
             return tuple(str(name) for name in manifest.get("data", {}).get("class_names", ()))
 
@@ -100,7 +100,7 @@ class Evidence:
 
     @cached_property
     def loss(self) -> MarginLoss | None:
-        """The loss of the run where it is a function of the margin alone; a method has a rule of its own."""
+        """The loss of the run if it is a MarginLoss; None for methods and other losses."""
         spec = self.given_loss or (None if self.settings.get("method") else self.settings.get("loss"))
         try:
             loss = get_loss(spec) if spec else None
@@ -110,7 +110,7 @@ class Evidence:
 
     @property
     def loss_name(self) -> str:
-        """As the user wrote it, without the defaults."""
+        """The spec as the user wrote it, without defaults."""
         return str(self.given_loss or self.settings.get("loss"))
 
     @property
@@ -120,7 +120,7 @@ class Evidence:
 
     @property
     def has_wrong(self) -> bool:
-        """Whether a label is known to be wrong; where none is, the truth may be no more than the label."""
+        """Whether any label is known to be wrong; otherwise clean labels may be copies of the labels."""
         flipped = self.record.flipped
         return flipped is not None and bool(flipped.any())
 
@@ -130,7 +130,7 @@ class Evidence:
 
     @cached_property
     def doubted(self) -> Tensor:
-        """(N,) bool: labels that are wrong, or suspected where the truth is not known."""
+        """(N,) bool: wrong labels, or suspected labels if clean labels are not known."""
         flipped = self.record.flipped
         if flipped is not None:
             return flipped
@@ -149,16 +149,16 @@ class Evidence:
         return find(self.record, statistics=False)
 
     def emphasis(self, epoch: int) -> Tensor:
-        """(N,) float32: what the loss gave each sample in an epoch counted from 0."""
+        """(N,) float32: emphasis of each sample in an epoch, counted from 0."""
         record = self.record
         if "emphasis" in record.extra:
             return record.extra["emphasis"][epoch].float()
         if self.loss is None:
-            raise NothingToShow("the emphasis was not recorded and does not follow from the margin alone")
+            raise NotAvailableError("the emphasis was not recorded and does not follow from the margin alone")
         return self.loss.evaluate(record.margin[epoch].float(), num_classes=record.num_classes)[1]
 
     def along(self, x: str, epochs: Iterable[int]) -> list[int]:
-        """These epochs as they are, or with ``x="iteration"`` the steps done at their ends."""
+        """Positions of epochs on the x axis: the epochs, or for ``x="iteration"`` the steps at their ends."""
         if x == "epoch":
             return list(epochs)
         if x != "iteration":
@@ -167,7 +167,7 @@ class Evidence:
         try:
             return [steps[epoch] for epoch in epochs]
         except KeyError as missing:
-            raise NothingToShow(
+            raise NotAvailableError(
                 f"{self.name} does not say how many steps it had done after epoch {missing}"
             ) from None
 
@@ -177,19 +177,19 @@ class Evidence:
             (int(line["epoch"]), float(line[name])) for line in self.metrics if line.get(name) is not None
         ]
         if not found:
-            raise NothingToShow(f"{name.replace('_', ' ')} was not measured in this run")
+            raise NotAvailableError(f"{name.replace('_', ' ')} was not measured in this run")
         return [epoch for epoch, _ in found], [value for _, value in found]
 
 
-ASIDE = frozenset({"seed", "noise_seed", "out", "device", "loop", "record", "checkpoint_seconds"})
-"""Settings that do not make another experiment."""
+IGNORED = frozenset({"seed", "noise_seed", "out", "device", "loop", "record", "checkpoint_seconds"})
+"""Settings in which runs of the same experiment may differ."""
 TASK = ("data", "noise", "model")
-"""What a loss was tried on."""
+"""Settings of the task that losses are compared on."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """One experiment: its runs have the same settings and different seeds."""
+    """An experiment: runs with the same settings and different seeds."""
 
     name: str
     spec: str
@@ -197,13 +197,12 @@ class Group:
 
 
 def groups_of(runs: Sequence[Evidence]) -> list[Group]:
-    """Groups in the order of their first runs; a run with no like stands alone.
+    """Group runs that differ only in their seed, in the order of their first runs.
 
-    Two runs of the same settings and the same seed are not two seeds: they stay apart, and so do records,
-    which have no settings.
+    Runs with equal settings and equal seeds are separate groups, and so are records, which have no settings.
 
     Example:
-        >>> from noiseproof.report import example_record
+        >>> from noiseproof.testing import example_record
         >>> len(groups_of([Evidence(example_record()), Evidence(example_record(seed=1))]))
         2
     """
@@ -219,32 +218,32 @@ def groups_of(runs: Sequence[Evidence]) -> list[Group]:
 
 
 def spec_of(run: Evidence) -> str:
-    """What a run was trained with: its method, else its loss, else how it is called."""
+    """The method of a run, else its loss, else its name."""
     return str(run.settings.get("method") or run.settings.get("loss") or run.name)
 
 
 def _kind(run: Evidence) -> str:
-    kept = {name: value for name, value in run.settings.items() if name not in ASIDE}
+    kept = {name: value for name, value in run.settings.items() if name not in IGNORED}
     return json.dumps(kept, sort_keys=True, default=str)
 
 
 def names_of(runs: Sequence[Evidence]) -> list[str]:
-    """The loss or method, and data, noise and network where they differ at all.
+    """Unique names: loss or method, with data, noise and network if these differ between the runs.
 
-    Where that is the same, also the other settings that differ, else the folder.
+    Runs with the same loss or method are distinguished by other settings that differ, else by the folder.
     """
     specs, everyone = [spec_of(run) for run in runs], [run.settings for run in runs]
     names = []
     for run, spec in zip(runs, specs, strict=True):
         alike = [other.settings for other, its in zip(runs, specs, strict=True) if its == spec]
-        told = [
+        differences = [
             f"{name}={value}"
             for name, value in run.settings.items()
-            if name not in ASIDE
+            if name not in IGNORED
             and value is not None
             and any(other.get(name) != value for other in (everyone if name in TASK else alike))
         ]
-        names.append(", ".join([spec, *told]))
+        names.append(", ".join([spec, *differences]))
     times = Counter(names)
     full = [
         name if times[name] == 1 else f"{name} ({run.name})" for name, run in zip(names, runs, strict=True)

@@ -1,4 +1,4 @@
-"""The inputs of a run again, so that suspects can be looked at."""
+"""Load the inputs of a run, to show suspects."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..data import LabelledData, load
 from ..data.inputs import raw_rows, select
 from ..dynamics import RunFolder
 from ..labels.run_data import training_data
-from .evidence import Evidence, NothingToShow
+from .evidence import Evidence, NotAvailableError
 
 CHANNELS = (1, 3)
 SMALLEST = 4
-"""Pixels; an input with a shorter side is not an image."""
+"""An input with a side of fewer pixels is not an image."""
 
 
 class Inputs:
-    """Training inputs by the permanent numbers the record has.
+    """Training inputs by permanent sample number.
 
     Example:
         >>> inputs = Inputs(LabelledData(torch.rand(3, 1, 8, 8), [0, 1, 0], index=[5, 7, 9]))
@@ -32,15 +32,15 @@ class Inputs:
 
     def __init__(self, data: LabelledData) -> None:
         self.data = data
-        self.place = {number: position for position, number in enumerate(data.index.tolist())}
+        self.row_of = {number: position for position, number in enumerate(data.index.tolist())}
         self.are_images = is_image_shape(data.sample_shape)
 
     def read(self, index: Sequence[int]) -> Tensor:
-        """Inputs of these permanent numbers."""
+        """Inputs of the samples with these permanent numbers."""
         return self.data.batch(self._positions(index)).input
 
     def cells(self, number: int) -> list[tuple[str, str]] | None:
-        """Names and cells of a row of a table, or its text, as they came; None where inputs are numbers."""
+        """Column names and cells of a row of a table, or its text; None if inputs are numbers."""
         rows = self.data.inputs if self.data.raw is None else self.data.raw
         found: Any = raw_rows(select(rows, np.array(self._positions([number]))))
         if hasattr(found, "columns"):
@@ -48,7 +48,7 @@ class Inputs:
         return [("text", str(found[0]))] if isinstance(found, list) else None
 
     def file(self, number: int) -> str | None:
-        """The file a sample was read from, where it has one of its own."""
+        """The file of a sample; None if it has no file of its own."""
         position, inputs = self._positions([number])[0], self.data.inputs
         rows = getattr(inputs, "rows", None)
         if isinstance(rows, np.ndarray):
@@ -57,32 +57,32 @@ class Inputs:
         return str(paths[position]) if isinstance(paths, list) else None
 
     def _positions(self, index: Sequence[int]) -> list[int]:
-        missing = [number for number in index if number not in self.place]
+        missing = [number for number in index if number not in self.row_of]
         if missing:
-            raise NothingToShow(
-                f"sample {missing[0]} of the run is not in the data, which have changed since"
+            raise NotAvailableError(
+                f"sample {missing[0]} of the run is not in the data: they have changed since training"
             )
-        return [self.place[number] for number in index]
+        return [self.row_of[number] for number in index]
 
 
 def inputs_of(evidence: Evidence, data: LabelledData | str | None = None) -> Inputs:
     """The inputs of a run, from ``data`` or from the source named in its settings."""
     if data is None and evidence.settings.get("data") is None:
-        raise NothingToShow("the inputs are not at hand: pass data=...")
+        raise NotAvailableError("the source of the inputs is not known: pass data=...")
     try:
         return Inputs(load(data)) if data is not None else Inputs(_trained_on(evidence))
     except (OSError, ValueError, TypeError, ImportError) as problem:
-        raise NothingToShow(f"the inputs are not at hand: {problem}") from None
+        raise NotAvailableError(f"the inputs cannot be loaded: {problem}") from None
 
 
 def _trained_on(evidence: Evidence) -> LabelledData:
     if isinstance(evidence.run, RunFolder):
         return training_data(evidence.run)
-    raise NothingToShow("a record alone does not say where its inputs are")
+    raise NotAvailableError("a record without a run has no inputs: pass data=...")
 
 
 def is_image_shape(shape: tuple[int, ...]) -> bool:
-    """(C, H, W) with one or three channels, or (H, W).
+    """Whether a shape is (C, H, W) with one or three channels, or (H, W).
 
     Example:
         >>> [is_image_shape(shape) for shape in ((3, 32, 32), (28, 28), (64,), (8, 2, 2))]
@@ -94,7 +94,7 @@ def is_image_shape(shape: tuple[int, ...]) -> bool:
 
 
 def pixels(image: Tensor) -> NDArray[np.uint8]:
-    """One image as (H, W, 3) bytes; floats in [0, 1] as they are, others stretched.
+    """One image as (H, W, 3) uint8; floats outside [0, 1] are rescaled to this range.
 
     Example:
         >>> pixels(torch.tensor([[[0.0, 1.0]]])).tolist()

@@ -1,4 +1,4 @@
-"""Parts of a page: figures as SVG that follow the colours of the page, small pictures, and templates."""
+"""Parts of a page: figures as SVG in the colours of the page, thumbnails, and templates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from torch import Tensor
 from .palette import CLEAN, FAINT, INK, PAPER, RECOVERED, SUSPECTED, WRONG
 
 LARGEST = 250_000
-"""Characters of SVG; above it a figure becomes a PNG."""
+"""Most characters of SVG; a larger figure is embedded as PNG."""
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 NAMES = {CLEAN: "clean", WRONG: "wrong", RECOVERED: "recovered", SUSPECTED: "suspected"} | {
     FAINT: "faint",
@@ -31,27 +31,26 @@ NAMES = {CLEAN: "clean", WRONG: "wrong", RECOVERED: "recovered", SUSPECTED: "sus
 ON_PAGE = {colour.lower(): f"var(--{name}, {colour})" for colour, name in NAMES.items()} | {
     INK: "currentColor"
 }
-"""Colours that a dark page shows in a lighter shade."""
+"""CSS variables of colours, which are lighter on a dark page."""
 UNWANTED = (f"{{{SVG}}}metadata", f"{{{SVG}}}title")
 SETTINGS: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "noiseproof", "axes.unicode_minus": True}
 
 
 def embed(ax: Axes, name: str, description: str) -> Markup:
-    """The whole figure of these axes as markup; ``name`` must be unique on the page.
+    """The figure of these axes as markup; ``name`` must be unique on the page.
 
-    Every word of the user's in it was escaped by the SVG writer and is escaped again here; the markup never
-    holds text that was not.
+    Text of the user is escaped by the SVG writer of matplotlib and again when the tree is serialised.
     """
     figure = ax.figure
     figure.patch.set_visible(False)
     for axes in figure.axes:
         axes.patch.set_visible(False)
-    root = ElementTree.fromstring(_saved(ax, "svg"))  # noqa: S314 - written a moment ago by matplotlib
+    root = ElementTree.fromstring(_saved(ax, "svg"))  # noqa: S314 - written by matplotlib
     _adapt(root, name, description)
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", XLINK)
     text = ElementTree.tostring(root, encoding="unicode")
-    return Markup(text) if len(text) <= LARGEST else _picture(ax, description)  # noqa: S704 - escaped above
+    return Markup(text) if len(text) <= LARGEST else _png(ax, description)  # noqa: S704 - escaped above
 
 
 def data_uri(content: bytes, kind: str) -> str:
@@ -62,13 +61,13 @@ def _saved(ax: Axes, kind: str) -> bytes:
     memory = io.BytesIO()
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {}
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the browser has more letters
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # browsers have more glyphs
         ax.figure.savefig(memory, format=kind, dpi=110, metadata=metadata, transparent=kind == "svg")  # type: ignore[union-attr]
     return memory.getvalue()
 
 
-def _picture(ax: Axes, description: str) -> Markup:
-    """On white, because its colours cannot follow the page."""
+def _png(ax: Axes, description: str) -> Markup:
+    """The figure as PNG with a white background, as its colours cannot follow the page."""
     ax.figure.patch.set_visible(True)
     ax.figure.patch.set_facecolor("white")
     uri = data_uri(_saved(ax, "png"), "png")
@@ -76,7 +75,7 @@ def _picture(ax: Axes, description: str) -> Markup:
 
 
 def _adapt(root: ElementTree.Element, name: str, description: str) -> None:
-    """Accessible name, ids of its own, the page's colours; size from the page's width."""
+    """Set accessible name, unique ids, colours of the page, and a width relative to the page."""
     for parent in root.iter():
         for child in [child for child in parent if child.tag in UNWANTED]:
             parent.remove(child)
@@ -103,12 +102,12 @@ def _adapted(attribute: str, value: str, name: str) -> str:
 
 LARGEST_SIDE = 96
 SMALL = 48
-"""Up to this side PNG is smaller than JPEG, and exact."""
+"""Largest side in pixels of thumbnails stored as PNG, which is smaller than JPEG for these."""
 SPARK = (100.0, 24.0)
 
 
 def thumbnail(image: NDArray[np.uint8]) -> str:
-    """A data: address of an image (H, W, 3), at most 96 pixels wide and high.
+    """A data URI of an image (H, W, 3), scaled to at most 96 pixels.
 
     Example:
         >>> thumbnail(np.zeros((200, 100, 3), np.uint8))[:23]
@@ -123,7 +122,7 @@ def thumbnail(image: NDArray[np.uint8]) -> str:
 
 
 def spark_points(margin: Tensor, limit: float) -> str:
-    """Points of an SVG polyline: the margins (E,) of one sample from left to right, 0 at half height.
+    """Points of an SVG polyline of the margins (E,) of one sample; a margin of 0 is at half height.
 
     Example:
         >>> import torch
@@ -133,14 +132,14 @@ def spark_points(margin: Tensor, limit: float) -> str:
     values = margin.float().tolist()
     width, height = SPARK
     step = width / max(1, len(values) - 1)
-    kept = [(place * step, value) for place, value in enumerate(values) if value == value]
+    kept = [(epoch * step, value) for epoch, value in enumerate(values) if value == value]
     heights = [0.5 - 0.5 * max(-1.0, min(1.0, value / limit)) for _, value in kept]
     return " ".join(f"{x:.1f},{height * share:.1f}" for (x, _), share in zip(kept, heights, strict=True))
 
 
 @cache
 def _environment() -> Environment:
-    """Autoescape does not depend on a file's name: it is always on."""
+    """The environment of templates; autoescape is always on, independent of file names."""
     loader = PackageLoader("noiseproof.report", "templates")
     return Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -148,5 +147,5 @@ def _environment() -> Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """The page of a template."""
+    """Render a template."""
     return _environment().get_template(template).render(**values)

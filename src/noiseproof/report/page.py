@@ -13,20 +13,20 @@ from ..dynamics import Record, RunFolder
 from ..memory import on_the_cpu
 from .evidence import Evidence, Source
 from .markup import render
-from .pictures import RUN_PICTURES, arranged, show
+from .page_figures import RUN_FIGURES, arrange, render_figures
 from .summary import Facts, facts_of, summarise, verdict
 from .suspects import suspects_of
 from .tables import class_table, corrections_of, epoch_table, settings_table
-from .wording import NONE, count, percent, shown
+from .text import NONE, count, one_line, percent
 
 NAME = "report.html"
 FIRST = 14
-"""Suspects in sight; the others are behind a fold."""
+"""Number of visible suspects; the others are in a collapsed section."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A number in large print."""
+    """A highlighted number."""
 
     value: str
     name: str
@@ -34,18 +34,18 @@ class Tile:
 
 
 def write(run: Source, path: str | Path | None = None, *, data: LabelledData | str | None = None) -> Path:
-    """Write the report of a run: one HTML file that needs nothing else, and no network.
+    """Write the report of a run, a self-contained HTML file.
 
     Args:
         run: a run, its folder, or a Record.
-        path: where to, by default ``report.html`` in the folder of the run.
-        data: the inputs, for thumbnails; by default loaded again from the source the run names.
+        path: the file, by default ``report.html`` in the folder of the run.
+        data: the inputs, for thumbnails; by default loaded from the source of the run.
 
     Example:
         >>> import tempfile
-        >>> from noiseproof import report
+        >>> from noiseproof import report, testing
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = report.write(report.example_record(), f"{folder}/report.html")
+        ...     path = report.write(testing.example_record(), f"{folder}/report.html")
         ...     path.read_text().count("<figure")
         6
     """
@@ -60,17 +60,17 @@ def write(run: Source, path: str | Path | None = None, *, data: LabelledData | s
 def page(evidence: Evidence, data: LabelledData | str | None = None) -> str:
     """The HTML of a run."""
     facts = facts_of(evidence)
-    pictures = show(RUN_PICTURES, evidence, word=evidence.word, options={"sheet": {"data": data}})
+    pictures = render_figures(RUN_FIGURES, evidence, word=evidence.word, options={"sheet": {"data": data}})
     return render(
         "run.html",
-        title=shown(evidence.name, 100),
+        title=one_line(evidence.name, 100),
         verdict=verdict(facts),
         sentences=summarise(evidence, facts),
         tiles=tiles(facts),
         learning=learning_tiles(facts),
         corrections=corrections_of(evidence),
         review=_review_command(evidence),
-        pictures=arranged(pictures),
+        pictures=arrange(pictures),
         missing=[picture for picture in pictures if picture.markup is None],
         suspects=suspects_of(evidence, data),
         first=FIRST,
@@ -82,13 +82,13 @@ def page(evidence: Evidence, data: LabelledData | str | None = None) -> str:
 
 
 def tiles(facts: Facts) -> list[Tile]:
-    """The most important numbers, each with what it means; those that are not known are left out."""
+    """The most important numbers with explanations; unknown numbers are left out."""
     best = f"; the best epoch, {facts.best_epoch}, had {percent(facts.best_test)}" if facts.best_epoch else ""
     found = [
         Tile(
             percent(facts.final_test),
             "test accuracy",
-            f"share of the test samples that the final network classifies as labelled{best}",
+            f"share of the test samples whose label the final network predicts{best}",
         ),
         _wrong_tile(facts),
         Tile(count(facts.suspects), "suspects", _suspects_note(facts)),
@@ -97,7 +97,7 @@ def tiles(facts: Facts) -> list[Tile]:
 
 
 def learning_tiles(facts: Facts) -> list[Tile]:
-    """What the network made of the labels; nothing where no label is doubted."""
+    """Memorisation, recovery and gradient on doubted labels; [] if no label is doubted."""
     word = "wrong" if facts.is_known else "suspected"
     if facts.memorised is None:
         return []
@@ -105,11 +105,11 @@ def learning_tiles(facts: Facts) -> list[Tile]:
         Tile(
             percent(facts.memorised, 0),
             f"of {word} labels memorised",
-            "the final network repeats them; lower is better",
+            "the final network predicts them; lower is better",
         ),
         Tile(
             percent(facts.recovered, 0),
-            "of wrong labels seen through",
+            "of wrong labels recovered",
             "the final network predicts their true class; higher is better",
         ),
         Tile(
@@ -122,14 +122,13 @@ def learning_tiles(facts: Facts) -> list[Tile]:
 
 
 def _wrong_tile(facts: Facts) -> Tile:
-    """The share of wrong labels, as it is where it is known, else as estimated."""
-    estimate = "estimated from how the network learned, without looking at the truth"
+    """The share of wrong labels, known or estimated."""
+    estimate = "estimated from the record, without clean labels"
     if facts.is_known and facts.memorised is not None:
         number = count(round(facts.doubted * facts.samples), "label")
-        told = "" if facts.noise_rate is None else f"; {percent(facts.noise_rate)} {estimate}"
-        return Tile(
-            percent(facts.doubted), "of the labels are wrong", f"{number} of {count(facts.samples)}{told}"
-        )
+        rate = "" if facts.noise_rate is None else f"; {percent(facts.noise_rate)} {estimate}"
+        note = f"{number} of {count(facts.samples)}{rate}"
+        return Tile(percent(facts.doubted), "of the labels are wrong", note)
     if facts.noise_rate is None:
         return Tile(NONE, "")
     number = count(round(facts.noise_rate * facts.samples))
@@ -140,22 +139,22 @@ def _wrong_tile(facts: Facts) -> Tile:
 def _suspects_note(facts: Facts) -> str:
     notes = ["weak evidence"] if facts.weak else []
     if facts.precision is not None:
-        notes.append(f"{percent(facts.precision, 0)} of them really wrong")
+        notes.append(f"{percent(facts.precision, 0)} of them truly wrong")
     elif facts.expected_wrong is not None:
-        notes.append(f"about {count(round(facts.expected_wrong))} of them really wrong")
-    return "; ".join([*notes, "labels that the network did not fit, listed below"])
+        notes.append(f"about {count(round(facts.expected_wrong))} of them truly wrong")
+    return "; ".join([*notes, "labels that are probably wrong, listed below"])
 
 
 def _review_command(evidence: Evidence) -> str | None:
-    """How to decide about the suspects of a run folder."""
+    """The command that reviews the suspects; None for a record without a run folder."""
     if isinstance(evidence.run, Record):
         return None
-    return f"noiseproof labels review {shlex.quote(shown(evidence.run.folder, 500))} --open"
+    return f"noiseproof labels review {shlex.quote(one_line(evidence.run.folder, 500))} --open"
 
 
 def _target(evidence: Evidence, path: str | Path | None) -> Path:
     if path is not None:
         return Path(path)
     if isinstance(evidence.run, Record):
-        raise ValueError("a record alone has no folder: pass path=... for the report")
+        raise ValueError("a record has no folder: pass path=... for the report")
     return evidence.run.folder / NAME

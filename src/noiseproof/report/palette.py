@@ -1,7 +1,7 @@
-"""One look for every figure: what each colour means, and axes to draw on.
+"""The common style of figures: colours, line styles and axes.
 
-The colours are those of Okabe and Ito, which people with any colour vision tell apart; every line also has a
-dash of its own, so that figures survive a black and white printer.
+The colours are the colour-blind safe palette of Okabe and Ito; lines also differ in their dashes, so that
+figures remain readable in black and white.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from ..losses.curves.drawing import COLOURS, DASHES
 
 CLEAN, WRONG, RECOVERED, SUSPECTED = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 INK, FAINT, PAPER = "#000000", "#6e6e6e", "#fefefe"
-"""Writing, what stays behind it, and the page."""
+"""Colours of text, of secondary elements, and of the background."""
 CLEAN_LINE: dict[str, Any] = {"color": CLEAN, "linestyle": "-", "linewidth": 1.8}
 WRONG_LINE: dict[str, Any] = {"color": WRONG, "linestyle": "--", "linewidth": 1.8}
 SUSPECTED_LINE: dict[str, Any] = {"color": SUSPECTED, "linestyle": "--", "linewidth": 1.8}
 RECOVERED_LINE: dict[str, Any] = {"color": RECOVERED, "linestyle": "-.", "linewidth": 1.8}
 TEST_LINE: dict[str, Any] = {"color": INK, "linestyle": "-", "linewidth": 2.2}
 CLASS_COLOURS = tuple(colour for colour in COLOURS if colour != INK)
-"""Of points, which cannot follow the page from black to white."""
+"""Colours of points, without black, which would be invisible on a dark page."""
 MARKERS = "osD^vPX*"
 MOST_NAMES = 12
-"""In a legend."""
+"""Most entries of a legend."""
 FEW = 10
-"""Points of a line that are each marked."""
+"""Lines with at most this number of points have markers."""
 FAMILIES = ("ce", "gce", "mae", "sl", "imae", "aul", "nce", "gr")
-"""Losses that always have the colour of their place."""
+"""Losses with a fixed colour: the one of ``COLOURS`` at the same index."""
 
 
 def new_axes(ax: Axes | None, width: float = 5.6, height: float = 3.6) -> Axes:
-    """The axes given, or those of a new figure that belongs to no window."""
+    """The given axes, or those of a new figure without pyplot."""
     if ax is not None:
         return ax
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
-def plain(ax: Axes, title: str = "", *, grid: bool = True) -> Axes:
-    """No frame, a faint grid, a title that stands left."""
+def style_axes(ax: Axes, title: str = "", *, grid: bool = True) -> Axes:
+    """Remove the frame, add a faint grid, and set a left-aligned title."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid:
         ax.grid(True, color=FAINT, alpha=0.25, linewidth=0.6)
@@ -55,7 +55,7 @@ def plain(ax: Axes, title: str = "", *, grid: bool = True) -> Axes:
 
 
 def legend(ax: Axes, **settings: Any) -> None:
-    """A legend without a frame, where it covers least; of very many lines the first are named."""
+    """Add a legend without a frame, with at most MOST_NAMES entries."""
     look: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 2.6}
     handles, names = ax.get_legend_handles_labels()
     if len(handles) > MOST_NAMES:
@@ -65,13 +65,13 @@ def legend(ax: Axes, **settings: Any) -> None:
 
 
 def as_percent(ax: Axes, *, axis: str = "y") -> None:
-    """Ticks from 0 to 100%."""
+    """Format the ticks of an axis as percentages."""
     chosen = ax.yaxis if axis == "y" else ax.xaxis
     chosen.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
-def over_epochs(ax: Axes, x: str = "epoch") -> None:
-    """Ticks at whole epochs, or iterations; lines of few points have markers, so that one alone is seen."""
+def format_epoch_axis(ax: Axes, x: str = "epoch") -> None:
+    """Set integer ticks of epochs or iterations, and markers for lines of few points."""
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
     ax.set_xlabel(x)
     for line in ax.lines:
@@ -79,10 +79,10 @@ def over_epochs(ax: Axes, x: str = "epoch") -> None:
             line.set(marker="o", markersize=4)
 
 
-def finished(ax: Axes, label: str, x: str = "epoch", **legend_settings: Any) -> Axes:
-    """Shares from 0 to 100% over the epochs, and a legend of the lines."""
+def finish_share_axes(ax: Axes, label: str, x: str = "epoch", **legend_settings: Any) -> Axes:
+    """Format axes of shares from 0 to 100% over epochs or iterations, and add a legend."""
     ax.set_ylim(0, 1.02)
-    over_epochs(ax, x)
+    format_epoch_axis(ax, x)
     ax.set_ylabel(label)
     as_percent(ax)
     legend(ax, **legend_settings)
@@ -90,7 +90,7 @@ def finished(ax: Axes, label: str, x: str = "epoch", **legend_settings: Any) -> 
 
 
 def name_bars(ax: Axes, names: list[str]) -> None:
-    """Names below bars at 0, 1, 2, ...; slanted where they would touch."""
+    """Set names of bars at 0, 1, 2, ..., rotated if they would overlap."""
     slanted = len(names) > 5 and max(map(len, names)) > 5
     ax.set_xticks(
         range(len(names)), names, rotation=35 if slanted else 0, ha="right" if slanted else "center"
@@ -99,7 +99,7 @@ def name_bars(ax: Axes, names: list[str]) -> None:
 
 
 def loss_lines(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Colour and dash of each loss: known families keep theirs, others take the next that is free.
+    """Colour and dash of each loss: fixed ones for known families, the next free ones for others.
 
     Example:
         >>> lines = loss_lines(["unit_max(mae)", "ce", "gce(q=0.4)", "gce(q=0.7)"])
@@ -107,18 +107,18 @@ def loss_lines(specs: Iterable[str]) -> dict[str, dict[str, Any]]:
         [2, 0, 1, 3]
     """
     wanted = list(dict.fromkeys(specs))
-    places: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for spec in wanted:
         family = _family(spec)
-        if family is not None and family not in places.values():
-            places[spec] = family
-    free = [place for place in range(len(COLOURS)) if place not in places.values()]
-    for number, spec in enumerate(spec for spec in wanted if spec not in places):
-        places[spec] = free[number] if number < len(free) else number % len(COLOURS)
-    return {spec: {"color": COLOURS[places[spec]], "linestyle": DASHES[places[spec]]} for spec in wanted}
+        if family is not None and family not in numbers.values():
+            numbers[spec] = family
+    free = [number for number in range(len(COLOURS)) if number not in numbers.values()]
+    for position, spec in enumerate(spec for spec in wanted if spec not in numbers):
+        numbers[spec] = free[position] if position < len(free) else position % len(COLOURS)
+    return {spec: {"color": COLOURS[numbers[spec]], "linestyle": DASHES[numbers[spec]]} for spec in wanted}
 
 
 def _family(spec: str) -> int | None:
-    """Place of the first family the spec names."""
+    """Index of the first family in the spec."""
     words = re.findall(r"[a-z_]+", spec)
     return next((FAMILIES.index(word) for word in words if word in FAMILIES), None)

@@ -1,4 +1,4 @@
-"""Numbers behind the figures, as rows of text."""
+"""Tables of a page, as rows of text."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from ..labels.corrected.log import ChangeLog, log_of
 from ..labels.decisions import NAME, DecisionLog, State
 from .evidence import Evidence
 from .summary import Facts, mean_of
-from .wording import NONE, count, percent, shown
+from .text import NONE, count, one_line, percent
 
 MOST_CLASSES = 100
 MOST_EPOCHS = 40
 PAIRS = 20
-"""Kinds of changes that are listed."""
+"""Largest number of kinds of changes that are listed."""
 EPOCH_COLUMNS = {
-    "loss": ("loss", "mean of what was minimised, over the samples of the epoch"),
-    "test_accuracy": ("test", "share of the test samples predicted as labelled"),
-    "validation_accuracy": ("validation", "share of the samples put aside to choose the best epoch"),
+    "loss": ("loss", "mean loss over the samples of the epoch"),
+    "test_accuracy": ("test", "share of the test samples whose label is predicted"),
+    "validation_accuracy": ("validation", "the same for the validation samples, which select the best epoch"),
     "corrupted_accuracy": (
         "given labels",
-        "share of the training samples predicted as given, wrong labels included"
+        "share of the training samples whose given label is predicted, wrong labels included"
         " (corrupted in metrics.jsonl and result.json)",
     ),
-    "intact_accuracy": ("clean labels", "share of the samples predicted as their true class (intact)"),
+    "intact_accuracy": ("clean labels", "share of the samples whose true class is predicted (intact)"),
     "clean_subset_accuracy": ("right labels", "share of the right labels predicted (clean_subset)"),
     "noisy_subset_accuracy": ("wrong labels", "share of the wrong labels predicted (noisy_subset)"),
-    "alpha": ("alpha", "mean emphasis so far: the size of the gradient, from 0 to 1 for cross entropy"),
+    "alpha": ("alpha", "average update scale: mean L1 norm of the logit gradient since the first step"),
     "snr": ("snr", "mean emphasis on right labels divided by that on wrong ones"),
-    "lr": ("learning rate", "step size of the optimiser at the end of the epoch"),
+    "lr": ("learning rate", "at the end of the epoch"),
 }
-"""Metric to heading and meaning."""
+"""Heading and meaning of each metric."""
 CLASS_MEANINGS = (
     ("samples", "training samples with this label"),
     ("suspects", "of these, labels suspected to be wrong"),
     ("suspected", "suspects as a share of the samples"),
-    ("wrong", "share of the labels that are known to be wrong; no number where the truth is not known"),
-    ("test accuracy", "share of the test samples of this class predicted right"),
+    ("wrong", "share of the labels that are known to be wrong, if clean labels are known"),
+    ("test accuracy", "share of the test samples of this class that are predicted correctly"),
 )
 COMPARED_RESULTS = ("final_test_accuracy", "test accuracy"), ("best_test_accuracy", "best test accuracy")
 COMPARED = {
@@ -57,21 +57,21 @@ COMPARED = {
     "precision": "suspects, precision",
     "recall": "suspects, recall",
 }
-"""Headings; what the truth makes right and wrong is only suspected, or not, where it is not known."""
+"""Headings; ``other`` and ``doubted`` are right and wrong labels, or others and suspects."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A heading, column names, and rows whose first cell names them."""
+    """A title, column names, and rows whose first cell is their heading."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     wordy: bool = False
-    """Whether cells hold words that may run over several lines."""
+    """Whether cells contain text that may be wrapped."""
     meanings: tuple[tuple[str, str], ...] = ()
-    """Columns whose names do not say enough, and what they mean."""
+    """Explanations of columns."""
 
 
 def class_table(evidence: Evidence) -> Table:
@@ -85,7 +85,7 @@ def class_table(evidence: Evidence) -> Table:
     rows = []
     for number in suspected.argsort(descending=True, stable=True)[:MOST_CLASSES].tolist():
         size = int(total[number])
-        cells = [shown(evidence.class_name(number)), count(size), count(int(suspected[number]))]
+        cells = [one_line(evidence.class_name(number)), count(size), count(int(suspected[number]))]
         cells.append(percent(int(suspected[number]) / size if size else None))
         cells.append(NONE if wrong is None else percent(int(wrong[number]) / size if size else None))
         cells.append(percent(tested[number]) if number < len(tested) else NONE)
@@ -97,10 +97,10 @@ def class_table(evidence: Evidence) -> Table:
 
 
 def epoch_table(evidence: Evidence) -> Table:
-    """The metrics of the epochs, thinned out where there are many."""
+    """The metrics of the epochs; of many epochs, every k-th and the last."""
     lines = evidence.metrics
     every = max(1, -(-len(lines) // MOST_EPOCHS))
-    kept = [line for place, line in enumerate(lines) if place % every == 0 or place == len(lines) - 1]
+    kept = [line for number, line in enumerate(lines) if number % every == 0 or number == len(lines) - 1]
     names = [name for name in EPOCH_COLUMNS if any(line.get(name) is not None for line in lines)]
     rows = [(str(line.get("epoch")), *(_cell(name, line.get(name)) for name in names)) for line in kept]
     note = f"one in {every} of {len(lines)} epochs" if every > 1 else ""
@@ -110,16 +110,16 @@ def epoch_table(evidence: Evidence) -> Table:
 
 
 def settings_table(evidence: Evidence, title: str = "Settings") -> Table:
-    """What the run was asked to do."""
+    """The settings of the run."""
     given = evidence.settings.items()
-    rows = tuple((shown(name), shown(value, 300)) for name, value in given if value is not None)
+    rows = tuple((one_line(name), one_line(value, 300)) for name, value in given if value is not None)
     return Table(title, ("setting", "value"), rows, wordy=True)
 
 
 def comparison_table(names: Sequence[str], facts: Sequence[Sequence[Facts]]) -> Table:
-    """One row per experiment, best final test accuracy first: the mean of its seeds, and their deviation.
+    """One row per experiment with mean and standard deviation of its seeds, best final accuracy first.
 
-    Columns without any number are left out.
+    Columns without numbers are left out.
     """
     order = sorted(zip(names, facts, strict=True), key=lambda pair: -(mean_of(pair[1]).final_test or 0.0))
     every = [fact for seeds in facts for fact in seeds]
@@ -164,7 +164,7 @@ def _last_class_accuracy(evidence: Evidence) -> list[float | None]:
 
 @dataclass(frozen=True)
 class Corrections:
-    """A section of the page."""
+    """The section of corrections of a page."""
 
     title: str
     sentences: tuple[str, ...]
@@ -172,7 +172,7 @@ class Corrections:
 
 
 def corrections_of(evidence: Evidence) -> Corrections | None:
-    """Before and after of a run on corrected data; decisions so far of a run that was reviewed."""
+    """A comparison of original and corrected data, or the decisions of a review; None if there are none."""
     if not isinstance(evidence.run, RunFolder):
         return None
     log = log_of(evidence.settings.get("data"))
@@ -192,7 +192,9 @@ def _states(path: Path) -> dict[int, State]:
 def _before_and_after(evidence: Evidence, log: ChangeLog) -> Corrections:
     dropped = len(log.changes) - log.relabelled
     what = f"{count(log.relabelled, 'label')} changed and {count(dropped, 'sample')} dropped"
-    sentences = [f"This run was trained on corrected data: {what}, compared with {shown(log.original, 300)}."]
+    sentences = [
+        f"This run was trained on corrected data: {what}, compared with {one_line(log.original, 300)}."
+    ]
     before = _result(log.run)
     now = evidence.run.result if isinstance(evidence.run, RunFolder) else None
     rows = []
@@ -200,7 +202,7 @@ def _before_and_after(evidence: Evidence, log: ChangeLog) -> Corrections:
         for key, name in COMPARED_RESULTS:
             if before.get(key) is not None or now.get(key) is not None:
                 rows.append((name, percent(before.get(key)), percent(now.get(key))))
-        sentences.append(f"Before is the run {shown(log.run, 300)}, whose labels were reviewed.")
+        sentences.append(f"The run before is {one_line(log.run, 300)}, whose labels were reviewed.")
     samples = len(evidence.record)
     rows.append(("training samples", count(samples + dropped), count(samples)))
     table = Table("Numbers", ("number", "before", "after"), tuple(rows))
@@ -218,7 +220,7 @@ def _result(run: str | None) -> dict[str, float] | None:
 def _pairs(log: ChangeLog) -> Table:
     pairs = Counter((change.before, change.after or "(dropped)") for change in log.changes)
     most = pairs.most_common(PAIRS)
-    rows = [(shown(before, 40), shown(after, 40), count(times)) for (before, after), times in most]
+    rows = [(one_line(before, 40), one_line(after, 40), count(times)) for (before, after), times in most]
     more = len(pairs) - len(rows)
     note = f"the {PAIRS} most frequent; {more} more are in the log of changes" if more > 0 else ""
     return Table("Changes", ("label before", "label after", "samples"), tuple(rows), note)
@@ -233,8 +235,8 @@ def _class_changes(evidence: Evidence, log: ChangeLog) -> Table:
 
 
 def _per_class(names: Sequence[str], before: Counter[str], after: Counter[str]) -> Table:
-    """Samples per class before and after; no rows where nothing changed."""
-    rows = tuple((shown(name), count(before[name]), count(after[name])) for name in names)
+    """Samples per class before and after; no rows if nothing changed."""
+    rows = tuple((one_line(name), count(before[name]), count(after[name])) for name in names)
     rows = rows if before != after else ()
     return Table("Samples per class", ("class", "before", "after"), rows, note="" if rows else NONE)
 
@@ -244,27 +246,28 @@ def _decided(evidence: Evidence, states: dict[int, State]) -> Corrections:
     judged = kinds["keep"] + kinds["relabel"] + kinds["drop"]
     wrong = kinds["relabel"] + kinds["drop"]
     conflicts = sum(state.conflict is not None for state in states.values())
-    sentences = [f"{count(len(states), 'sample')} were looked at with noiseproof labels review."]
+    verb = "was" if len(states) == 1 else "were"
+    sentences = [f"{count(len(states), 'sample')} {verb} reviewed with noiseproof labels review."]
     if judged:
         sentences.append(
-            f"Of the {count(judged, 'label')} that reviewers decided on, {percent(wrong / judged, 0)} were"
-            " wrong. Corrected data are made of the decisions by noiseproof labels apply."
+            f"Of {count(judged, 'decided label')}, {percent(wrong / judged, 0)} were wrong. Write corrected"
+            " data with noiseproof labels apply."
         )
     if conflicts:
-        sentences.append(f"{count(conflicts, 'sample')} were decided differently by two people.")
+        sentences.append(f"Number of samples with conflicting decisions: {count(conflicts)}.")
     words = {
         "keep": ("kept", "the given label is right"),
         "relabel": ("relabelled", "another label is right"),
         "drop": ("dropped", "the sample should not be in the data"),
-        "unsure": ("unsure", "to be looked at again"),
+        "unsure": ("unsure", "to be reviewed again"),
     }
     rows = [(name, count(kinds[kind]), meaning) for kind, (name, meaning) in words.items()]
     table = Table("Decisions", ("decision", "samples", "meaning"), tuple(rows), wordy=True)
-    return Corrections("Decisions", tuple(sentences), (table, _to_be(evidence, states)))
+    return Corrections("Decisions", tuple(sentences), (table, _class_counts(evidence, states)))
 
 
-def _to_be(evidence: Evidence, states: dict[int, State]) -> Table:
-    """Samples per class as they are, and as the decisions make them."""
+def _class_counts(evidence: Evidence, states: dict[int, State]) -> Table:
+    """Samples per class before and after the decisions."""
     record, names = evidence.record, evidence.class_names
     given = [names[number] for number in record.label.tolist()]
     after = Counter[str]()

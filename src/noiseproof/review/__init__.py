@@ -1,6 +1,6 @@
-"""A local web page for people who look at labels: decide about suspects, one by one or many at once."""
+"""A local web page to review suspected labels, one by one or many at once."""
 
+from .review_data import ReviewData
 from .server import review
-from .subject import Subject
 
-__all__ = ["Subject", "review"]
+__all__ = ["ReviewData", "review"]

@@ -1,4 +1,4 @@
-"""Which columns of a row distinguish two classes, and which values are usual in both."""
+"""The columns of a table that best distinguish two classes, and typical values of each class."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report.wording import shown
+from ..report.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 MOST_ROWS = 2000
-"""Of a class, from which what is usual is estimated."""
+"""Rows of a class from which typical values are estimated."""
 MOST_COLUMNS = 40
 LONG = 60
-"""Characters from which a value is a text and shown as one."""
+"""Characters from which a value is shown as a text."""
 LONGEST_TEXT = 20_000
-SEEN = 3
-"""A value that fewer samples have, such as an identifier, does not distinguish classes."""
+FEWEST = 3
+"""A value of fewer samples, such as an identifier, does not distinguish classes."""
 BRIEF = 6
-"""Columns of a sample that stands beside the one looked at."""
+"""Columns in the short form of a related sample."""
 SMOOTH = 0.5
-"""Added to every count, so that a value without examples is rare and not impossible."""
+"""Pseudo-count that is added to every count."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One column of a row: its value, and what is usual in the given and in the suggested class."""
+    """A value of a row, and the typical values of its column in the given and the suggested class."""
 
     name: str
     value: str
     usual_given: str
     usual_suggested: str
     weight: float
-    """How far the value is more usual in the suggested class, in standard deviations or log odds."""
+    """How much more typical the value is of the suggested class, in standard deviations or log odds."""
 
 
 class Columns:
-    """The rows of a table, by the number of the sample, and samples of each class that can be trusted."""
+    """The rows of a table, by sample number, and the trusted samples of each class."""
 
     def __init__(self, table: pd.DataFrame, trusted: dict[int, list[int]]) -> None:
         self.table = table
@@ -52,17 +52,17 @@ class Columns:
         self.spread = {name: value if value and value == value else 1.0 for name, value in spread.items()}
 
     def texts(self, number: int) -> list[tuple[str, str]]:
-        """Long values of a row, with their line breaks."""
+        """Names and values of the columns of long text, with line breaks."""
         row = self.table.loc[number]
-        return [(shown(name, 80), _lines(value)) for name, value in row.items() if _is_long(value)]
+        return [(one_line(name, 80), _lines(value)) for name, value in row.items() if _is_long(value)]
 
     def cells(self, number: int, given: int, suggested: int) -> tuple[list[Cell], int]:
-        """Short values of a row, those that distinguish the two classes first; and how many there are."""
+        """Short values of a row, the most distinctive first, and the number of all short values."""
         ours, theirs = self._usual_in(given), self._usual_in(suggested)
         weights = self._weights(number, given, suggested)
         found = [
             Cell(
-                shown(name, 80),
+                one_line(name, 80),
                 _text(self.table.at[number, name]),
                 _usual_text(ours.get(name)),
                 _usual_text(theirs.get(name)),
@@ -72,15 +72,15 @@ class Columns:
         ]
         return found, len(weights)
 
-    def brief(self, number: int, beside: int, given: int, suggested: int) -> str:
-        """A sample in a line: its texts, or the columns that come first for the one ``beside``."""
+    def brief(self, number: int, reviewed: int, given: int, suggested: int) -> str:
+        """A sample in a line: its texts, or the most distinctive columns of the sample ``reviewed``."""
         texts = [text for _, text in self.texts(number)]
-        names = list(self._weights(beside, given, suggested))[:BRIEF]
+        names = list(self._weights(reviewed, given, suggested))[:BRIEF]
         cells = [f"{name} {_text(self.table.at[number, name]) or '-'}" for name in names]
         return " · ".join(texts or cells)
 
     def _weights(self, number: int, given: int, suggested: int) -> dict[str, float]:
-        """The columns of short values, those that speak for the suggested class first."""
+        """Weights of the columns of short values, in descending order."""
         ours, theirs = self._usual_in(given), self._usual_in(suggested)
         found = {
             name: self._weight(name, value, ours.get(name), theirs.get(name))
@@ -103,7 +103,7 @@ class Columns:
         if ours is None or theirs is None:
             return 0.0
         if isinstance(ours, Counter):
-            if ours[str(value)] + theirs[str(value)] < SEEN:
+            if ours[str(value)] + theirs[str(value)] < FEWEST:
                 return 0.0
             return float(np.log(_share(theirs, str(value)) / _share(ours, str(value))))
         weight = (abs(value - ours) - abs(value - theirs)) / self.spread[name]
@@ -123,7 +123,7 @@ def _usual_text(usual: Any) -> str:
         return ""
     if isinstance(usual, Counter):
         value, count = usual.most_common(1)[0]
-        return shown(value, LONG) if count > 1 else ""
+        return one_line(value, LONG) if count > 1 else ""
     return _text(usual)
 
 
@@ -134,10 +134,10 @@ def _text(value: Any) -> str:
     """
     if isinstance(value, (float, np.floating)):
         return "" if value != value else f"{float(value):.4g}"
-    return shown(value, LONG)
+    return one_line(value, LONG)
 
 
 def _lines(text: str) -> str:
-    """Text as a page shows it: line breaks and tabs stay, other control characters do not."""
-    kept = "\n".join(shown(line, LONGEST_TEXT) for line in text[:LONGEST_TEXT].splitlines())
+    """Text without control characters except line breaks."""
+    kept = "\n".join(one_line(line, LONGEST_TEXT) for line in text[:LONGEST_TEXT].splitlines())
     return kept + ("\n…" if len(text) > LONGEST_TEXT else "")

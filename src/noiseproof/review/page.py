@@ -1,4 +1,4 @@
-"""The page: one HTML file with its style and scripts inside, which loads nothing from elsewhere."""
+"""The page: one HTML file with inline style and scripts, which loads no other resources."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ POLICY = (
     "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:;"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Content security policy: only what carries the nonce of this answer runs."""
-SCRIPTS = ("words", "server", "suspects", "sample", "list", "pairs", "chooser", "progress", "main")
-"""In this order: each uses only what stands before it."""
+"""Content security policy: only scripts and styles with the nonce of this response are used."""
+SCRIPTS = ("elements", "server", "suspects", "sample", "list", "pairs", "chooser", "progress", "main")
+"""Files in order of dependency: each uses only names of the files before it."""
 
 
 def page(nonce: str) -> str:
-    """The HTML, with the nonce of the answer it is sent in."""
+    """The HTML with the nonce of its response."""
     return Template(_parts()).substitute(nonce=nonce)
 
 

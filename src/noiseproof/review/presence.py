@@ -1,4 +1,4 @@
-"""Who else is looking at the same labels now."""
+"""Detect other pages, servers and reviewers of the same labels."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .. import atomic
 from ..files import read_bytes
 from ..labels.decisions import Decision
 from ..lock import RunLock, RunLockedError
-from ..report.wording import shown
+from ..report.text import one_line
 
-AWAY = 75.0
-"""Seconds without a request after which a page counts as closed: hidden pages may send one a minute."""
+CLOSED_AFTER = 75.0
+"""Seconds without a request after which a page counts as closed; hidden pages may send one a minute."""
 RECENT = 600.0
 """Seconds for which a reviewer counts as present after a decision made elsewhere."""
 LONGEST = 60
@@ -25,7 +25,7 @@ LONGEST = 60
 
 
 class Presence:
-    """Pages that ask this server, other servers of the same file, and whose decisions arrive in it."""
+    """Open pages of this server, other servers of the same file, and reviewers who decide elsewhere."""
 
     def __init__(self, decisions: Path, reviewer: str) -> None:
         self.servers = Servers(decisions, reviewer)
@@ -34,27 +34,27 @@ class Presence:
         self._ours: set[str] = set()
         self._lock = threading.Lock()
 
-    def saw(self, session: str) -> None:
+    def page_seen(self, session: str) -> None:
         with self._lock:
             self._pages[session] = time.monotonic()
             self._ours.add(session)
 
-    def left(self, session: str) -> None:
+    def page_closed(self, session: str) -> None:
         with self._lock:
             self._pages.pop(session, None)
 
-    def read(self, decisions: list[Decision]) -> None:
-        """New decisions of the file; those of our own pages are not news."""
+    def decisions_read(self, decisions: list[Decision]) -> None:
+        """Note new decisions of the file that were not made in pages of this server."""
         with self._lock:
             for decision in decisions:
                 if decision.session not in self._ours:
                     self._elsewhere[decision.session] = (decision.reviewer, time.monotonic())
 
     def others(self, session: str) -> tuple[int, list[str], list[str]]:
-        """How many other pages are open here, and the reviewers elsewhere: who decided, who has it open."""
+        """Number of other pages of this server, and reviewers who decided or have it open elsewhere."""
         now = time.monotonic()
         with self._lock:
-            pages = [one for one, at in self._pages.items() if now - at < AWAY and one != session]
+            pages = [one for one, at in self._pages.items() if now - at < CLOSED_AFTER and one != session]
             names = sorted({name or "?" for name, at in self._elsewhere.values() if now - at < RECENT})
             return len(pages), names, self.servers.others()
 
@@ -62,17 +62,17 @@ class Presence:
 class Servers:
     """Processes that serve the same file of decisions.
 
-    Each holds the lock of a folder of its own in ``decisions.jsonl.open/``, with the reviewer's name beside
-    it. The operating system frees the lock of a process that dies, so that others see it at once.
+    Each holds the lock of a subfolder of ``decisions.jsonl.open/``, which also contains the name of its
+    reviewer. The operating system releases the lock of a process that dies.
     """
 
     def __init__(self, decisions: Path, reviewer: str) -> None:
-        self.place = decisions.with_name(f"{decisions.name}.open")
-        self.own, self.reviewer = self.place / secrets.token_hex(6), reviewer
+        self.folder = decisions.with_name(f"{decisions.name}.open")
+        self.own, self.reviewer = self.folder / secrets.token_hex(6), reviewer
 
     @contextmanager
     def announced(self) -> Iterator[None]:
-        """Others see this server while the block runs; where nothing can be written, they do not."""
+        """Make this server visible to others; has no effect if the folder is not writable."""
         try:
             lock = RunLock(self.own)
             lock.__enter__()
@@ -86,26 +86,26 @@ class Servers:
             lock.__exit__()
             shutil.rmtree(self.own, ignore_errors=True)
             with suppress(OSError):
-                self.place.rmdir()
+                self.folder.rmdir()
 
     def others(self) -> list[str]:
-        """The reviewers of other servers; what dead ones left is removed."""
+        """The reviewers of other servers; folders of dead servers are removed."""
         found = []
         with suppress(OSError):
-            for folder in self.place.iterdir():
+            for folder in self.folder.iterdir():
                 if folder != self.own and (name := _reviewer(folder)):
                     found.append(name)
         return sorted(found)
 
 
 def _reviewer(folder: Path) -> str | None:
-    """Who reviews there; None if the process is gone."""
+    """The reviewer of a server; None if its process has died."""
     try:
         with RunLock(folder):
             pass
     except RunLockedError:
         with suppress(OSError, ValueError):
-            return shown(read_bytes(folder / "reviewer", 1000).decode(), LONGEST)
+            return one_line(read_bytes(folder / "reviewer", 1000).decode(), LONGEST)
         return "?"
     shutil.rmtree(folder, ignore_errors=True)
     return None

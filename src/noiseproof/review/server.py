@@ -1,4 +1,4 @@
-"""``review``: serve the page on this machine until it is stopped."""
+"""``review``: serve the page on this machine until interrupted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import uvicorn
 
 from ..data import LabelledData
 from .app import App
-from .subject import Source, Subject
+from .review_data import ReviewData, Source
 
 HOST = "127.0.0.1"
 
@@ -31,28 +31,28 @@ def review(
     reviewer: str | None = None,
     ready: Callable[[str], None] = print,
 ) -> None:
-    """Serve the page that shows suspects and takes decisions, until interrupted.
+    """Serve the page on which suspects are reviewed, until interrupted.
 
     Args:
-        source: a run, its folder, or the frame of ``labels.find``, which needs ``decisions``.
-        data: the inputs; by default loaded again from the source the run names.
+        source: a run, its folder, or the frame of ``labels.find``, which requires ``decisions``.
+        data: the inputs; by default loaded from the source of the run.
         decisions: the file of decisions, by default decisions.jsonl in the run folder.
-        everything: all samples, not only the suspects.
-        folds: cross-fit the data of the run in so many parts instead of reading its record.
-        port: 0 takes a free one.
-        open_page: open it in a browser.
-        reviewer: the name written beside decisions, by default that of the user of this machine.
-        ready: called with the address of the page when it can be opened.
+        everything: show all samples, not only the suspects.
+        folds: cross-fit the data of the run with this number of folds instead of reading its record.
+        port: of the server; 0 picks a free port.
+        open_page: open the page in a browser.
+        reviewer: name that is stored with decisions, by default the user name.
+        ready: called with the address of the page when the server is ready.
     """
-    subject = Subject(source, data, decisions=decisions, everything=everything, folds=folds)
+    review_data = ReviewData(source, data, decisions=decisions, everything=everything, folds=folds)
     token = secrets.token_urlsafe(24)
-    app = App(subject, token=token, reviewer=reviewer or _user())
+    app = App(review_data, token=token, reviewer=reviewer or _user())
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, port))
         except OSError as problem:
-            raise ValueError(f"port {port} cannot be used: {problem.strerror}; leave --port out") from None
+            raise ValueError(f"cannot use port {port}: {problem.strerror}; leave --port out") from None
         listener.listen(128)
         address = f"http://{HOST}:{listener.getsockname()[1]}/?token={token}"
         ready(address)

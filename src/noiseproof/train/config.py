@@ -242,7 +242,7 @@ def check_config(config: Config) -> None:
     if config.validation and config.validation_data is not None:
         raise ValueError(f"validation={config.validation} and validation_data: give one of them")
     if config.out is not None and not config.out.strip():
-        raise ValueError(f"out={config.out!r} names no folder: give one such as runs/first, or leave it out")
+        raise ValueError(f"out={config.out!r} is not a folder: give one such as runs/first, or leave it out")
     _check_kinds(config)
     _check_specs(config)
 

@@ -11,7 +11,7 @@ import torch
 
 from .. import __version__, methods
 from ..dynamics.checks import check_manifest
-from ..dynamics.lines import MOST
+from ..dynamics.json_lines import MOST
 from ..dynamics.run_folder import CHECKPOINTS, CONFIG, MANIFEST
 from ..files import DamagedFileError, read_bytes, read_json
 from . import checkpoint

@@ -18,7 +18,7 @@ from .. import __version__, atomic
 from ..data import LabelledData
 from ..devices.capture import capture_lock
 from ..devices.distributed import Ranks
-from ..dynamics import lines, record, subset_accuracies
+from ..dynamics import json_lines, record, subset_accuracies
 from ..dynamics.checks import FORMAT
 from ..dynamics.run_folder import BEST, CHECKPOINTS, CONFIG, MANIFEST, METRICS, MODEL, OUTPUTS, RECORD, RESULT
 from ..features.store import save_features
@@ -145,7 +145,7 @@ class RunWriter:
                 " another --out"
             )
         check_metrics(self.folder / METRICS, epoch - 1)
-        lines.keep(self.folder / METRICS, lambda line: line.get("epoch") in range(1, epoch))
+        json_lines.filter_lines(self.folder / METRICS, lambda line: line.get("epoch") in range(1, epoch))
         (self.folder / RECORD / record.MERGED).unlink(missing_ok=True)
         for file in record.epoch_files(self.folder / RECORD)[whole:]:
             file.unlink()
@@ -189,7 +189,7 @@ class RunWriter:
         now = time.monotonic()
         line["seconds"] = round(now - self._ended, 3)
         self._ended = now
-        lines.append(self.folder / METRICS, line)
+        json_lines.append(self.folder / METRICS, line)
 
     def is_out_of_patience(self, session: Session) -> bool:
         """Whether ``patience`` epochs have passed since the best validation accuracy."""
@@ -208,7 +208,7 @@ class RunWriter:
         atomic.write_tensors(self.folder / OUTPUTS, outputs, checked=True)
         fitted = subset_accuracies(train.argmax(1), task.train.label, task.train.clean_label)
         record.merge(self.folder / RECORD)
-        result = summary(lines.read(self.folder / METRICS), session.best, fitted)
+        result = summary(json_lines.read(self.folder / METRICS), session.best, fitted)
         atomic.write_text(self.folder / RESULT, json.dumps(result, indent=2) + "\n")
         self._clear()
         warn_of_no_learning(train, task.train, session.method, session.config, session.step)

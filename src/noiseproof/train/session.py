@@ -293,8 +293,8 @@ class Session:
                 extra=columns,
             )
         )
-        self.recorder.forget()
-        self.meter.forget()
+        self.recorder.reset()
+        self.meter.reset_epoch()
         self.epoch, self.batch = self.epoch + 1, 0
 
     def state(self) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def test_one_string_is_no_list():
 
 
 def test_an_empty_name_is_no_folder():
-    with pytest.raises(ValueError, match="out='' names no folder"):
+    with pytest.raises(ValueError, match="out='' is not a folder"):
         grid(Config(), out="")
 
 

@@ -1,4 +1,4 @@
-"""One number per sample from its margins and predictions over the epochs: pure functions of the record."""
+"""Statistics: functions of a record that return one number per sample."""
 
 from .data_map import confidence, variability
 from .learning import correctness, first_learned, forgetting

@@ -1,4 +1,4 @@
-"""When a sample was learned, how often it was lost again, and how often the network agreed with its label."""
+"""First epoch learned, forgetting events, and share of correct predictions of each sample."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .blocks import Block, last_seen, over_blocks
 
 
 def forgetting(record: Record) -> Tensor:
-    """How often a sample predicted as labelled at one visit was not at the next.
+    """Number of forgetting events: the given label is predicted at a visit but not at the next one.
 
-    A sample that was never learned has 0, as it had nothing to forget: see ``first_learned``.
+    The number is 0 for a sample that was never learned, see ``first_learned``.
 
     Shape:
         result (N,) float32; NaN for a sample that was never visited
@@ -37,7 +37,7 @@ def forgetting(record: Record) -> Tensor:
 
 
 def first_learned(record: Record) -> Tensor:
-    """The first epoch, counted from 1, that predicted the given label; inf if none did, NaN if unvisited."""
+    """First epoch, counted from 1, that predicted the given label; inf if none did, NaN if never visited."""
 
     def first(block: Block) -> Tensor:
         right = block.right
@@ -48,7 +48,7 @@ def first_learned(record: Record) -> Tensor:
 
 
 def correctness(record: Record) -> Tensor:
-    """Share of the visits at which the given label was predicted, (N,) in [0, 1].
+    """Share of visits at which the given label was predicted, (N,) in [0, 1].
 
     Reference:
         Swayamdipta et al., Dataset Cartography, EMNLP 2020

@@ -1,4 +1,4 @@
-"""How far the network was from, or beyond, the given label: means and last value of the margin."""
+"""Mean, final value and area of the margins of each sample."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def area_under_margin(record: Record) -> Tensor:
 
     Area:
         :math:`\frac{1}{t_n-t_1}\sum_i \tfrac12(\Delta_{t_i}+\Delta_{t_{i+1}})(t_{i+1}-t_i)` over the visits
-        :math:`t_1<\dots<t_n`: epochs between two visits count as if they lay on the line between them, where
-        the mean ignores them. One visit: its margin.
+        :math:`t_1<\dots<t_n`, which interpolates epochs without a visit linearly, whereas the mean ignores
+        them. For a single visit, its margin.
 
     Reference:
         Pleiss et al., NeurIPS 2020
@@ -59,7 +59,7 @@ def area_under_margin(record: Record) -> Tensor:
 
 
 def _widths(seen: Tensor) -> Tensor:
-    """(E, B): half the way from the visit before to the visit after; 0 where there is no visit."""
+    """(E, B): half the distance from the previous to the next visit; 0 for epochs without a visit."""
     epochs = len(seen)
     own = torch.arange(epochs).unsqueeze(1).expand_as(seen)
     before = torch.where(seen, own, -1).cummax(0).values.roll(1, 0)

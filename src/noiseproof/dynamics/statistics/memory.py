@@ -1,4 +1,4 @@
-"""Statistics from the memory of a method; only runs of such methods have these columns."""
+"""Statistics of columns that only some methods record."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ..record import Record
 from .blocks import Block, last_seen, over_blocks
 
 COLUMNS = {"tau": "tau", "memory_disagreement": "target_probability"}
-"""Statistic and the column of the record it reads."""
+"""The column of the record that each statistic reads."""
 
 
 def tau(record: Record) -> Tensor:
-    """NAL's attention at the last visit: near 1 where the label is trusted, (N,) float32.
+    """NAL's attention at the last visit, near 1 for a trusted label, (N,) float32.
 
     Example:
         >>> import torch
@@ -30,7 +30,7 @@ def tau(record: Record) -> Tensor:
 
 
 def memory_disagreement(record: Record) -> Tensor:
-    """1 - q_y at the last visit, q_y being what the target memory of a method gives to the given label.
+    """1 - q_y at the last visit, where q_y is the target memory of a method for the given label.
 
     Reference:
         Liu et al., Early-Learning Regularization Prevents Memorization of Noisy Labels, NeurIPS 2020

@@ -13,28 +13,28 @@ from .margins import mean_margin
 BINS = 2048
 STEPS = 500
 NARROWEST = 1e-3
-"""Least standard deviation of a group, as a share of that of all: no group becomes a single value."""
+"""Lower bound of the standard deviation of a group, as a share of that of all values."""
 RAREST = 1e-6
 
 
 class Mixture(NamedTuple):
-    """weight, mean and std of the low group and of the high one, (2,) float64 each."""
+    """Weight, mean and standard deviation of the low and the high group, (2,) float64 each."""
 
     weight: Tensor
     mean: Tensor
     std: Tensor
 
     def high_probability(self, values: Tensor) -> Tensor:
-        """P(high group | value), never falling in the value: taken at the nearer mean beyond the means."""
+        """P(high group | value) with values clipped to the means, which makes it non-decreasing."""
         inside = values.double().clamp(*self.mean.tolist()).unsqueeze(-1)
         return torch.softmax(_log_density(inside, self), -1)[..., 1]
 
 
 def fit_mixture(values: Tensor) -> Mixture | None:
-    """The mixture of two normals that fits best, by expectation maximisation; None if all are the same.
+    """Fit a mixture of two normal distributions by EM; None if all values are equal.
 
-    The values are counted in 2048 bins first, so that a step costs the same for a thousand as for a million.
-    The result is a function of the values alone: the start is their division with the least variance inside.
+    The values are binned into 2048 bins first, so that the cost of a step does not depend on their number.
+    The fit is deterministic: it is initialised by the split with the least variance within groups.
 
     Example:
         >>> two = fit_mixture(torch.cat([torch.linspace(-6, -4, 50), torch.linspace(3, 5, 150)]))
@@ -61,11 +61,11 @@ def fit_mixture(values: Tensor) -> Mixture | None:
 def clean_probability(record: Record) -> Tensor:
     """Probability of the high group under a two-component mixture of the mean margins, (N,) in [0, 1].
 
-    If all margins are equal there is one group only and every label counts as clean.
+    If all margins are equal, the probability is 1 for all samples.
 
     Reference:
         Arazo et al., Unsupervised Label Noise Modeling and Loss Correction, ICML 2019; Li, Socher & Hoi,
-        DivideMix, ICLR 2020: mixtures of the losses, here of the margins
+        DivideMix, ICLR 2020, who fit mixtures to losses instead of margins
     """
     values = mean_margin(record)
     mixture = fit_mixture(values)
@@ -75,7 +75,7 @@ def clean_probability(record: Record) -> Tensor:
 
 
 def _start(at: Tensor, count: Tensor) -> Tensor:
-    """(bins, 2): every bin belongs to one side of the cut with the least variance inside the sides (Otsu)."""
+    """(bins, 2): one-hot group of every bin under the split with the least variance within groups (Otsu)."""
     below, sum_below = count.cumsum(0)[:-1], (count * at).cumsum(0)[:-1]
     above, sum_above = count.sum() - below, (count * at).sum() - sum_below
     between = below * above * (sum_below / below - sum_above / above).square()
@@ -93,5 +93,5 @@ def _moments(at: Tensor, count: Tensor, share: Tensor, floor: Tensor) -> Mixture
 
 
 def _log_density(values: Tensor, mixture: Mixture) -> Tensor:
-    """Of each group, up to a constant; values (..., 1), result (..., 2)."""
+    """Log density under each group, up to a constant; values (..., 1), result (..., 2)."""
     return mixture.weight.log() - mixture.std.log() - ((values - mixture.mean) / mixture.std).square() / 2

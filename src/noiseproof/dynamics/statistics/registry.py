@@ -1,4 +1,4 @@
-"""Every statistic by name: a plain dict you can read."""
+"""All statistics by name."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ STATISTICS: dict[str, Callable[[Record], Tensor]] = {
     "tau": tau,
     "memory_disagreement": memory_disagreement,
 }
-"""Each takes a Record and gives (N,) float32, NaN for samples that were never visited."""
+"""Each takes a Record and returns (N,) float32, NaN for samples that were never visited."""
 
 
 def available(record: Record) -> list[str]:
-    """Names of the statistics this record has the columns for."""
+    """Names of the statistics whose columns this record has."""
     return [name for name in STATISTICS if name not in COLUMNS or COLUMNS[name] in record.extra]

@@ -1,4 +1,4 @@
-"""The class that was predicted most often for a sample."""
+"""Statistics of how often each class was predicted for a sample."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .blocks import Block, over_blocks
 
 
 def majority_prediction(record: Record) -> Tensor:
-    """(N,) int64: the class predicted at most epochs, the given label or else the smallest if several are;
-    -1 for a sample that was never visited.
+    """(N,) int64: the class predicted at most epochs; ties are resolved to the given label, then to the
+    smallest class; -1 for a sample that was never visited.
 
     Example:
         >>> from noiseproof.dynamics import Record
@@ -33,8 +33,8 @@ def majority_prediction(record: Record) -> Tensor:
 
 
 def disagreement(record: Record) -> Tensor:
-    """Share of the visits that voted for the favourite class less the share that voted for the given label:
-    0 where the label is a favourite itself, 1 where another class was predicted always. (N,) in [0, 1].
+    """Share of visits that predicted the most frequent class minus the share that predicted the given label:
+    0 if the label is a most frequent class, 1 if another class was always predicted. (N,) in [0, 1].
     """
 
     def lead(block: Block) -> Tensor:

@@ -1,4 +1,4 @@
-"""Corrected data in the form of the original: tables, arrays, folders of images, with a log of changes."""
+"""Write corrected data in the format of the original (table, arrays, image folder), with a log of changes."""
 
 from .log import ChangeLog, log_of, read_log
 from .revert import revert

@@ -1,4 +1,4 @@
-"""An .npz file, or .npy files of inputs and labels, with other labels; all else stays."""
+"""Write corrected .npz and .npy files; other arrays are not changed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from ...data.numpy_files import opened, read_npz
 from .edit import Edit
-from .place import replacing
+from .output_file import replacing
 
 LABELS = "y_train"
 PART = "_train"
-"""How arrays are named that have one row per training sample."""
+"""Suffix of the names of arrays with one row per training sample."""
 
 
 def write_npz(
     source: Path, target: Path, dropped: Path | None, edit: Edit, classes: NDArray[np.int64]
 ) -> list[tuple[int, str, str | None]]:
-    """Write the corrected file and the rows that were dropped; returns (row, before, after)."""
+    """Write the corrected file and the dropped rows; returns (row, before, after)."""
     with opened(source) as archive:
         members = [(item.filename.removesuffix(".npy"), item.compress_type) for item in archive.infolist()]
     arrays = {name: read_npz(source, [name])[0] for name, _ in members}
@@ -36,25 +36,26 @@ def write_arrays(
     dropped: Path | None,
     edit: Edit,
     classes: NDArray[np.int64],
-    packing: Mapping[str, int] | None = None,
+    compression: Mapping[str, int] | None = None,
 ) -> list[tuple[int, str, str | None]]:
-    """The same for arrays in memory."""
+    """``write_npz`` for arrays in memory; ``compression`` is the method of each array."""
     label = arrays[LABELS]
     after = relabelled(label, edit, classes)
     rows = [name for name, array in arrays.items() if name.endswith(PART) and array.shape[:1] == label.shape]
     kept = np.array([row for row in range(len(label)) if row not in edit.drop], np.int64)
     gone = np.array(sorted(edit.drop), np.int64)
     new = {**arrays, LABELS: after}
-    _write(((name, array[kept] if name in rows else array) for name, array in new.items()), target, packing)
+    parts = ((name, array[kept] if name in rows else array) for name, array in new.items())
+    _write(parts, target, compression)
     if dropped is not None:
-        _write(((name, arrays[name][gone]) for name in rows), dropped, packing)
+        _write(((name, arrays[name][gone]) for name in rows), dropped, compression)
     return changes_of(label, after, edit)
 
 
 def restore_npz(
     corrected: Path, dropped: Path | None, target: Path, before: Mapping[int, str | None]
 ) -> None:
-    """The file as it was; ``before`` holds the old label of each row, None of a row that was dropped."""
+    """Restore the original; ``before`` holds the old label of each changed row, None if it was dropped."""
     with opened(corrected) as archive:
         members = [(item.filename.removesuffix(".npy"), item.compress_type) for item in archive.infolist()]
     arrays = {name: read_npz(corrected, [name])[0] for name, _ in members}
@@ -71,11 +72,11 @@ def restore_npz(
 
 
 def interleaved(kept: NDArray[Any], gone: NDArray[Any], before: Mapping[int, str | None]) -> NDArray[Any]:
-    """Rows that were dropped between those that were kept."""
-    places = np.array(sorted(row for row, old in before.items() if old is None), np.int64)
+    """All rows in their original order, from the kept and the dropped rows."""
+    rows = np.array(sorted(row for row, old in before.items() if old is None), np.int64)
     whole = np.empty((len(kept) + len(gone), *kept.shape[1:]), kept.dtype)
     is_gone = np.zeros(len(whole), bool)
-    is_gone[places] = True
+    is_gone[rows] = True
     whole[is_gone], whole[~is_gone] = gone, kept
     return whole
 
@@ -88,12 +89,12 @@ def changes_of(before: NDArray[Any], after: NDArray[Any], edit: Edit) -> list[tu
 
 
 def relabelled(label: NDArray[Any], edit: Edit, classes: NDArray[np.int64]) -> NDArray[Any]:
-    """Labels as the file writes them; ``classes`` are their class numbers, which may be others."""
+    """New values of the array of labels; ``classes`` are the class numbers of its rows."""
     numbers, first = np.unique(classes, return_index=True)
-    written = dict(zip(numbers.tolist(), first.tolist(), strict=True))
+    example_row = dict(zip(numbers.tolist(), first.tolist(), strict=True))
     new = np.array(label)
     for row, number in edit.relabel.items():
-        new[row] = label[written[number]] if number in written else number
+        new[row] = label[example_row[number]] if number in example_row else number
     return new
 
 
@@ -103,12 +104,12 @@ def write_npy(array: NDArray[Any], target: Path) -> None:
 
 
 def _write(
-    arrays: Iterable[tuple[str, NDArray[Any]]], target: Path, packing: Mapping[str, int] | None
+    arrays: Iterable[tuple[str, NDArray[Any]]], target: Path, compression: Mapping[str, int] | None
 ) -> None:
     with replacing(target) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
         for name, array in arrays:
             memory = io.BytesIO()
             np.lib.format.write_array(memory, np.asanyarray(array), allow_pickle=False)
             item = zipfile.ZipInfo(f"{name}.npy")
-            item.compress_type = (packing or {}).get(name, zipfile.ZIP_DEFLATED)
+            item.compress_type = (compression or {}).get(name, zipfile.ZIP_DEFLATED)
             archive.writestr(item, memory.getvalue())

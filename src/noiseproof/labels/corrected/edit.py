@@ -1,4 +1,4 @@
-"""What changes in the data: new classes by row, and rows that go."""
+"""Changes of the data: new classes by row, and rows to drop."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from ...data import LabelledData
 from ...dynamics import RunFolder
 from ..apply import class_number, decide, wrong_probability
-from ..decisions import NAME, Decision, State, merged, read_decisions
+from ..decisions import NAME, Decision, State, current_states, read_decisions
 from ..find import find
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Rows are numbers of samples, which count the rows of the original from 0.
+    """New classes and dropped rows, by sample number, which is the row of the original counted from 0.
 
-    ``why`` holds the decision behind each row that changes; rows whose label the noise of the run had changed
-    have none.
+    ``why`` holds the decision about each row; rows that only the noise of the run changed have none.
     """
 
     relabel: Mapping[int, int]
@@ -26,46 +25,47 @@ class Edit:
 
     def __post_init__(self) -> None:
         if not self.relabel and not self.drop:
-            raise ValueError("nothing changes: no decision is relabel or drop")
+            raise ValueError("there is nothing to change: no decision is relabel or drop")
 
 
-def decided(
+def collect_decisions(
     run: RunFolder,
     *,
     relabel: float | None = None,
     drop: float | None = None,
     folds: int | None = None,
 ) -> dict[int, State]:
-    """What people decided about the labels of a run, and for the others what the rules say.
+    """The decisions of reviewers about the labels of a run, and decisions by rules for all other samples.
 
-    The rules do not change samples with a decision, also where that is unsure.
+    Rules do not change samples with a decision, even if it is ``unsure``.
     """
-    people = merged(read_decisions(run.folder)) if (run.folder / NAME).is_file() else {}
+    reviewed = current_states(read_decisions(run.folder)) if (run.folder / NAME).is_file() else {}
     if relabel is None and drop is None:
-        if not people:
+        if not reviewed:
             raise ValueError(
                 f"there are no decisions about the labels of {run.folder}: use noiseproof labels review, or a"
                 " rule such as --relabel-above 0.9"
             )
-        return people
+        return reviewed
     found = find(run, statistics=False, folds=folds)
     rules = decide(found, relabel=relabel, drop=drop)
-    if not rules and not people:
+    if not rules and not reviewed:
         raise ValueError(
-            "no rule holds for any label: one is wrong with probability"
-            f" {wrong_probability(found).max():.3f} at most"
+            f"no label reaches a threshold: the highest probability is {wrong_probability(found).max():.3f}"
         )
-    return {made.sample: State(made) for made in rules} | people
+    return {made.sample: State(made) for made in rules} | reviewed
 
 
-def edit_of(held: Mapping[int, State], trained: LabelledData, original: LabelledData) -> Edit:
-    """Decisions as changes of the original, from which the labels the network saw may differ by noise."""
+def make_edit(states: Mapping[int, State], trained: LabelledData, original: LabelledData) -> Edit:
+    """Changes of the original data that apply the decisions to the labels the network was trained on."""
     now = dict(zip(original.index.tolist(), original.label.tolist(), strict=True))
     seen = dict(zip(trained.index.tolist(), trained.label.tolist(), strict=True))
-    if strangers := sorted(sample for sample in held if sample not in seen):
-        raise ValueError(f"sample {strangers[0]} was decided about and is not in the data of the run")
+    if unknown := sorted(sample for sample in states if sample not in seen):
+        raise ValueError(
+            f"there is a decision about sample {unknown[0]}, which is not in the data of the run"
+        )
     goal, why, dropped = dict(seen), {}, set()
-    for sample, state in held.items():
+    for sample, state in states.items():
         if state.current.decision == "drop":
             dropped.add(sample)
             why[sample] = state.current

@@ -1,4 +1,4 @@
-"""A folder of images with other labels: a manifest that names the files, or a tree of copies."""
+"""Write a folder of images with corrected labels: a table of the files, or a tree of copies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILE, LABEL = "file", "label"
 def manifest_text(paths: Sequence[str], names: Sequence[str], folder: Path) -> bytes:
     """A table of files, relative to ``folder``, and the names of their classes."""
     if all(name.strip().isdigit() for name in names) and any(str(int(name)) != name for name in names):
-        raise ValueError(f"a table would read the class {names[0]!r} as a number: use --copy")
+        raise ValueError(f"a table would store the class {names[0]!r} as a number: use --copy")
     memory = io.StringIO(newline="")
     rows = csv.writer(memory, lineterminator="\n")
     rows.writerow([FILE, LABEL])
@@ -27,15 +27,15 @@ def manifest_text(paths: Sequence[str], names: Sequence[str], folder: Path) -> b
     try:
         return memory.getvalue().encode()
     except UnicodeEncodeError:
-        raise ValueError("a file name is not text that a table can hold: use --copy") from None
+        raise ValueError("a file name is not valid Unicode, so a table cannot store it: use --copy") from None
 
 
 def copy_tree(
     data: LabelledData, paths: Sequence[str], root: Path, target: Path, edit: Edit
 ) -> list[tuple[int, str, str | None]]:
-    """Copies of all images but the dropped ones in one folder per class; returns (row, before, after).
+    """Copy all images except dropped ones into one folder per class; returns (row, before, after).
 
-    A file of the same name in its new folder is not overwritten: the copy gets the number of the sample.
+    If a file of the same name exists in the new folder, the sample number is added to the name of the copy.
     """
     changes: list[tuple[int, str, str | None]] = []
     for row, label, path in zip(data.index.tolist(), data.label.tolist(), paths, strict=True):
@@ -44,11 +44,11 @@ def copy_tree(
             changes.append((row, before, None if row in edit.drop else after))
         if row in edit.drop:
             continue
-        place = target / after / os.path.relpath(path, root / before)
+        copy = target / after / os.path.relpath(path, root / before)
         if row in edit.relabel and (
-            place.exists() or (root / after / os.path.relpath(place, target / after)).exists()
+            copy.exists() or (root / after / os.path.relpath(copy, target / after)).exists()
         ):
-            place = place.with_name(f"{place.stem}-{row}{place.suffix}")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, place)
+            copy = copy.with_name(f"{copy.stem}-{row}{copy.suffix}")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
     return changes

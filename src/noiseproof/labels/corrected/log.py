@@ -1,4 +1,4 @@
-"""The log of changes beside a corrected file: row, before, after, why, when."""
+"""The log of changes next to a corrected file: row, before, after, why, by, when."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...atomic import write_bytes
 from ...data.registry import parse_source
-from ...dynamics.lines import read as read_lines
+from ...dynamics.json_lines import read as read_lines
 from ..decisions import Decision
 
 FORMAT = 1
@@ -19,7 +19,7 @@ NOISE = "noise that the run added"
 
 @dataclass(frozen=True)
 class Change:
-    """One row: ``after`` is None where it was dropped."""
+    """The change of one row; ``after`` is None if it was dropped."""
 
     row: int
     before: str
@@ -31,18 +31,18 @@ class Change:
 
 @dataclass(frozen=True)
 class ChangeLog:
-    """What was done to which file; one line of JSON, and one for each change below it."""
+    """The files of a correction and its changes; stored as a line of JSON followed by one per change."""
 
     original: str
     sha256: str
     """Of the original."""
     corrected: str
     dropped: str | None
-    """The file of the rows that were dropped, in the same folder."""
+    """File name of the dropped rows, in the same folder."""
     label: str | None
-    """The column of labels, where the file is a table."""
+    """The column of labels, if the file is a table."""
     kind: str
-    """How the file is made: csv, parquet, npz, npy or tree."""
+    """Format of the file: csv, parquet, npz, npy or tree."""
     run: str | None
     data: str
     """The corrected data as a source to train on."""
@@ -69,27 +69,27 @@ def log_path(corrected: Path) -> Path:
 
 
 def base_name(name: str) -> str:
-    """A file name without what says its format.
+    """A file name without its suffixes of format and compression.
 
     >>> base_name("rows.v2.csv.gz"), base_name("photos")
     ('rows.v2', 'photos')
     """
     base = name
-    for ending in (".gz", ".bz2", ".xz", ".zst", ".zip", ".csv", ".tsv", ".parquet", ".npz", ".npy"):
-        base = base[: -len(ending)] if base.lower().endswith(ending) else base
+    for suffix in (".gz", ".bz2", ".xz", ".zst", ".zip", ".csv", ".tsv", ".parquet", ".npz", ".npy"):
+        base = base[: -len(suffix)] if base.lower().endswith(suffix) else base
     return base or name
 
 
 def read_log(corrected: str | Path) -> ChangeLog:
-    """The log beside a corrected file or folder; FileNotFoundError if there is none."""
+    """The log next to a corrected file or folder; FileNotFoundError if there is none."""
     path = log_path(Path(corrected))
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} is not there: {corrected} was not written by noiseproof labels apply"
+            f"{path} does not exist: {corrected} was not written by noiseproof labels apply"
         )
     head, *rest = read_lines(path) or [{}]
     if head.pop("noiseproof_changes", None) != FORMAT:
-        raise ValueError(f"{path} is not a log of changes of this version of noiseproof")
+        raise ValueError(f"{path} is not a log of changes that this version of noiseproof can read")
     try:
         return ChangeLog(**head, changes=tuple(Change(**line) for line in rest))
     except TypeError as problem:
@@ -97,7 +97,7 @@ def read_log(corrected: str | Path) -> ChangeLog:
 
 
 def log_of(data: object) -> ChangeLog | None:
-    """The log of the data a run was trained on, None if they were not corrected."""
+    """The log of the data that a run was trained on; None if these are not corrected data."""
     try:
         _, options = parse_source(data) if isinstance(data, str) else ("", {})
         for path in (options.get("labels"), options.get("path")):
@@ -108,10 +108,10 @@ def log_of(data: object) -> ChangeLog | None:
     return None
 
 
-def made(
+def changes_with_reasons(
     rows: Sequence[tuple[int, str, str | None]], why: Mapping[int, Decision], now: str
 ) -> tuple[Change, ...]:
-    """Changes of a file with the decisions behind them; rules decide ``now``."""
+    """Changes of a file with reason, reviewer and time; decisions by rules get the time ``now``."""
     found = []
     for row, before, after in rows:
         decision = why.get(row)

@@ -1,4 +1,4 @@
-"""A .parquet file with other labels: columns, order, names, types and metadata stay."""
+"""Write a corrected .parquet file; the order, names, types and metadata of its columns are not changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .edit import Edit
-from .place import replacing
+from .output_file import replacing
 
 
 def write_parquet_table(
@@ -19,7 +19,7 @@ def write_parquet_table(
     names: tuple[str, ...],
     expected: Mapping[int, str],
 ) -> list[tuple[int, str, str | None]]:
-    """Write the corrected table and the rows that were dropped; returns (row, before, after)."""
+    """Write the corrected table and the dropped rows; returns (row, before, after)."""
     import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped]
 
     table = parquet.read_table(source)
@@ -45,16 +45,16 @@ def write_parquet_table(
 def restore_parquet_table(
     corrected: Path, dropped: Path | None, target: Path, label: str, before: Mapping[int, str | None]
 ) -> None:
-    """The table as it was; ``before`` holds the old label of each row, None of a row that was dropped."""
+    """Restore the original; ``before`` holds the old label of each changed row, None if it was dropped."""
     import pyarrow as arrow  # type: ignore[import-not-found, import-untyped]
     import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped]
 
     kept = parquet.read_table(corrected)
     gone = None if dropped is None else parquet.read_table(dropped)
     total = len(kept) + (0 if gone is None else len(gone))
-    places = sorted(range(total), key=lambda row: before.get(row, "") is None)
+    kept_first = sorted(range(total), key=lambda row: before.get(row, "") is None)
     whole = kept if gone is None else arrow.concat_tables([kept, gone])
-    order = sorted(range(total), key=places.__getitem__)
+    order = sorted(range(total), key=kept_first.__getitem__)
     whole = whole.take(order)
     values = whole.column(label).to_pylist()
     for row, old in before.items():
@@ -74,22 +74,22 @@ def _as_type(text: str, kind: type) -> Any:
 def _with_column(table: Any, label: str, values: list[Any]) -> Any:
     import pyarrow as arrow  # type: ignore[import-not-found, import-untyped]
 
-    place = table.schema.get_field_index(label)
-    field = table.schema.field(place)
-    return table.set_column(place, field, arrow.array(values, type=field.type))
+    number = table.schema.get_field_index(label)
+    field = table.schema.field(number)
+    return table.set_column(number, field, arrow.array(values, type=field.type))
 
 
 def _write(table: Any, target: Path, like: Path) -> None:
-    """In row groups and with the compression of another file."""
+    """Write with the row groups and the compression of the file ``like``."""
     import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped]
 
-    about = parquet.read_metadata(like)
-    group = about.row_group(0) if about.num_row_groups else None
-    packing = group.column(0).compression if group is not None and group.num_columns else "SNAPPY"
+    metadata = parquet.read_metadata(like)
+    group = metadata.row_group(0) if metadata.num_row_groups else None
+    compression = group.column(0).compression if group is not None and group.num_columns else "SNAPPY"
     with replacing(target) as file:
         parquet.write_table(
             table,
             file,
-            compression="NONE" if packing == "UNCOMPRESSED" else packing,
+            compression="NONE" if compression == "UNCOMPRESSED" else compression,
             row_group_size=max(1, group.num_rows) if group is not None else None,
         )

@@ -1,4 +1,4 @@
-"""Records of a text table with the text they were read from, so that one field can be changed alone."""
+"""Records of a text table together with their text, so that a single field can be replaced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BOM = "\ufeff"
 
 
 class Row(NamedTuple):
-    """Fields of a record, its text, and where in the text it begins, after blank lines."""
+    """Fields of a record, its text, and the offset in the text where it begins after blank lines."""
 
     fields: list[str]
     raw: str
@@ -22,14 +22,14 @@ class Row(NamedTuple):
 
 
 def records(file: IO[bytes], separator: str) -> Iterator[Row]:
-    """The records of an open table; blank lines go with the record after them.
+    """Iterate over the records of an open table; blank lines belong to the record after them.
 
-    Blank lines at the end come as a last row without fields.
+    Blank lines at the end form a last row without fields.
     """
     raw: list[str] = []
     begin = 0
     with io.TextIOWrapper(file, "utf-8", newline="") as text:
-        for fields in csv.reader(_kept(text, raw), delimiter=separator):
+        for fields in csv.reader(_recording(text, raw), delimiter=separator):
             if len(fields) <= 1 and not "".join(fields).strip():
                 begin = sum(map(len, raw))
                 continue
@@ -40,39 +40,39 @@ def records(file: IO[bytes], separator: str) -> Iterator[Row]:
         yield Row([], "".join(raw), 0)
 
 
-def _kept(lines: Iterable[str], raw: list[str]) -> Iterator[str]:
-    """The lines, each put into ``raw`` when it is read."""
+def _recording(lines: Iterable[str], raw: list[str]) -> Iterator[str]:
+    """Iterate over the lines and append each to ``raw``."""
     for line in lines:
         raw.append(line)
         yield line
 
 
-def column_place(header: list[str], name: str, path: Path) -> int:
-    """Place of a column in the header."""
-    names = [field.removeprefix(BOM) if place == 0 else field for place, field in enumerate(header)]
+def column_number(header: list[str], name: str, path: Path) -> int:
+    """Number of a column, counted from 0."""
+    names = [field.removeprefix(BOM) if number == 0 else field for number, field in enumerate(header)]
     if name not in names:
         raise ValueError(f"{path} has no column {name!r} in its header")
     return names.index(name)
 
 
-def with_field(row: Row, place: int, new: str, separator: str) -> str:
-    """The text of a record with another value in one field, in quotes if it was or needs them.
+def with_field(row: Row, column: int, new: str, separator: str) -> str:
+    """The text of a record with a new value in one column, quoted if it was quoted or has to be.
 
     >>> with_field(Row(["1", "cat", "x y"], '1,"cat",x y', 0), 1, "dog", ",")
     '1,"dog",x y'
     >>> with_field(Row(["1", "cat"], "1,cat", 0), 1, "a,b", ",")
     '1,"a,b"'
     """
-    begin, end = _span(row, place, separator)
-    must = any(sign in new for sign in (separator, '"', "\n", "\r"))
+    begin, end = _span(row, column, separator)
+    needs_quotes = any(character in new for character in (separator, '"', "\n", "\r"))
     quoted = '"' + new.replace('"', '""') + '"'
-    return row.raw[:begin] + (quoted if must or row.raw[begin] == '"' else new) + row.raw[end:]
+    return row.raw[:begin] + (quoted if needs_quotes or row.raw[begin] == '"' else new) + row.raw[end:]
 
 
-def _span(row: Row, place: int, separator: str) -> tuple[int, int]:
-    """Where a field begins and ends in the text."""
+def _span(row: Row, column: int, separator: str) -> tuple[int, int]:
+    """Begin and end of a field in the text."""
     text, at = row.raw, row.begin
-    for number in range(place + 1):
+    for number in range(column + 1):
         begin = at
         if text[at : at + 1] == '"':
             at += 1
@@ -81,14 +81,14 @@ def _span(row: Row, place: int, separator: str) -> tuple[int, int]:
             at += 1
         while at < len(text) and text[at] not in (separator, "\n", "\r"):
             at += 1
-        if number < place:
+        if number < column:
             at += 1
     return begin, at
 
 
 @contextmanager
 def long_fields(path: Path) -> Iterator[None]:
-    """Fields of any length inside, and what cannot be read as a ValueError."""
+    """Allow fields of any length, and raise read errors as ValueError."""
     before = csv.field_size_limit(min(sys.maxsize, (1 << 31) - 1))
     try:
         yield

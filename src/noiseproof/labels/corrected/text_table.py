@@ -1,4 +1,4 @@
-"""A .csv or .tsv file with other labels: a row that does not change stays as it is, byte for byte."""
+"""Write a corrected .csv or .tsv file; unchanged rows are copied byte for byte."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import IO, Any
 from ...data.compressed import open_packed
 from ...data.sources.table_file import separator_of
 from .edit import Edit
-from .place import replacing
-from .records import Row, column_place, long_fields, records, with_field
+from .output_file import replacing
+from .records import Row, column_number, long_fields, records, with_field
 
-PACKERS: dict[str, Callable[[IO[bytes]], Any]] = {
+COMPRESSORS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0),
     ".bz2": lambda file: bz2.BZ2File(file, "wb"),
     ".xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
 }
-"""Other compressed tables are written without compression."""
+"""By suffix; tables compressed in another way are written without compression."""
 
 
 def write_text_table(
@@ -34,10 +34,10 @@ def write_text_table(
     names: tuple[str, ...],
     expected: Mapping[int, str],
 ) -> list[tuple[int, str, str | None]]:
-    """Write the corrected table and the rows that were dropped; returns (row, before, after).
+    """Write the corrected table and the dropped rows; returns (row, before, after).
 
     Args:
-        expected: name of the class of each row, as the data were read: the file must say the same.
+        expected: class name of each row when the data were loaded; ValueError if the file differs.
     """
     separator = str(separator_of(source))
     changes: list[tuple[int, str, str | None]] = []
@@ -46,18 +46,18 @@ def write_text_table(
         with open_packed(source) as file, written(target) as out, written(dropped) as gone:
             rows = records(file, separator)
             header = next(rows)
-            place = column_place(header.fields, label, source)
+            column = column_number(header.fields, label, source)
             for one in (out, gone):
                 one.write(header.raw)
             for number, row in enumerate(rows):
                 if number in edit.drop:
-                    changes.append((number, row.fields[place], None))
+                    changes.append((number, row.fields[column], None))
                     gone.write(row.raw)
                 elif number in edit.relabel:
                     name = names[edit.relabel[number]]
                     new = texts.get(name, name)
-                    changes.append((number, row.fields[place], new))
-                    out.write(with_field(row, place, new, separator))
+                    changes.append((number, row.fields[column], new))
+                    out.write(with_field(row, column, new, separator))
                 else:
                     out.write(row.raw)
     return changes
@@ -66,12 +66,12 @@ def write_text_table(
 def restore_text_table(
     corrected: Path, dropped: Path | None, target: Path, label: str, before: Mapping[int, str | None]
 ) -> None:
-    """The table as it was; ``before`` holds the old label of each row, None of a row that was dropped."""
+    """Restore the original; ``before`` holds the old label of each changed row, None if it was dropped."""
     separator = str(separator_of(corrected))
     with long_fields(corrected), open_packed(corrected) as file, written(target) as out:
         rows = records(file, separator)
         header = next(rows)
-        place = column_place(header.fields, label, corrected)
+        column = column_number(header.fields, label, corrected)
         out.write(header.raw)
         gone, number = _dropped_rows(dropped, separator), 0
         for row in rows:
@@ -79,7 +79,7 @@ def restore_text_table(
                 out.write(next(gone).raw)
                 number += 1
             old = before.get(number)
-            out.write(row.raw if old is None or not row.fields else with_field(row, place, old, separator))
+            out.write(row.raw if old is None or not row.fields else with_field(row, column, old, separator))
             number += 1
         for row in gone:
             out.write(row.raw)
@@ -94,22 +94,22 @@ def _dropped_rows(dropped: Path | None, separator: str) -> Iterator[Row]:
 
 
 def _texts(source: Path, separator: str, label: str, expected: Mapping[int, str]) -> dict[str, str]:
-    """How each class is written in the file; ValueError where a row is not what it was taken for."""
+    """The text of each class in the file; ValueError if a row has another label than expected."""
     found: dict[str, str] = {}
     with open_packed(source) as file:
         rows = records(file, separator)
-        place = column_place(next(rows).fields, label, source)
+        column = column_number(next(rows).fields, label, source)
         count = 0
         for number, row in enumerate(rows):
-            name, have = expected.get(number), row.fields[place : place + 1]
+            name, actual = expected.get(number), row.fields[column : column + 1]
             if name is None:
                 continue
-            if not have or not _is_same(have[0], name):
-                raise ValueError(f"{source}, row {number}: expected the label {name!r}, found {have}")
-            found.setdefault(name, have[0])
+            if not actual or not _is_same(actual[0], name):
+                raise ValueError(f"{source}, row {number}: expected the label {name!r}, found {actual}")
+            found.setdefault(name, actual[0])
             count += 1
     if count != len(expected):
-        raise ValueError(f"{source} has {count} of the {len(expected)} rows expected: it has changed")
+        raise ValueError(f"{source} has changed: it has {count} of {len(expected)} expected rows")
     return found
 
 
@@ -128,15 +128,15 @@ def _is_same(text: str, name: str) -> bool:
 
 @contextmanager
 def written(path: Path | None) -> Iterator[IO[str]]:
-    """A text file that is there when it is whole, packed as its name says; None writes nowhere."""
+    """An open text file, compressed by its suffix, that replaces ``path`` on success; None discards it."""
     if path is None:
         yield io.StringIO()
         return
     with replacing(path) as file:
-        pack = PACKERS.get(path.suffix.lower())
-        packed = pack(file) if pack else file
-        text = io.TextIOWrapper(packed, "utf-8", newline="", write_through=True)
+        compress = COMPRESSORS.get(path.suffix.lower())
+        compressed = compress(file) if compress else file
+        text = io.TextIOWrapper(compressed, "utf-8", newline="", write_through=True)
         yield text
         text.detach()
-        if pack:
-            packed.close()
+        if compress:
+            compressed.close()

@@ -1,4 +1,4 @@
-"""``write_corrected``: the data of a run with the decisions about its labels, in the form of the original."""
+"""``write_corrected``: write the data of a run with corrected labels in the format of the original."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ from ...data.registry import parse_source
 from ...data.sources.table_file import COMPRESSED, separator_of
 from ...dynamics import RunFolder
 from ...memory import is_large
-from ..apply import Decisions, held_decisions
+from ..apply import Decisions, current_decisions
 from ..original_rows import TABLES
 from ..run_data import training_data
 from .arrays_file import LABELS, changes_of, relabelled, write_arrays, write_npy, write_npz
-from .edit import Edit, decided, edit_of
+from .edit import Edit, collect_decisions, make_edit
 from .image_folder import FILE, LABEL, copy_tree, manifest_text
-from .log import MARK, Change, ChangeLog, log_path, made
+from .log import MARK, Change, ChangeLog, changes_with_reasons, log_path
+from .output_file import check_log, check_target, default_target, dropped_path, file_hash
 from .parquet_table import write_parquet_table
-from .place import check_free, check_log, default_target, dropped_path, file_hash
-from .text_table import PACKERS, write_text_table
+from .text_table import COMPRESSORS, write_text_table
 
 
 @dataclass(frozen=True)
 class Corrected:
-    """What was written."""
+    """Result of ``write_corrected``: the new file, the file of its log, and the content of the log."""
 
     path: Path
     log: Path
-    about: ChangeLog
+    change_log: ChangeLog
     conflicts: int
-    """Samples about which people decided differently without having seen each other; the later one held."""
+    """Number of samples with conflicting decisions, of which the later one was applied."""
 
     @property
     def data(self) -> str:
-        """The source to train on."""
-        return self.about.data
+        """The corrected data as a source to train on."""
+        return self.change_log.data
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        return self.about.changes
+        return self.change_log.changes
 
 
 @dataclass(frozen=True)
 class Job:
-    """The original and where its correction goes."""
+    """The original, its changes and the output path."""
 
     data: LabelledData
-    """As the source has them, without noise of the run."""
+    """The original data, without the noise of the run."""
     name: str
     options: Mapping[str, Any]
     edit: Edit
@@ -76,43 +76,44 @@ def write_corrected(
     out: str | Path | None = None,
     copy: bool = False,
 ) -> Corrected:
-    """Write the training data of a run with corrected labels as a new file in the form of the original.
+    """Write the training data of a run with corrected labels to a new file in the format of the original.
 
     A table keeps all columns, their order, names and types; .npz and .npy files keep their arrays; a folder
-    of images becomes a table of its files, or with ``copy`` a tree of copies; data without a file become an
-    .npz file in the run folder. The original is never changed. Beside the new file lie a log of the changes
-    and the rows that were dropped, from which ``revert`` makes the original again.
+    of images is written as a table of its files, or with ``copy`` as a tree of copies; data without a file
+    are written as an .npz file into the run folder. The original is never changed. A log of the changes and
+    the dropped rows are written next to the new file; ``revert`` restores the original from them.
 
     Args:
-        decisions: by default those of the run folder, and for samples without a decision the rules:
-        relabel: replace a label by the suggested class where that is right with at least this probability.
-        drop: drop a sample whose label is wrong with at least this probability.
-        folds: for the rules, cross-fit the data in so many parts instead of reading the record of the run.
-        out: the new file, by default beside the original with ``.corrected`` in its name.
+        decisions: by default those of the run folder, and rules for samples without a decision.
+        relabel: rule: use the suggested class if it is right with at least this probability.
+        drop: rule: drop a sample if its label is wrong with at least this probability.
+        folds: for rules, cross-fit the data with this number of folds instead of reading the record.
+        out: the new file, by default next to the original with ``.corrected`` in its name.
     """
     run = run if isinstance(run, RunFolder) else RunFolder(run)
     if decisions is None:
-        held = decided(run, relabel=relabel, drop=drop, folds=folds)
+        states = collect_decisions(run, relabel=relabel, drop=drop, folds=folds)
     else:
-        held = held_decisions(decisions)
+        states = current_decisions(decisions)
     spec = str(run.settings.get("data"))
     name, options = parse_source(spec)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # who trained on them was warned
+        warnings.simplefilter("ignore")  # training has warned already
         original = load(spec, duplicates="ignore")
     job = Job(
         original,
         name,
         options,
-        edit_of(held, _trained(run), original),
+        make_edit(states, _trained(run), original),
         run,
         None if out is None else Path(out),
     )
-    about = _write(job, copy)
-    about = replace(about, test=_test_source(run, spec, about))
-    about.write(log_path(Path(about.corrected)))
-    conflicts = sum(state.conflict is not None for state in held.values())
-    return Corrected(Path(about.corrected), log_path(Path(about.corrected)), about, conflicts)
+    log = _write(job, copy)
+    log = replace(log, test=_test_source(run, spec, log))
+    path = Path(log.corrected)
+    log.write(log_path(path))
+    conflicts = sum(state.conflict is not None for state in states.values())
+    return Corrected(path, log_path(path), log, conflicts)
 
 
 def _trained(run: RunFolder) -> LabelledData:
@@ -124,7 +125,7 @@ def _trained(run: RunFolder) -> LabelledData:
 
 def _write(job: Job, copy: bool) -> ChangeLog:
     if copy and job.name != "folder":
-        raise ValueError(f"copy is for a folder of images, the run was trained on {job.name}")
+        raise ValueError(f"copy needs a folder of images, but the run was trained on {job.name}")
     if job.name in TABLES:
         return _table(job)
     if job.name == "folder":
@@ -136,10 +137,11 @@ def _write(job: Job, copy: bool) -> ChangeLog:
 
 def _table(job: Job) -> ChangeLog:
     source = split_path(job.name, str(job.options["path"]), "train")
-    packed = source.suffix.lower() in COMPRESSED and source.suffix.lower() not in PACKERS
-    target = _target(job, source.with_suffix("") if packed else source)
+    suffix = source.suffix.lower()
+    unpack = suffix in COMPRESSED and suffix not in COMPRESSORS
+    target = _target(job, source.with_suffix("") if unpack else source)
     if job.options.get("image") is not None and target.parent.resolve() != source.parent.resolve():
-        raise ValueError(f"{source} names images relative to its folder: choose --out in {source.parent}")
+        raise ValueError(f"{source} has image paths relative to its folder: choose --out in {source.parent}")
     label = str(job.options.get("label", "label"))
     names = job.data.class_names
     expected = {row: names[number] for row, number in _labels(job.data)}
@@ -152,17 +154,17 @@ def _table(job: Job) -> ChangeLog:
 
 
 def _manifest(job: Job) -> ChangeLog:
-    """The table of the files as they are, and then corrected as any table."""
+    """Write a temporary table of the files and correct it like any table."""
     root = split_path("folder", str(job.options["path"]), "train")
     target = _target(job, root.with_name(f"{root.name}.csv"))
     inputs, names = job.data.inputs, job.data.class_names
     assert isinstance(inputs, ImageFiles)  # noqa: S101
     labels = [names[number] for _, number in _labels(job.data)]
     content = manifest_text(inputs.paths, labels, target.parent)
-    place = {row: position for position, row in enumerate(job.data.index.tolist())}
+    position_of = {row: position for position, row in enumerate(job.data.index.tolist())}
     edit = Edit(
-        {place[row]: number for row, number in job.edit.relabel.items()},
-        frozenset(place[row] for row in job.edit.drop),
+        {position_of[row]: number for row, number in job.edit.relabel.items()},
+        frozenset(position_of[row] for row in job.edit.drop),
     )
     gone = dropped_path(target) if edit.drop else None
     with tempfile.TemporaryDirectory() as folder:
@@ -180,7 +182,7 @@ def _tree(job: Job) -> ChangeLog:
     root = split_path("folder", str(job.options["path"]), "train")
     target = job.out or root.with_name(f"{root.name}{MARK}")
     if target.exists():
-        raise FileExistsError(f"{target} is there: remove it, or choose another --out")
+        raise FileExistsError(f"{target} exists: remove it, or choose another --out")
     check_log(target)
     inputs = job.data.inputs
     assert isinstance(inputs, ImageFiles)  # noqa: S101
@@ -201,7 +203,7 @@ def _npz(job: Job) -> ChangeLog:
 
 
 def _npy(job: Job) -> ChangeLog:
-    """Labels are written anew; inputs only if rows were dropped."""
+    """Write the file of labels, and the file of inputs only if rows were dropped."""
     source = split_path("arrays", str(job.options["labels"]), "train")
     target, label = _target(job, source), map_npy(source, "read")
     after = relabelled(label, job.edit, job.data.label.numpy())
@@ -211,25 +213,23 @@ def _npy(job: Job) -> ChangeLog:
     options = {**job.options, "labels": target.as_posix()}
     if job.edit.drop:
         inputs = split_path("arrays", str(job.options["path"]), "train")
-        place = _target(replace(job, out=None), inputs).with_name(default_target(inputs).name)
-        write_npy(map_npy(inputs, "read")[kept], place)
-        options["path"] = place.as_posix()
+        new_inputs = _target(replace(job, out=None), inputs).with_name(default_target(inputs).name)
+        write_npy(map_npy(inputs, "read")[kept], new_inputs)
+        options["path"] = new_inputs.as_posix()
     else:
         options["path"] = split_path("arrays", str(job.options["path"]), "train").as_posix()
     return _log(job, source, target, None, rows, "npy", job.name, options)
 
 
 def _in_memory(job: Job) -> ChangeLog:
-    """Data that did not come from a file, as an .npz file."""
+    """Write data that have no file as an .npz file."""
     target = job.out or job.run.folder / f"{job.name}{MARK}.npz"
     if target.suffix != ".npz":
-        raise ValueError(f"cannot write {target}: {job.name} is written as .npz")
-    check_free(target, None)
+        raise ValueError(f"cannot write {target}: the name must end in .npz for the data {job.name}")
+    check_target(target, None)
     first = job.data.batch([0]).input
     if is_large(2 * len(job.data) * first.numel() * first.element_size()):
-        raise ValueError(
-            f"{job.name} is too large to be written as one .npz file: use labels.apply in Python"
-        )
+        raise ValueError(f"{job.name} is too large for one .npz file: use labels.apply in Python")
     arrays = _as_arrays(job.data, "train")
     with suppress(NoSplitError):
         arrays |= _as_arrays(load(str(job.run.settings["data"]), split="test"), "test")
@@ -251,9 +251,9 @@ def _target(job: Job, source: Path) -> Path:
     target = job.out or default_target(source)
     if "".join(source.suffixes[-1:]).lower() != "".join(target.suffixes[-1:]).lower():
         raise ValueError(
-            f"cannot write {target}: the original is {source.name}, give a name that ends the same"
+            f"cannot write {target}: the name must have the suffix of the original, {source.name}"
         )
-    check_free(target, source)
+    check_target(target, source)
     return target
 
 
@@ -280,25 +280,25 @@ def _log(
         data=_source_text(source, options),
         test=None,
         time=now,
-        changes=made(rows, job.edit.why, now),
+        changes=changes_with_reasons(rows, job.edit.why, now),
     )
 
 
 def _source_text(name: str, options: Mapping[str, Any]) -> str:
-    """A source with double quotes, which a shell leaves alone between single ones.
+    """The spec of a source with double quotes, so that single quotes can protect it from a shell.
 
     >>> print(_source_text("csv", {"path": "rows.csv", "size": 8}))
     csv(path="rows.csv", size=8)
     """
-    told = {
+    literals = {
         word: json.dumps(value) if isinstance(value, str) else repr(value) for word, value in options.items()
     }
-    return f"{name}({', '.join(f'{word}={value}' for word, value in told.items())})"
+    return f"{name}({', '.join(f'{word}={value}' for word, value in literals.items())})"
 
 
-def _test_source(run: RunFolder, spec: str, about: ChangeLog) -> str | None:
-    """What to test on, where it is not the test split of the corrected data."""
+def _test_source(run: RunFolder, spec: str, log: ChangeLog) -> str | None:
+    """The source of test data, unless it is the test split of the corrected data."""
     given = run.settings.get("test")
     if given is not None:
         return str(given)
-    return spec if "{split}" in spec and "{split}" not in about.data else None
+    return spec if "{split}" in spec and "{split}" not in log.data else None

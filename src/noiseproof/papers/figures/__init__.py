@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ...grammar import unknown
 from ...report.evidence import Source
-from ...report.wording import NONE
+from ...report.text import NONE
 from ..plan import HOME
 from ..table_builder import read
 from .curve_figures import CURVE_FIGURES, draw_panels

@@ -12,7 +12,7 @@ from torch.nn.functional import logsigmoid
 from ...data import DataMissingError, load
 from ...kernels import class_margins
 from ...models import get as get_model
-from ...report.evidence import Evidence, NothingToShow
+from ...report.evidence import Evidence, NotAvailableError
 
 SMALL, LARGE = "cnn8", "resnet34"
 """The networks of the paper for 10 classes, and for 100 and more."""
@@ -75,7 +75,7 @@ def bound_of_scale(run: Evidence) -> tuple[list[int], list[float]]:
     record = run.record
     epochs, rates = run.series("lr")
     if epochs[-1] > record.epochs:
-        raise NothingToShow(f"{run.name} has margins of {record.epochs} epochs only, not of {epochs[-1]}")
+        raise NotAvailableError(f"{run.name} has margins of {record.epochs} epochs only, not of {epochs[-1]}")
     pull = []
     for epoch, rate in zip(epochs, rates, strict=True):
         margin = record.margin[epoch - 1].double()

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from ...report.evidence import Evidence, NothingToShow, Source, groups_of
+from ...report.evidence import Evidence, NotAvailableError, Source, groups_of
 from ...report.figures.comparison import draw_seeds, group_lines
 from ...report.figures.curves import class_curves
-from ...report.palette import as_percent, finished, legend, new_axes, over_epochs, plain
+from ...report.palette import as_percent, finish_share_axes, format_epoch_axis, legend, new_axes, style_axes
 from .analytic import bound_of_scale
 
 STAGES = (10, 50, 100)
@@ -21,7 +21,7 @@ def plot_train_accuracy(runs: Sequence[Source], *, ax: Axes | None = None, x: st
     """Share of training samples predicted as they are labelled, wrong labels among them.
 
     Example:
-        >>> from noiseproof.report import example_record
+        >>> from noiseproof.testing import example_record
         >>> plot_train_accuracy([example_record()]).get_ylabel()
         'training accuracy'
 
@@ -60,7 +60,7 @@ def plot_class_accuracy_at_stages(run: Source, *, ax: Axes | None = None) -> Axe
     Reference:
         Symmetric Cross Entropy, Fig. 3
     """
-    curves, axes = class_curves(Evidence.of(run)), plain(new_axes(ax))
+    curves, axes = class_curves(Evidence.of(run)), style_axes(new_axes(ax))
     for stage in stages(max(epochs[-1] for epochs, _ in curves.values())):
         found = {k: values[epochs.index(stage)] for k, (epochs, values) in curves.items() if stage in epochs}
         axes.plot(list(found), list(found.values()), marker="o", label=f"epoch {stage}")
@@ -80,16 +80,16 @@ def stages(epochs: int) -> list[int]:
 
 
 def _plot_fit(runs: Sequence[Source], ax: Axes | None, words: str, x: str, intact: bool) -> Axes:
-    axes, groups = plain(new_axes(ax)), groups_of([Evidence.of(run) for run in runs])
+    axes, groups = style_axes(new_axes(ax)), groups_of([Evidence.of(run) for run in runs])
     for group, line in zip(groups, group_lines(groups), strict=True):
         draw_seeds(axes, group.runs, [_fit(run, intact) for run in group.runs], line, x)
-    return finished(axes, words, x)
+    return finish_share_axes(axes, words, x)
 
 
 def _fit(run: Evidence, intact: bool) -> tuple[range, list[float]]:
     truth = run.record.clean_label if intact else run.record.label
     if truth is None:
-        raise NothingToShow(f"the true labels of {run.name} are not known")
+        raise NotAvailableError(f"the true labels of {run.name} are not known")
     values = [_share(prediction.long(), truth) for prediction in run.record.prediction]
     return range(1, len(values) + 1), values
 
@@ -101,7 +101,7 @@ def _share(prediction: Tensor, truth: Tensor) -> float:
 
 
 def _plot_scales(runs: Sequence[Source], ax: Axes | None, relative: bool) -> Axes:
-    axes, groups = plain(new_axes(ax)), groups_of([Evidence.of(run) for run in runs])
+    axes, groups = style_axes(new_axes(ax)), groups_of([Evidence.of(run) for run in runs])
     for group, line in zip(groups, group_lines(groups), strict=True):
         curves = [_over_top(run.series("alpha"), relative) for run in group.runs]
         draw_seeds(axes, group.runs, curves, line, "iteration")
@@ -111,7 +111,7 @@ def _plot_scales(runs: Sequence[Source], ax: Axes | None, relative: bool) -> Axe
             draw_seeds(axes, group.runs, bounds, line | look, "iteration")
     axes.set_ylabel("average update scale" + (" / its maximum" if relative else ""))
     axes.set_ylim(bottom=0)
-    over_epochs(axes, "iteration")
+    format_epoch_axis(axes, "iteration")
     legend(axes)
     return axes
 

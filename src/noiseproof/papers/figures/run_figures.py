@@ -18,8 +18,8 @@ from matplotlib.figure import Figure, SubFigure
 
 from ... import report
 from ...losses import get as get_loss
-from ...report.evidence import Evidence, NothingToShow, Source, names_of
-from ...report.wording import drawn, percent
+from ...report.evidence import Evidence, NotAvailableError, Source, names_of
+from ...report.text import figure_text, percent
 from ..cells import Runs
 from ..plan import HOME, OWN, RUNS
 from ..results import OfCells, read_folder
@@ -115,7 +115,7 @@ class RunFigure:
             raise ValueError("a figure of runs needs the folder of at least one run")
         found = [Evidence.of(run) for run in runs]
         if self.each:
-            return {drawn(name, 80): [run] for name, run in zip(names_of(found), found, strict=True)}
+            return {figure_text(name, 80): [run] for name, run in zip(names_of(found), found, strict=True)}
         groups: dict[str, list[Evidence]] = {}
         for run in found:
             groups.setdefault(_value_of(run, self.by), []).append(run)
@@ -125,17 +125,17 @@ class RunFigure:
 def _final(run: Evidence) -> str:
     try:
         return f"test accuracy {percent(run.series('test_accuracy')[1][-1])}"
-    except NothingToShow:
+    except NotAvailableError:
         return "test accuracy not measured"
 
 
 def _value_of(run: Evidence, by: str) -> str:
     if by == "noise":
-        return drawn(run.settings.get("noise") or "labels as given", 40)
+        return figure_text(run.settings.get("noise") or "labels as given", 40)
     if by == "lam":
         lam = getattr(get_loss(run.settings.get("loss", "ce")), "lam", None)
         if lam is None:
-            raise NothingToShow(f"{run.name} was not trained with gr, so it has no lambda")
+            raise NotAvailableError(f"{run.name} was not trained with gr, so it has no lambda")
         return f"λ = {lam:g}"
     return ""
 

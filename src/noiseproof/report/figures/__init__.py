@@ -1,4 +1,4 @@
-"""Figures, one concept per file: each takes a run or a record and returns the Axes it drew on."""
+"""Figures: each function takes a run or a record and returns the Axes it has drawn on."""
 
 from .comparison import plot_final_margins, plot_memorised, plot_test_accuracy
 from .curves import plot_class_accuracy, plot_subset_accuracy, plot_update_scale

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from ...losses.curves.drawing import COLOURS
-from ..evidence import Evidence, NothingToShow, Source
+from ..evidence import Evidence, NotAvailableError, Source
 from ..palette import (
     CLEAN_LINE,
     FAINT,
@@ -18,13 +18,13 @@ from ..palette import (
     SUSPECTED_LINE,
     TEST_LINE,
     WRONG_LINE,
-    finished,
+    finish_share_axes,
+    format_epoch_axis,
     legend,
     new_axes,
-    over_epochs,
-    plain,
+    style_axes,
 )
-from ..wording import drawn
+from ..text import figure_text
 
 
 def plot_subset_accuracy(run: Source, *, ax: Axes | None = None, x: str = "epoch") -> Axes:
@@ -32,12 +32,11 @@ def plot_subset_accuracy(run: Source, *, ax: Axes | None = None, x: str = "epoch
 
     With ``x="iteration"`` over the steps of training.
 
-    Good training keeps *memorised* low and *recovered* high. Predictions are those made while training, with
-    its augmentation. Without clean labels the suspected samples take the place of the wrong ones, and what
-    was recovered is not known.
+    *memorised* should be low and *recovered* high. Predictions are those made during training, with
+    augmentation. Without clean labels, suspected labels replace wrong ones, and *recovered* is not drawn.
 
     Example:
-        >>> from noiseproof.report import example_record, plot_subset_accuracy
+        >>> from noiseproof.testing import example_record
         >>> [line.get_label() for line in plot_subset_accuracy(example_record()).get_lines()]
         ['right labels, fitted', 'wrong labels, memorised', 'wrong labels, truth recovered']
 
@@ -45,8 +44,8 @@ def plot_subset_accuracy(run: Source, *, ax: Axes | None = None, x: str = "epoch
         IMAE for Noise-Robust Learning, Fig. 4; Gradient Rescaling, Table 3
     """
     evidence = Evidence.of(run)
-    axes = plain(new_axes(ax))
-    with suppress(NothingToShow):
+    axes = style_axes(new_axes(ax))
+    with suppress(NotAvailableError):
         tested, values = evidence.series("test_accuracy")
         axes.plot(evidence.along(x, tested), values, **TEST_LINE, label="test")
     epochs = evidence.along(x, range(1, evidence.record.epochs + 1))
@@ -54,11 +53,11 @@ def plot_subset_accuracy(run: Source, *, ax: Axes | None = None, x: str = "epoch
     styles = (CLEAN_LINE, other, RECOVERED_LINE)
     for (name, values), line in zip(subset_curves(evidence).items(), styles, strict=False):
         axes.plot(epochs, values, **line, label=name)
-    return finished(axes, "accuracy", x)
+    return finish_share_axes(axes, "accuracy", x)
 
 
 def subset_curves(evidence: Evidence) -> dict[str, list[float]]:
-    """Per epoch the accuracy on right and doubted labels, and against a truth that is known; nan for none."""
+    """Per epoch the accuracy on right and doubted labels, and on clean labels if known; nan if undefined."""
     record, doubted = evidence.record, evidence.doubted
     prediction = record.prediction.long()
     right = "right" if evidence.is_known else "other"
@@ -72,7 +71,7 @@ def subset_curves(evidence: Evidence) -> dict[str, list[float]]:
 
 
 def _share(prediction: Tensor, label: Tensor, subset: Tensor) -> list[float]:
-    """Per epoch, of the samples of the subset that were visited, the share predicted as labelled."""
+    """Per epoch, the share of the visited samples of the subset whose prediction equals the label."""
     seen = (prediction >= 0) & subset
     hits = ((prediction == label) & seen).sum(1)
     found: list[float] = torch.where(seen.any(1), hits / seen.sum(1), torch.nan).tolist()
@@ -84,31 +83,31 @@ LINES = (COLOURS[1], "--"), (COLOURS[3], "-."), (COLOURS[5], ":")
 
 
 def plot_class_accuracy(run: Source, *, ax: Axes | None = None) -> Axes:
-    """Test accuracy of each class over the epochs; the three worst at the end are named.
+    """Test accuracy of each class over the epochs; the three worst classes at the end have a legend.
 
-    Cross entropy on noisy labels learns easy classes and unlearns hard ones: lines that drift apart. A robust
-    loss keeps them together. A class without test samples has no line.
+    With cross entropy on noisy labels the accuracy of hard classes falls again; with a robust loss the lines
+    stay together. A class without test samples has no line.
 
     Reference:
         Symmetric Cross Entropy for Robust Learning with Noisy Labels, Fig. 1, 3, 5
     """
     evidence = Evidence.of(run)
     curves = class_curves(evidence)
-    axes = plain(new_axes(ax))
+    axes = style_axes(new_axes(ax))
     worst = sorted(curves, key=lambda number: curves[number][1][-1])[:NAMED]
     for number, (epochs, values) in curves.items():
         if number not in worst:
             axes.plot(epochs, values, color=FAINT, linewidth=0.9, alpha=0.8)
     for number, (colour, dash) in zip(worst, LINES, strict=False):
-        name = f"{drawn(evidence.class_name(number))}, {curves[number][1][-1]:.0%}"
+        name = f"{figure_text(evidence.class_name(number))}, {curves[number][1][-1]:.0%}"
         axes.plot(*curves[number], color=colour, linestyle=dash, linewidth=1.8, label=name)
     axes.plot(*evidence.series("test_accuracy"), **TEST_LINE, label="all classes")
     title = {"title": "worst classes at the end", "title_fontsize": "small", "alignment": "left"}
-    return finished(axes, "test accuracy", **title)
+    return finish_share_axes(axes, "test accuracy", **title)
 
 
 def class_curves(evidence: Evidence) -> dict[int, tuple[list[int], list[float]]]:
-    """Class number to epochs and accuracies."""
+    """Epochs and accuracies by class number."""
     curves: dict[int, tuple[list[int], list[float]]] = {}
     for line in evidence.metrics:
         found: list[Any] = line.get("test_class_accuracy") or []
@@ -118,7 +117,7 @@ def class_curves(evidence: Evidence) -> dict[int, tuple[list[int], list[float]]]
                 epochs.append(int(line["epoch"]))
                 values.append(float(value))
     if not curves:
-        raise NothingToShow("accuracy by class was not measured in this run")
+        raise NotAvailableError("accuracy by class was not measured in this run")
     return curves
 
 
@@ -135,22 +134,22 @@ def plot_update_scale(run: Source, *, ax: Axes | None = None) -> Axes:
     .. math:: \alpha_t = \frac{\sum_{i\le t}\eta_i\sum_{s\in B_i}\|\nabla_z\ell_s\|_1}
               {\sum_{i\le t}\eta_i|B_i|}
 
-    A value that stays near 0 is a loss that never began to learn: it underfits. Right above wrong is good:
-    their ratio is the signal to noise ratio.
+    A value that stays near 0 indicates underfitting. The scale of right labels should exceed that of wrong
+    ones; their ratio is the signal to noise ratio.
 
     Reference:
         A Curriculum View of Robust Loss Functions, Fig. 1
     """
     evidence = Evidence.of(run)
     evidence.series("alpha")
-    axes = plain(new_axes(ax))
+    axes = style_axes(new_axes(ax))
     for metric, name, line in SCALES:
         try:
             axes.plot(*evidence.series(metric), **line, label=name)
-        except NothingToShow:
+        except NotAvailableError:
             continue
     axes.set_ylim(bottom=0)
-    over_epochs(axes)
+    format_epoch_axis(axes)
     axes.set_ylabel("average update scale")
     legend(axes)
     return axes

@@ -1,4 +1,4 @@
-"""Ridges of margins and of attention, and how much of the gradient wrong labels get."""
+"""Ridge plots of margins and of NAL's attention, and the share of the gradient on wrong labels."""
 
 from __future__ import annotations
 
@@ -14,60 +14,60 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...losses import MarginLoss
-from ..evidence import Evidence, NothingToShow, Source
+from ..evidence import Evidence, NotAvailableError, Source
 from ..palette import (
     CLEAN_LINE,
     FAINT,
     INK,
     SUSPECTED_LINE,
     WRONG_LINE,
-    finished,
+    finish_share_axes,
     legend,
     new_axes,
-    plain,
+    style_axes,
 )
-from ..wording import drawn, percent
+from ..text import figure_text, percent
 
 BINS = 120
 HEIGHT = 1.3
-"""Of a hill, where rows are 1 apart: they overlap a little, as ridges do."""
+"""Height of a density; rows are 1 apart, so that they overlap slightly."""
 FLAT = 0.012
-"""Below this share of its peak a hill has no outline."""
+"""A density has no outline below this share of its peak."""
 TAIL = 0.005
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a ridge picture; ``clean`` and ``doubted`` hold the values of either group."""
+    """One row of a ridge plot, with the values of right (``clean``) and ``doubted`` labels."""
 
     name: str
     clean: NDArray[np.float64]
     doubted: NDArray[np.float64]
 
 
-def split(values: Tensor, doubted: Tensor, name: str) -> Row:
-    """A row from the values of all samples; those that are not numbers are left out."""
+def make_row(values: Tensor, doubted: Tensor, name: str) -> Row:
+    """A row from the values of all samples; values that are not finite are left out."""
     numbers, mask = values.double().numpy(), doubted.numpy()
     seen = np.isfinite(numbers)
     return Row(name, numbers[seen & ~mask], numbers[seen & mask])
 
 
 def span_of(rows: Sequence[Row]) -> tuple[float, float]:
-    """The range that holds nearly all values of all rows."""
+    """A range that contains nearly all values of all rows."""
     groups = [group for row in rows for group in (row.clean, row.doubted) if len(group)]
     if not groups:
         return -1.0, 1.0
     lowest = min(float(np.quantile(group, TAIL)) for group in groups)
     highest = max(float(np.quantile(group, 1 - TAIL)) for group in groups)
-    room = max(0.05 * (highest - lowest), 0.25)
-    return lowest - room, highest + room
+    padding = max(0.05 * (highest - lowest), 0.25)
+    return lowest - padding, highest + padding
 
 
-def hill(values: NDArray[np.float64], span: tuple[float, float]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Smoothed histogram, its peak at 1; what would run over an edge is thrown back.
+def density(values: NDArray[np.float64], span: tuple[float, float]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Smoothed histogram, scaled to a peak of 1, with reflection at the edges.
 
     Example:
-        >>> x, y = hill(np.array([0.0, 0.1, 0.2]), (-2.0, 2.0))
+        >>> x, y = density(np.array([0.0, 0.1, 0.2]), (-2.0, 2.0))
         >>> float(y.max()), bool(abs(x[y.argmax()] - 0.1) < 0.05)
         (1.0, True)
     """
@@ -90,9 +90,9 @@ def draw_rows(
     word: str,
     colours: tuple[str, str] | None = None,
 ) -> None:
-    """Row k stands on height -k; the hills of later rows stand before those of earlier ones.
+    """Draw row k at height -k, in front of the rows before it.
 
-    ``colours`` are those of right and of doubted labels, where not the usual ones are wanted.
+    ``colours`` are those of right and of doubted labels, if not the default ones.
     """
     clean, other = CLEAN_LINE, WRONG_LINE if word == "wrong" else SUSPECTED_LINE
     if colours is not None:
@@ -103,7 +103,7 @@ def draw_rows(
             (row.clean, clean, _clean_name(word)),
             (row.doubted, other, f"{word} labels"),
         ):
-            x, y = hill(values, span)
+            x, y = density(values, span)
             top = np.where(y > FLAT, HEIGHT * y, np.nan) - number
             ax.fill_between(
                 x, -number, HEIGHT * y - number, color=line["color"], alpha=0.38, linewidth=0, zorder=layer
@@ -121,9 +121,9 @@ def _clean_name(word: str) -> str:
 
 
 CURVE = HEIGHT + 0.25
-"""Height on which the emphasis curve stands, above the first row."""
+"""Height of the base line of the emphasis curve, above the first row."""
 BOTTOM = 0.75
-"""Room below the last row: this much less than a whole one."""
+"""Reduction of the space below the last row."""
 
 
 def plot_margin_ridges(
@@ -134,21 +134,20 @@ def plot_margin_ridges(
     rows: int = 6,
     colours: tuple[str, str] | None = None,
 ) -> Axes:
-    r"""Margins of right and wrong labels over the epochs, under the emphasis curve of the loss.
+    r"""Densities of the margins of right and wrong labels over the epochs, and the emphasis of the loss.
 
-    Each hill is the density of :math:`\Delta = z_y - \log\sum_{j\ne y} e^{z_j}` in one epoch, scaled to its
-    peak; epochs run from top to bottom. The grey curve on top, and the grey area below it, is the
-    emphasis :math:`-d\ell/d\Delta`: samples in the grey area get gradient. The column on the right
-    is the share of all emphasis that went to wrong labels in that epoch.
+    Each row shows the densities of :math:`\Delta = z_y - \log\sum_{j\ne y} e^{z_j}` in one epoch, scaled to
+    their peaks. The curve at the top and the grey area show the emphasis :math:`-d\ell/d\Delta`: samples in
+    the grey area get gradient. The column on the right is the share of the emphasis on wrong labels.
 
     Args:
         run: a run, its folder, or a Record.
-        loss: where the run does not say it.
-        rows: how many epochs, from the first to the last.
-        colours: of right and of wrong labels, where not the usual ones are wanted.
+        loss: the loss, if the run does not have one.
+        rows: number of epochs to draw, from the first to the last.
+        colours: of right and of wrong labels, if not the default ones.
 
     Example:
-        >>> from noiseproof.report import example_record, plot_margin_ridges
+        >>> from noiseproof.testing import example_record
         >>> ax = plot_margin_ridges(example_record(), loss="ce")
         >>> ax.get_xlabel()
         'margin Δ'
@@ -159,7 +158,7 @@ def plot_margin_ridges(
     evidence = Evidence.of(run, loss=loss)
     record, doubted = evidence.record, evidence.doubted
     epochs = chosen_epochs(record.epochs, rows)
-    ridges = [split(record.margin[epoch], doubted, str(epoch + 1)) for epoch in epochs]
+    ridges = [make_row(record.margin[epoch], doubted, str(epoch + 1)) for epoch in epochs]
     span = span_of(ridges)
     axes = new_axes(ax, 6.2, (1.7 if evidence.loss else 1.1) + 0.55 * len(ridges))
     _draw_curve(axes, evidence, span, len(ridges))
@@ -174,7 +173,7 @@ def plot_margin_ridges(
 
 
 def chosen_epochs(epochs: int, rows: int) -> list[int]:
-    """Epochs counted from 0, dense at the beginning where most happens.
+    """Epochs counted from 0, spaced geometrically.
 
     Example:
         >>> chosen_epochs(100, 6), chosen_epochs(3, 6)
@@ -183,13 +182,13 @@ def chosen_epochs(epochs: int, rows: int) -> list[int]:
     if epochs <= rows:
         return list(range(epochs))
     wanted = np.geomspace(1, epochs, rows).round().astype(int)
-    for place in range(1, rows):
-        wanted[place] = max(wanted[place], wanted[place - 1] + 1)
+    for number in range(1, rows):
+        wanted[number] = max(wanted[number], wanted[number - 1] + 1)
     return [int(epoch) - 1 for epoch in wanted]
 
 
 def _draw_curve(ax: Axes, evidence: Evidence, span: tuple[float, float], rows: int) -> None:
-    """The curve on its own line, and a grey area behind all rows."""
+    """Draw the emphasis curve, and a grey area behind all rows."""
     if evidence.loss is None:
         return
     margin = torch.linspace(*span, 400, dtype=torch.float64)
@@ -199,13 +198,13 @@ def _draw_curve(ax: Axes, evidence: Evidence, span: tuple[float, float], rows: i
     light[..., :3], light[..., 3] = 0.5, 0.30 * share
     ax.imshow(light, extent=(*span, BOTTOM - rows, CURVE), aspect="auto", zorder=0, interpolation="bilinear")
     ax.fill_between(margin, CURVE, CURVE + share, color=FAINT, alpha=0.30, linewidth=0, zorder=1)
-    name = f"emphasis of {drawn(evidence.loss_name, 32)}"
+    name = f"emphasis of {figure_text(evidence.loss_name, 32)}"
     ax.plot(margin, CURVE + share, color=INK, linewidth=2.0, zorder=30, label=name)
 
 
 def _write_shares(ax: Axes, evidence: Evidence, epochs: list[int]) -> None:
-    """Beside each row, the share of the gradient that doubted labels got."""
-    with suppress(NothingToShow):
+    """Write the share of the gradient on doubted labels next to each row."""
+    with suppress(NotAvailableError):
         shares = [percent(emphasis_share(evidence, epoch), 0) for epoch in epochs]
         look: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "fontsize": "small", "va": "bottom"}
         ax.text(1.01, CURVE, f"gradient on\n{evidence.word} labels", color=FAINT, **look)
@@ -214,21 +213,21 @@ def _write_shares(ax: Axes, evidence: Evidence, epochs: list[int]) -> None:
 
 
 def emphasis_share(evidence: Evidence, epoch: int) -> float | None:
-    """Share of the emphasis of an epoch (counted from 0) on doubted labels; None where it is 0."""
+    """Share of the emphasis of an epoch (counted from 0) on doubted labels; None if all emphasis is 0."""
     emphasis = evidence.emphasis(epoch).double().nan_to_num(0.0)
     total = float(emphasis.sum())
     return float(emphasis[evidence.doubted].sum()) / total if total > 0 else None
 
 
 def plot_tau(run: Source, *, ax: Axes | None = None, rows: int = 3, stage: int | None = None) -> Axes:
-    """Hills of NAL's attention at the beginning, in between, and at the end.
+    """Densities of NAL's attention τ for right and wrong labels at several epochs.
 
-    Near 1 a label is trusted, near 0 it is not. The two hills should part.
+    A label with τ near 1 is trusted, near 0 it is not. The two densities should separate.
 
     Args:
         run: a run, its folder, or a Record.
-        rows: how many epochs, from the first to the last.
-        stage: only that one of the rows, counted from 1; of a shorter run, its last.
+        rows: number of epochs to draw, from the first to the last.
+        stage: draw only this row, counted from 1, or the last row if there are fewer.
 
     Reference:
         Noise Attention Learning, Fig. 11 to 13
@@ -236,11 +235,11 @@ def plot_tau(run: Source, *, ax: Axes | None = None, rows: int = 3, stage: int |
     evidence = Evidence.of(run)
     tau = evidence.record.extra.get("tau")
     if tau is None:
-        raise NothingToShow("tau was not recorded: only the method nal has it")
+        raise NotAvailableError("tau was not recorded: only the method nal records it")
     epochs = chosen_epochs(len(tau), rows)
     if stage is not None:
         epochs = epochs[:stage][-1:]
-    ridges = [split(tau[epoch], evidence.doubted, f"epoch {epoch + 1}") for epoch in epochs]
+    ridges = [make_row(tau[epoch], evidence.doubted, f"epoch {epoch + 1}") for epoch in epochs]
     axes = new_axes(ax, 5.6, 1.5 + 0.8 * len(ridges))
     draw_rows(axes, ridges, (0.0, 1.0), evidence.word)
     axes.set_xlabel("attention τ")
@@ -250,15 +249,14 @@ def plot_tau(run: Source, *, ax: Axes | None = None, rows: int = 3, stage: int |
 
 
 def plot_emphasis_share(run: Source, *, ax: Axes | None = None, loss: MarginLoss | str | None = None) -> Axes:
-    r"""Share of the emphasis that samples with wrong labels get, epoch by epoch.
+    r"""Share of the emphasis on samples with wrong labels, by epoch.
 
     .. math:: \frac{\sum_{i\,\text{wrong}} \mathrm{emphasis}(\Delta_i)}{\sum_i \mathrm{emphasis}(\Delta_i)}
 
-    The dashed line is their share of the samples: what a loss that treats all alike would give them. Below
-    it wrong labels get less than their share.
+    The dashed line is their share of the samples, the emphasis under equal weights. Values should be below.
 
     Example:
-        >>> from noiseproof.report import example_record, plot_emphasis_share
+        >>> from noiseproof.testing import example_record
         >>> plot_emphasis_share(example_record(), loss="mae").get_xlabel()
         'epoch'
 
@@ -269,11 +267,11 @@ def plot_emphasis_share(run: Source, *, ax: Axes | None = None, loss: MarginLoss
     epochs = evidence.record.epochs
     found = [(epoch + 1, emphasis_share(evidence, epoch)) for epoch in range(epochs)]
     kept = [(epoch, share) for epoch, share in found if share is not None]
-    axes = plain(new_axes(ax))
+    axes = style_axes(new_axes(ax))
     line = WRONG_LINE if evidence.is_known else SUSPECTED_LINE
     x, y = [epoch for epoch, _ in kept], [share for _, share in kept]
     axes.plot(x, y, **(line | {"linestyle": "-"}), label=f"gradient on {evidence.word} labels")
     axes.fill_between(x, 0, y, color=line["color"], alpha=0.15, linewidth=0)
     rate = float(evidence.doubted.float().mean())
     axes.axhline(rate, color=FAINT, linestyle="--", label=f"their share of the samples, {percent(rate)}")
-    return finished(axes, "share of the gradient")
+    return finish_share_axes(axes, "share of the gradient")

@@ -1,4 +1,4 @@
-"""What the final network predicts: confusion of classes, confidence, counts and features."""
+"""Figures of the final predictions: confusion matrix, confidence, class counts and features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..evidence import Evidence, NothingToShow, Source
+from ..evidence import Evidence, NotAvailableError, Source
 from ..palette import (
     CLASS_COLOURS,
     CLEAN,
@@ -24,28 +24,27 @@ from ..palette import (
     legend,
     name_bars,
     new_axes,
-    plain,
+    style_axes,
 )
-from ..wording import drawn, percent
+from ..text import figure_text, percent
 
 WRITTEN = 15
-"""Up to so many classes every cell carries its number, up to NAMED_ROWS every row its name."""
+"""Most classes for which cells are annotated; up to NAMED_ROWS classes have their names as ticks."""
 NAMED_ROWS = 30
 
 
 def plot_confusion(run: Source, *, ax: Axes | None = None, labels: str | None = None) -> Axes:
-    """True class against label, each row adding up to 100%: blue where they agree, orange where not.
+    """Confusion matrix of true classes and labels with normalised rows; the diagonal is blue.
 
     Args:
-        labels: "given", as they are in the training data; "corrected", as ``labels.find`` suggests;
-            "targets", the likeliest class of the targets that the method of the run has learned. By default
-            the first where the truth is known, else the second.
+        labels: "given", the labels of the training data; "corrected", with the suggestions of
+            ``labels.find``; "targets", the likeliest class of the targets learned by the method. By default
+            "given" if clean labels are known, otherwise "corrected".
 
-    Where the truth is not known, rows are given labels and columns corrected ones, and what lies off the
-    diagonal is suspected.
+    Without clean labels, rows are given labels, columns corrected labels, and suspects are off the diagonal.
 
     Example:
-        >>> from noiseproof.report import example_record, plot_confusion
+        >>> from noiseproof.testing import example_record
         >>> plot_confusion(example_record()).get_ylabel()
         'true class'
 
@@ -57,7 +56,7 @@ def plot_confusion(run: Source, *, ax: Axes | None = None, labels: str | None = 
     evidence = Evidence.of(run)
     record = evidence.record
     if labels == "given" and not evidence.is_known:
-        raise NothingToShow("what the given labels should be is not known")
+        raise NotAvailableError("the clean labels are not known")
     given = evidence.is_known and labels not in ("corrected", "targets")
     rows = record.label if record.clean_label is None else record.clean_label
     others = learned_targets if labels == "targets" else corrected_labels
@@ -70,12 +69,12 @@ def plot_confusion(run: Source, *, ax: Axes | None = None, labels: str | None = 
     axes.set_xlabel(
         "given label" if given else "learned target" if labels == "targets" else "corrected label"
     )
-    _name_classes(axes, [drawn(name, 12) for name in record.class_names])
+    _name_classes(axes, [figure_text(name, 12) for name in record.class_names])
     return axes
 
 
 def corrected_labels(evidence: Evidence) -> Tensor:
-    """(N,) given labels, and where ``labels.find`` doubts one, what it suggests instead."""
+    """(N,) given labels, with suspects replaced by the suggestions of ``labels.find``."""
     suggested = torch.tensor(evidence.suspects["predicted_label"].to_numpy(dtype="int64"))
     return torch.where(evidence.suspected & (suggested >= 0), suggested, evidence.record.label)
 
@@ -84,9 +83,9 @@ def learned_targets(evidence: Evidence) -> Tensor:
     """(N,) the likeliest class of the target of every sample."""
     target = evidence.outputs.get("target")
     if target is None:
-        raise NothingToShow(f"{evidence.name} has no learned targets: they are those of nal, elr or selc")
+        raise NotAvailableError(f"{evidence.name} has no learned targets: only nal, elr and selc do")
     if target.shape != (len(evidence.record.label), evidence.record.num_classes):
-        raise NothingToShow(f"the targets of {evidence.name} do not fit its samples and classes")
+        raise NotAvailableError(f"the targets of {evidence.name} do not fit its samples and classes")
     return target.argmax(1)
 
 
@@ -111,7 +110,7 @@ def _name_classes(ax: Axes, names: list[str]) -> None:
 
 
 def _draw_cells(ax: Axes, shares: Tensor, off: str) -> None:
-    """Colour says right or not, depth says how much; transparent where there is nothing."""
+    """Draw cells with colours for diagonal and off-diagonal and opacity for the share."""
     classes = len(shares)
     picture = np.zeros((classes, classes, 4))
     picture[..., :3] = to_rgb(off)
@@ -128,17 +127,16 @@ def _draw_cells(ax: Axes, shares: Tensor, off: str) -> None:
 
 
 MOST_BARS = 12
-"""Bars; of many classes those with most confidence are shown."""
+"""Largest number of bars; the classes with the highest confidence are shown."""
 
 
 def plot_confidence(run: Source, *, ax: Axes | None = None, of: int | None = None) -> Axes:
     """Mean predicted probability of every class over the test samples of one class.
 
     Args:
-        of: the class; by default the one the final network gets wrong most often.
+        of: the class; by default the one with the lowest accuracy.
 
-    A network that memorised noise spreads its confidence over classes the samples do not belong to: the blue
-    bar, the class itself, should stand alone.
+    The blue bar, the class itself, should be high and all others low; memorised noise raises the others.
 
     Reference:
         Symmetric Cross Entropy for Robust Learning with Noisy Labels, Fig. 4
@@ -148,18 +146,18 @@ def plot_confidence(run: Source, *, ax: Axes | None = None, of: int | None = Non
     chosen = hardest_class(probability, label) if of is None else of
     mine = probability[label == chosen]
     if len(mine) == 0:
-        raise NothingToShow(f"the test data hold no sample of class {chosen}")
+        raise NotAvailableError(f"the test data have no sample of class {chosen}")
     mean = mine.mean(0)
     shown = mean.argsort(descending=True)[:MOST_BARS].sort().values.tolist()
-    axes = plain(new_axes(ax, 5.6, 3.3))
+    axes = style_axes(new_axes(ax, 5.6, 3.3))
     colours = [CLEAN if number == chosen else WRONG for number in shown]
     bars = axes.bar(range(len(shown)), mean[shown].tolist(), color=colours, width=0.72)
     axes.bar_label(bars, [percent(value, 0) for value in mean[shown].tolist()], fontsize="small", padding=2)
-    name_bars(axes, [drawn(evidence.class_name(number), 14) for number in shown])
+    name_bars(axes, [figure_text(evidence.class_name(number), 14) for number in shown])
     axes.set_ylim(0, 1.08)
     axes.set_ylabel("mean probability")
     axes.set_title(
-        f"test samples of class {drawn(evidence.class_name(chosen))}", loc="left", fontsize="medium"
+        f"test samples of class {figure_text(evidence.class_name(chosen))}", loc="left", fontsize="medium"
     )
     as_percent(axes)
     return axes
@@ -169,7 +167,7 @@ def test_outputs(evidence: Evidence) -> tuple[Tensor, Tensor]:
     """Probabilities (N, C) and labels (N,) of the test data."""
     outputs = evidence.outputs
     if "test_probability" not in outputs or "test_label" not in outputs:
-        raise NothingToShow("the probabilities of the final network were not kept")
+        raise NotAvailableError("the probabilities of the final network were not saved")
     return outputs["test_probability"].float(), outputs["test_label"].long()
 
 
@@ -187,13 +185,13 @@ def hardest_class(probability: Tensor, label: Tensor) -> int:
 
 
 MOST_COUNTS = 20
-"""Classes; of more, those whose count is furthest from what it should be."""
+"""Largest number of bars; the classes with the largest deviation of their count are shown."""
 
 
 def plot_prediction_counts(run: Source, *, ax: Axes | None = None) -> Axes:
-    """Test samples predicted as each class: rightly, wrongly, and how many there really are.
+    """Correct and wrong predictions of each class on the test data, and the true number of its samples.
 
-    A bar far above its mark is a class that swallows others, one far below a class that is being lost.
+    A bar far above its mark is a class that is predicted too often, a bar far below one too rarely.
 
     Reference:
         Symmetric Cross Entropy for Robust Learning with Noisy Labels, Fig. 6
@@ -203,17 +201,17 @@ def plot_prediction_counts(run: Source, *, ax: Axes | None = None) -> Axes:
     classes, prediction = probability.shape[1], probability.argmax(1)
     predicted = torch.bincount(prediction, minlength=classes)
     right = torch.bincount(label[prediction == label], minlength=classes)
-    there = torch.bincount(label, minlength=classes)
-    chosen = (predicted - there).abs().argsort(descending=True, stable=True)[:MOST_COUNTS].sort().values
-    places, rightly = range(len(chosen)), right[chosen].tolist()
-    axes = plain(new_axes(ax, 5.6, 3.6))
-    axes.bar(places, rightly, color=CLEAN, width=0.72, label="predicted rightly")
+    actual = torch.bincount(label, minlength=classes)
+    chosen = (predicted - actual).abs().argsort(descending=True, stable=True)[:MOST_COUNTS].sort().values
+    positions, correct = range(len(chosen)), right[chosen].tolist()
+    axes = style_axes(new_axes(ax, 5.6, 3.6))
+    axes.bar(positions, correct, color=CLEAN, width=0.72, label="correct predictions")
     hatched: dict[str, Any] = {"color": WRONG, "hatch": "///", "edgecolor": PAPER, "width": 0.72}
-    wrongly = (predicted - right)[chosen].tolist()
-    axes.bar(places, wrongly, bottom=rightly, label="predicted wrongly", **hatched)
-    ends = [place - 0.46 for place in places], [place + 0.46 for place in places]
-    axes.hlines(there[chosen].tolist(), *ends, INK, linewidth=2, label="samples of the class")
-    name_bars(axes, [drawn(evidence.class_name(number), 14) for number in chosen.tolist()])
+    wrong = (predicted - right)[chosen].tolist()
+    axes.bar(positions, wrong, bottom=correct, label="wrong predictions", **hatched)
+    ends = [position - 0.46 for position in positions], [position + 0.46 for position in positions]
+    axes.hlines(actual[chosen].tolist(), *ends, INK, linewidth=2, label="samples of the class")
+    name_bars(axes, [figure_text(evidence.class_name(number), 14) for number in chosen.tolist()])
     axes.set_ylabel("test samples")
     legend(axes, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return axes
@@ -226,28 +224,27 @@ NAMED = 20
 def plot_features(run: Source, *, ax: Axes | None = None, seed: int = 0) -> Axes:
     """t-SNE of the test features before the last layer, coloured by class.
 
-    Clear islands of one colour are good features; a network that memorised noise has frayed ones. Distances
-    between islands mean nothing.
+    Good features form one compact cluster per class. Distances between clusters are not meaningful.
 
     Reference:
         van der Maaten & Hinton, Visualizing Data using t-SNE, JMLR 2008; Symmetric Cross Entropy, Fig. 2
     """
     evidence = Evidence.of(run)
     features, label = _features(evidence)
-    places = _flattened(features, seed)
+    points = _tsne(features, seed)
     axes = new_axes(ax, 5.2, 4.6)
     present = sorted(set(label.tolist()))
     for number in present:
-        mine = places[label == number]
-        lap, place = divmod(number, len(CLASS_COLOURS))
-        style: dict[str, Any] = {"color": CLASS_COLOURS[place], "marker": MARKERS[lap % len(MARKERS)]}
+        mine = points[label == number]
+        marker, colour = divmod(number, len(CLASS_COLOURS))
+        style: dict[str, Any] = {"color": CLASS_COLOURS[colour], "marker": MARKERS[marker % len(MARKERS)]}
         axes.scatter(mine[:, 0], mine[:, 1], s=12, alpha=0.7, linewidths=0, rasterized=True, **style)
     if len(present) <= NAMED:
         for number in present:
-            x, y = np.median(places[label == number], axis=0)
+            x, y = np.median(points[label == number], axis=0)
             box = {"boxstyle": "round,pad=0.2", "facecolor": PAPER, "edgecolor": "none", "alpha": 0.8}
             look: dict[str, Any] = {"ha": "center", "va": "center", "bbox": box, "fontweight": "bold"}
-            axes.text(x, y, drawn(evidence.class_name(number), 14), **look)
+            axes.text(x, y, figure_text(evidence.class_name(number), 14), **look)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set_visible(False)
@@ -257,21 +254,19 @@ def plot_features(run: Source, *, ax: Axes | None = None, seed: int = 0) -> Axes
 def _features(evidence: Evidence) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     outputs = evidence.outputs
     if "test_features" not in outputs or "test_label" not in outputs:
-        raise NothingToShow("the features of the test data were not kept")
+        raise NotAvailableError("the features of the test data were not saved")
     features = outputs["test_features"][:MOST_POINTS].flatten(1).float()
     if len(features) < 5 or features.shape[1] < 2:
-        raise NothingToShow("too few test features to lay flat")
+        raise NotAvailableError("there are too few test features for t-SNE")
     return features.numpy(), outputs["test_label"][: len(features)].long().numpy()
 
 
-def _flattened(features: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
+def _tsne(features: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
 
-    fewer = min(50, *features.shape)
-    short = PCA(fewer, svd_solver="full").fit_transform(features)
+    reduced = PCA(min(50, *features.shape), svd_solver="full").fit_transform(features)
     perplexity = min(30.0, (len(features) - 1) / 4)
-    places: NDArray[np.float64] = TSNE(2, perplexity=perplexity, init="pca", random_state=seed).fit_transform(
-        short
-    )
-    return places
+    tsne = TSNE(2, perplexity=perplexity, init="pca", random_state=seed)
+    points: NDArray[np.float64] = tsne.fit_transform(reduced)
+    return points

@@ -1,4 +1,4 @@
-"""Single samples: the data map, how well suspects are wrong labels, and a sheet of images."""
+"""Figures of single samples: data map, detection of wrong labels, and a sheet of images."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from torch import Tensor
 
 from ...data import LabelledData
 from ...dynamics.statistics import confidence, final_margin, mean_margin, variability
-from ..evidence import Evidence, NothingToShow, Source
+from ..evidence import Evidence, NotAvailableError, Source
 from ..inputs import inputs_of, pixels
-from ..palette import CLEAN, FAINT, INK, RECOVERED, SUSPECTED, WRONG, as_percent, legend, new_axes, plain
-from ..wording import drawn
+from ..palette import CLEAN, FAINT, INK, RECOVERED, SUSPECTED, WRONG, as_percent, legend, new_axes, style_axes
+from ..text import figure_text
 
 MOST = 4000
-"""Points of either kind."""
+"""Largest number of points of each kind."""
 REGIONS = ((0.94, "fitted from early on"), (0.06, "never fitted"))
 
 
 def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
     r"""Confidence against variability: mean and deviation over epochs of :math:`p_y = \sigma(\Delta)`.
 
-    Labels the network finds easy lie at the top left, those it never fits at the bottom left: wrong
-    labels gather there. On the right are those it changed its mind about. Of many samples a fixed random part
-    is drawn.
+    Labels that the network fits early are at the top left, labels that it never fits, such as wrong ones, at
+    the bottom left, and labels with varying predictions on the right. Of many samples a fixed random part is
+    drawn.
 
     Example:
-        >>> from noiseproof.report import example_record, plot_data_map
+        >>> from noiseproof.testing import example_record
         >>> plot_data_map(example_record()).get_ylabel()
         'confidence: mean of p'
 
@@ -40,7 +40,7 @@ def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
     """
     evidence = Evidence.of(run)
     height, width = confidence(evidence.record), variability(evidence.record)
-    axes = plain(new_axes(ax, 5.6, 4.0))
+    axes = style_axes(new_axes(ax, 5.6, 4.0))
     right = "right" if evidence.is_known else "other"
     doubted = WRONG if evidence.is_known else SUSPECTED
     groups = ((~evidence.doubted, CLEAN, "o", right), (evidence.doubted, doubted, "^", evidence.word))
@@ -50,9 +50,9 @@ def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
         axes.scatter(
             width[part].numpy(), height[part].numpy(), label=f"{word} labels", rasterized=True, **look
         )
-    for place, words in REGIONS:
+    for level, words in REGIONS:
         look = {"color": FAINT, "fontstyle": "italic", "ha": "right", "va": "center"}
-        axes.text(0.985, place, words, transform=axes.transAxes, **look)
+        axes.text(0.985, level, words, transform=axes.transAxes, **look)
     axes.set_xlim(-0.01, 0.51)
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("variability: standard deviation of p")
@@ -63,7 +63,7 @@ def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
 
 
 def some_of(mask: Tensor, most: int) -> Tensor:
-    """Positions in the mask, at most so many, always the same ones."""
+    """At most ``most`` positions of the mask, a fixed random part."""
     positions = mask.nonzero().squeeze(1)
     if len(positions) <= most:
         return positions
@@ -72,13 +72,13 @@ def some_of(mask: Tensor, most: int) -> Tensor:
 
 
 def plot_detection(run: Source, *, ax: Axes | None = None) -> Axes:
-    """Precision and recall of the label score on the labels that are really wrong.
+    """Precision and recall of the label score for the detection of wrong labels.
 
-    The dot is what ``labels.find`` calls an issue. The thin lines are simpler scores to compare with: the
-    margin of the last epoch, and its mean over all epochs. Guessing has the precision of the dashed line.
+    The dot is the choice of ``labels.find``. The thin lines are simpler scores: the margin of the last epoch,
+    and its mean over all epochs. The dashed line is the precision of random guessing.
 
     Example:
-        >>> from noiseproof.report import example_record, plot_detection
+        >>> from noiseproof.testing import example_record
         >>> plot_detection(example_record()).get_xlabel()
         'recall: wrong labels found'
 
@@ -90,7 +90,7 @@ def plot_detection(run: Source, *, ax: Axes | None = None) -> Axes:
     evidence = Evidence.of(run)
     flipped = evidence.record.flipped
     if flipped is None or not bool(flipped.any()):
-        raise NothingToShow("no label is known to be wrong")
+        raise NotAvailableError("no label is known to be wrong")
     score = torch.tensor(evidence.suspects["label_score"].to_numpy(dtype=float))
     thin: dict[str, Any] = {"linewidth": 1.2}
     scores: dict[str, tuple[Tensor, dict[str, Any]]] = {
@@ -98,18 +98,18 @@ def plot_detection(run: Source, *, ax: Axes | None = None) -> Axes:
         "mean margin": (mean_margin(evidence.record), thin | {"color": CLEAN, "linestyle": "--"}),
         "last margin": (final_margin(evidence.record), thin | {"color": RECOVERED, "linestyle": ":"}),
     }
-    axes = plain(new_axes(ax))
+    axes = style_axes(new_axes(ax))
     for name, (values, line) in scores.items():
-        doubt = -values.double().nan_to_num(1e300).numpy()  # samples without a score come last
-        precision, recall, _ = precision_recall_curve(flipped.numpy(), doubt)
-        area = average_precision_score(flipped.numpy(), doubt)
+        wrongness = -values.double().nan_to_num(1e300).numpy()  # samples without a score come last
+        precision, recall, _ = precision_recall_curve(flipped.numpy(), wrongness)
+        area = average_precision_score(flipped.numpy(), wrongness)
         axes.plot(recall, precision, label=f"{name}, average {area:.1%}", **line)
     _mark_choice(axes, evidence, flipped)
     axes.axhline(float(flipped.float().mean()), color=FAINT, linestyle="--", linewidth=1, label="guessing")
     axes.set_xlim(-0.01, 1.01)
     axes.set_ylim(0, 1.03)
     axes.set_xlabel("recall: wrong labels found")
-    axes.set_ylabel("precision: suspects really wrong")
+    axes.set_ylabel("precision: suspects truly wrong")
     as_percent(axes)
     as_percent(axes, axis="x")
     legend(axes)
@@ -120,29 +120,30 @@ def _mark_choice(ax: Axes, evidence: Evidence, flipped: Tensor) -> None:
     chosen = evidence.suspected
     if bool(chosen.any()):
         hits = int((chosen & flipped).sum())
-        place = hits / int(flipped.sum()), hits / int(chosen.sum())
-        ax.plot(*place, "o", color=INK, markersize=8, zorder=9, label=f"suspects: {int(chosen.sum()):,}")
+        recall, precision = hits / int(flipped.sum()), hits / int(chosen.sum())
+        label = f"suspects: {int(chosen.sum()):,}"
+        ax.plot(recall, precision, "o", color=INK, markersize=8, zorder=9, label=label)
 
 
 COLUMNS = 10
 CELL = 40
-"""Pixels of a cell at least, so that small images keep sharp edges."""
+"""Smallest side of a cell in pixels; small images are enlarged."""
 
 
 def plot_sample_sheet(
     run: Source, *, ax: Axes | None = None, data: LabelledData | str | None = None, samples: int = 40
 ) -> Axes:
-    """Training images drawn at random, with their given labels; what ``labels.find`` suspects is boxed.
+    """Random training images with their given labels; suspects of ``labels.find`` are boxed.
 
-    Where the truth is known, a box is orange if the label is really wrong and grey if it is not, and wrong
-    labels that are not suspected have a dotted one.
+    If clean labels are known, the box is orange if the label is truly wrong and grey if it is right, and
+    wrong labels that are not suspected have a dotted box.
 
     Args:
-        data: the inputs, by default loaded again from the source the run names.
+        data: the inputs, by default loaded from the source of the run.
 
     Example:
         >>> from noiseproof.data import LabelledData
-        >>> from noiseproof.report import example_record, plot_sample_sheet
+        >>> from noiseproof.testing import example_record
         >>> record = example_record(60)
         >>> images = LabelledData(torch.rand(60, 1, 8, 8), record.label)
         >>> len(plot_sample_sheet(record, data=images).texts)
@@ -154,7 +155,7 @@ def plot_sample_sheet(
     evidence = Evidence.of(run)
     record, inputs = evidence.record, inputs_of(evidence, data)
     if not inputs.are_images:
-        raise NothingToShow("the inputs are not images")
+        raise NotAvailableError("the inputs are not images")
     rows = some_of(torch.ones(len(record), dtype=torch.bool), samples)
     images = [pixels(image) for image in inputs.read(record.index[rows].tolist())]
     lines = -(-len(images) // COLUMNS)
@@ -164,9 +165,9 @@ def plot_sample_sheet(
     axes.imshow(canvas, extent=(0, COLUMNS, lines, 0), interpolation="nearest", aspect=shape)
     suspected = evidence.suspected
     flipped = record.flipped if evidence.has_wrong else None
-    for place, row in enumerate(rows.tolist()):
-        x, y = place % COLUMNS, place // COLUMNS
-        name = drawn(evidence.class_name(int(record.label[row])), 11)
+    for number, row in enumerate(rows.tolist()):
+        x, y = number % COLUMNS, number // COLUMNS
+        name = figure_text(evidence.class_name(int(record.label[row])), 11)
         axes.text(x + 0.5, y + 0.98, name, ha="center", va="bottom", fontsize="x-small")
         _box(axes, x, y, _style(bool(suspected[row]), flipped, row))
     _name_boxes(axes, evidence.has_wrong)
@@ -175,7 +176,7 @@ def plot_sample_sheet(
 
 
 def sheet(images: list[NDArray[np.uint8]], columns: int) -> NDArray[np.uint8]:
-    """Images in the middle of squares, side by side with transparent room between and below: (H, W, 4)."""
+    """Images centred in squares, side by side with transparent margins between and below: (H, W, 4)."""
     height, width = images[0].shape[:2]
     larger = max(1, -(-CELL // max(height, width)))
     height, width = height * larger, width * larger
@@ -183,9 +184,9 @@ def sheet(images: list[NDArray[np.uint8]], columns: int) -> NDArray[np.uint8]:
     side, foot = max(2, edge // 16), max(6, edge // 5)
     lines = -(-len(images) // columns)
     canvas = np.zeros((lines * (edge + 2 * side + foot), columns * (edge + 2 * side), 4), np.uint8)
-    for place, image in enumerate(images):
-        y = place // columns * (edge + 2 * side + foot) + side + (edge - height) // 2
-        x = place % columns * (edge + 2 * side) + side + (edge - width) // 2
+    for number, image in enumerate(images):
+        y = number // columns * (edge + 2 * side + foot) + side + (edge - height) // 2
+        x = number % columns * (edge + 2 * side) + side + (edge - width) // 2
         canvas[y : y + height, x : x + width, :3] = image.repeat(larger, 0).repeat(larger, 1)
         canvas[y : y + height, x : x + width, 3] = 255
     return canvas
@@ -205,7 +206,7 @@ def _box(ax: Axes, x: float, y: float, style: dict[str, Any] | None) -> None:
 
 
 def _name_boxes(ax: Axes, known: bool) -> None:
-    """A legend of the kinds of boxes."""
+    """Add a legend of the kinds of boxes."""
     kinds: dict[str, dict[str, Any]] = {"suspected": {"edgecolor": SUSPECTED}}
     if known:
         missed = {"edgecolor": WRONG, "linestyle": ":"}

@@ -1,4 +1,4 @@
-// The list of suspects: only the rows in sight are elements of the page.
+// The list of suspects: only the visible rows are DOM elements.
 
 const ROW = 46;
 const drawnRows = new Map();

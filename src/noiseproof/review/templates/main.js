@@ -1,6 +1,6 @@
 // What the buttons and keys do.
 
-let news = { count: 0, pages: 0, elsewhere: [], servers: [] };
+let updates = { count: 0, pages: 0, elsewhere: [], servers: [] };
 const who = ({ pages, elsewhere, servers }) => JSON.stringify([pages, elsewhere, servers]);
 let view = "one";
 
@@ -8,7 +8,7 @@ function changed() {
   refilter();
   drawFound();
   drawList();
-  drawNotice(drawProgress(), news);
+  drawNotice(drawProgress(), updates);
 }
 
 function goTo(place) {
@@ -23,7 +23,7 @@ function step(by) {
   if (position >= 0 && position < visible.length) goTo(visible[position]);
 }
 
-// After a decision: the next one in the list as it was, without those that the filters now leave out.
+// After a decision: go to the next suspect that still matches the filters.
 function decideCurrent(kind, label) {
   if (current < 0) return;
   const place = current;
@@ -38,7 +38,7 @@ function decideCurrent(kind, label) {
   else goTo(visible.length ? visible[visible.length - 1] : -1);
 }
 
-const DEEDS = {
+const ACTIONS = {
   keep: () => decideCurrent("keep"),
   accept: () => current >= 0 && hasSuggestion(current) && decideCurrent("relabel", all.suggested[current]),
   choose: () => current >= 0 && openChooser((label) => (label === all.given[current] ? decideCurrent("keep") : decideCurrent("relabel", label))),
@@ -96,22 +96,22 @@ function onKey(event) {
   const button = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
   if (!button || button.disabled || (view === "pairs" && button.id !== "undo")) return;
   event.preventDefault();
-  DEEDS[button.id]();
+  ACTIONS[button.id]();
 }
 
-async function listen() {
+async function pollUpdates() {
   try {
-    const found = await ask(`/api/news?session=${session}&after=${news.count}`);
+    const found = await ask(`/api/updates?session=${session}&after=${updates.count}`);
     const changedHere = adopt(found.states);
-    const different = who(found) !== who(news);
-    news = found;
+    const different = who(found) !== who(updates);
+    updates = found;
     tellProblem("");
     if (changedHere) { changed(); drawState(); if (current < 0 && visible.length) goTo(visible[0]); }
-    else if (different) drawNotice(drawProgress(), news);
+    else if (different) drawNotice(drawProgress(), updates);
   } catch (problem) {
     tellProblem(problem.status ? problem.message : "The server does not answer. Start it again with noiseproof labels review, and open the address it shows.");
   }
-  setTimeout(listen, 2000);
+  setTimeout(pollUpdates, 2000);
 }
 
 async function begin() {
@@ -119,7 +119,7 @@ async function begin() {
     const found = await ask(`/api/start?session=${session}`);
     Object.assign(all, found);
     all.place = new Map(all.number.map((number, place) => [number, place]));
-    news = found;
+    updates = found;
     adopt(found.states);
   } catch (problem) {
     show("saved", "");
@@ -130,18 +130,18 @@ async function begin() {
   document.title = `${all.name} · review labels`;
   rememberHistory();
   outbox.onSaved = (saved) => {
-    if (adopt(saved)) { drawList(); drawState(); drawNotice(drawProgress(), news); }
+    if (adopt(saved)) { drawList(); drawState(); drawNotice(drawProgress(), updates); }
   };
   countPace(0);
   tellSaved();
   refilter();
   changed();
   goTo(visible.length ? visible[0] : -1);
-  setTimeout(listen, 2000);
-  setInterval(() => drawNotice(drawProgress(), news), 15000);
+  setTimeout(pollUpdates, 2000);
+  setInterval(() => drawNotice(drawProgress(), updates), 15000);
 }
 
-for (const id of Object.keys(DEEDS)) byId(id).addEventListener("click", DEEDS[id]);
+for (const id of Object.keys(ACTIONS)) byId(id).addEventListener("click", ACTIONS[id]);
 byId("list").addEventListener("scroll", drawList, { passive: true });
 byId("filters").addEventListener("input", filtersChanged);
 byId("filters").addEventListener("submit", (event) => event.preventDefault());

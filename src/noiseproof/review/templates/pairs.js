@@ -18,7 +18,7 @@ function pairList() {
 }
 
 function drawPairs() {
-  const place = byId("pairs");
+  const element = byId("pairs");
   if (opened) return drawPair();
   const pairs = pairList();
   const rows = pairs.slice(0, MOST_PAIRS).map((pair) =>
@@ -26,9 +26,9 @@ function drawPairs() {
       make("th", { scope: "row" }, make("button", { type: "button", class: "link", onclick: () => openPair(pair) }, ...arrow(pair.given, pair.suggested === pair.given ? -1 : pair.suggested))),
       make("td", {}, pair.left.toLocaleString("en")), make("td", {}, pair.total.toLocaleString("en")), make("td", {}, percent(pair.sum / pair.total))));
   const heads = ["given → suggested", "not decided", "suspects", "mean probability of being wrong"];
-  place.replaceChildren(
+  element.replaceChildren(
     make("h2", {}, counted(pairs.length, "class pair")),
-    make("p", { class: "faint" }, "Open a pair to look at its suspects side by side and to decide about many at once."),
+    make("p", { class: "faint" }, "Open a pair to review its suspects side by side and to decide about many at once."),
     make("table", { class: "pairtable" }, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)),
     pairs.length > MOST_PAIRS ? make("p", { class: "faint" }, `and ${counted(pairs.length - MOST_PAIRS, "rarer pair")}`) : "",
   );
@@ -72,7 +72,7 @@ function drawPair() {
   const tiles = make("ul", { class: "tiles" }, ...pair.places.slice(0, pair.shown).map(tile));
   byId("pairs").replaceChildren(
     make("p", {}, make("button", { type: "button", class: "quiet", onclick: closePair }, "← All pairs"), " ",
-      make("button", { type: "button", class: "quiet", onclick: () => onlyPair(pair) }, "Look at them one by one")),
+      make("button", { type: "button", class: "quiet", onclick: () => onlyPair(pair) }, "Review one by one")),
     make("h2", {}, ...arrow(pair.given, suggested ? pair.suggested : -1)),
     make("p", { id: "picked", role: "status" }),
     make("div", { class: "actions many" },

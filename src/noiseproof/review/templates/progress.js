@@ -1,4 +1,4 @@
-// How far the review is, how fast, and how many wrong labels are probably left.
+// Progress and speed of the review, and the expected number of wrong labels left.
 
 const moments = []; // [time, decisions] of this page
 const SPAN = 5 * 60 * 1000;
@@ -37,7 +37,7 @@ function drawProgress() {
   if (speed && left) words.push(`${left > speed * 90 ? `${(left / speed / 60).toFixed(1)} h` : `${Math.max(1, Math.round(left / speed))} min`} to go`);
   words.push(`about ${percentFine(wrong / Math.max(1, all.samples - dropped))} of all labels still wrong`);
   byId("progress").textContent = words.join(" · ");
-  byId("progress").title = all.calibrated ? "The sum of the probabilities of labels without a decision" : "A rough estimate from the scores of labels without a decision";
+  byId("progress").title = all.calibrated ? "Sum of the probabilities of labels without a decision" : "Rough estimate from the scores of labels without a decision";
   return conflicts;
 }
 
@@ -46,8 +46,8 @@ function drawNotice(conflicts, { pages, elsewhere, servers }) {
   if (all.weak) words.push(all.weak);
   if (pages) words.push(`${counted(pages, "other tab is", "other tabs are")} open on this review.`);
   if (servers.length) words.push(`${servers.join(", ")} ${servers.length === 1 ? "has" : "have"} the same labels open, served by another process.`);
-  if (elsewhere.length) words.push(`${elsewhere.join(", ")} decided elsewhere on the same run.`);
-  if (pages || servers.length || elsewhere.length) words.push("Decisions are merged, the later one holds.");
+  if (elsewhere.length) words.push(`${elsewhere.join(", ")} made decisions elsewhere about the same labels.`);
+  if (pages || servers.length || elsewhere.length) words.push("Decisions are merged; the later one applies.");
   if (conflicts) words.push(`${counted(conflicts, "conflict")}: choose “conflicts” under Show.`);
   if (byId("notice").textContent !== words.join(" ")) show("notice", words.join(" "));
 }

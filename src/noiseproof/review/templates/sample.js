@@ -1,8 +1,8 @@
-// The sample that is looked at.
+// The sample under review.
 
 const details = new Map(); // number -> promise
 const MOST_DETAILS = 60;
-let besideTimer = 0;
+let relatedTimer = 0;
 
 function detail(number) {
   if (!details.has(number)) {
@@ -20,7 +20,7 @@ function prefetch() {
 }
 
 function arrow(given, suggested) {
-  return [isolated(className(given), "given"), make("span", { class: "arrow", role: "img", "aria-label": "rather" }, " → "), isolated(className(suggested), "suggested")];
+  return [isolated(className(given), "given"), make("span", { class: "arrow", role: "img", "aria-label": "suggested" }, " → "), isolated(className(suggested), "suggested")];
 }
 
 function drawHead() {
@@ -41,22 +41,22 @@ function drawHead() {
   drawState();
 }
 
-function told(state) {
+function decisionText(state) {
   const label = state.decision === "relabel" ? [" to ", isolated(className(state.label ?? -1))] : [];
   return [DONE[state.decision], ...label];
 }
 
 function drawState() {
   const state = current < 0 ? null : stateOf(current);
-  const place = byId("state");
-  place.className = `state ${state ? state.decision : ""}`;
+  const element = byId("state");
+  element.className = `state ${state ? state.decision : ""}`;
   if (!state) {
-    place.replaceChildren();
+    element.replaceChildren();
   } else if (state.conflict) {
-    place.className += " conflict";
-    place.replaceChildren("Conflict: ", ...told(state), ` by ${state.by || "you"}, `, ...told(state.conflict), ` by ${state.conflict.by || "somebody"} who had not seen it. The later one holds; decide again to settle it.`);
+    element.className += " conflict";
+    element.replaceChildren("Conflict: ", ...decisionText(state), ` by ${state.by || "you"}, `, ...decisionText(state.conflict), ` by ${state.conflict.by || "somebody"} who had not seen it. The later decision applies; decide again to resolve the conflict.`);
   } else {
-    place.replaceChildren("Decided: ", ...told(state), state.session !== session && state.by ? ` by ${state.by}` : "");
+    element.replaceChildren("Decided: ", ...decisionText(state), state.session !== session && state.by ? ` by ${state.by}` : "");
   }
 }
 
@@ -81,7 +81,7 @@ function drawLook(found) {
   }
   if (found.cells && found.cells.length) parts.push(rowTable(found));
   if (found.file) parts.push(make("p", { class: "file" }, isolated(found.file)));
-  if (!parts.length) parts.push(make("p", { class: "faint" }, all.whyNoInputs || "There is nothing to see of this sample."));
+  if (!parts.length) parts.push(make("p", { class: "faint" }, all.whyNoInputs || "There are no inputs to show for this sample."));
   byId("look").replaceChildren(...parts);
 }
 
@@ -95,16 +95,16 @@ function rowTable(found) {
     return make("tr", tells && suggested ? { class: "tells" } : {}, ...cells);
   });
   const more = found.moreColumns ? make("p", { class: "faint" }, `and ${counted(found.moreColumns, "more column")}`) : null;
-  const note = suggested ? make("p", { class: "faint" }, "First the columns that speak for the suggested label; marked are those that do so clearly.") : null;
+  const note = suggested ? make("p", { class: "faint" }, "Columns are sorted by how much they support the suggested label; clear evidence is marked.") : null;
   return make("div", { class: "row" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)), more, note);
 }
 
 function drawMargin(found) {
-  const place = byId("margin");
-  if (!found.spark) return place.replaceChildren();
+  const element = byId("margin");
+  if (!found.spark) return element.replaceChildren();
   const line = make("svg", { class: "spark", viewBox: "-2 -2 104 28", preserveAspectRatio: "none", role: "img", "aria-label": `Margin of the given label over ${found.epochs} epochs; the line at half height is zero` }, make("path", { d: "M0 12H100" }), make("polyline", { points: found.spark }));
-  const words = make("p", { class: "faint" }, `Margin of the given label over epochs 1 to ${found.epochs} (±${found.limit.toFixed(1)}). Below the dashed line the network did not believe the label.`);
-  return place.replaceChildren(line, words);
+  const words = make("p", { class: "faint" }, `Margin of the given label over epochs 1 to ${found.epochs} (±${found.limit.toFixed(1)}). Below the dashed line its probability was under 50%.`);
+  return element.replaceChildren(line, words);
 }
 
 function card(found) {
@@ -119,8 +119,8 @@ function group(title, cards) {
   return make("section", {}, make("h3", {}, ...title), make("ul", { class: "cards" }, ...cards.map(card)));
 }
 
-function drawBeside(found) {
-  byId("beside").replaceChildren(
+function drawRelated(found) {
+  byId("related").replaceChildren(
     ...[
       group(["Nearest samples"], found.nearest),
       group(["Typical ", isolated(className(all.given[current]), "given")], found.typicalGiven),
@@ -131,17 +131,17 @@ function drawBeside(found) {
 
 function nothingLeft() {
   const isDone = all.number.every((_, place) => stateOf(place));
-  return isDone ? "All suspects are decided. Correct the data with: noiseproof labels apply" : "Nothing is left under these filters.";
+  return isDone ? "All suspects are decided. Correct the data with: noiseproof labels apply" : "No suspect matches these filters.";
 }
 
 async function drawSample() {
   const empty = current < 0;
   byId("sample").classList.toggle("empty", empty);
   byId("actions").hidden = empty;
-  clearTimeout(besideTimer);
+  clearTimeout(relatedTimer);
   if (empty) {
     byId("labels").replaceChildren(all.number.length ? (visible.length ? "" : nothingLeft()) : "No label is suspected.");
-    for (const id of ["chance", "state", "look", "margin", "beside"]) byId(id).replaceChildren();
+    for (const id of ["chance", "state", "look", "margin", "related"]) byId(id).replaceChildren();
     return;
   }
   drawHead();
@@ -158,9 +158,9 @@ async function drawSample() {
   drawMargin(found);
   byId("sample").dataset.drawn = number;
   prefetch();
-  byId("beside").replaceChildren();
-  besideTimer = setTimeout(async () => {
-    const beside = await ask(`/api/beside/${number}?class=${all.suggested[current]}`).catch(() => null);
-    if (beside && current >= 0 && all.number[current] === number) drawBeside(beside);
+  byId("related").replaceChildren();
+  relatedTimer = setTimeout(async () => {
+    const related = await ask(`/api/related/${number}?class=${all.suggested[current]}`).catch(() => null);
+    if (related && current >= 0 && all.number[current] === number) drawRelated(related);
   }, 200);
 }

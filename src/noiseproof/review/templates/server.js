@@ -1,4 +1,4 @@
-// Talking to the server. A decision counts as saved when the server has answered, not before.
+// Requests to the server. A decision counts as saved when the server has confirmed it.
 
 const token = new URLSearchParams(location.search).get("token") || "";
 const randomHex = (bytes) => Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (b) => b.toString(16).padStart(2, "0")).join("");
@@ -57,7 +57,7 @@ async function flushOutbox() {
   if (outbox.waiting.length) setTimeout(flushOutbox, outbox.failed ? 2000 : 0);
 }
 
-// What failed besides; that decisions are not saved is more important and stays.
+// Show an error, unless the message about unsaved decisions is shown, which is more important.
 function tellProblem(text) {
   if (!outbox.failed) show("error", text);
 }
@@ -65,10 +65,10 @@ function tellProblem(text) {
 function tellSaved() {
   const waiting = outbox.waiting.length;
   const words = outbox.failed ? "Not saved" : waiting ? `Saving ${waiting.toLocaleString("en")}…` : "Saved";
-  const place = byId("saved");
-  place.textContent = words;
-  place.className = `saved ${outbox.failed ? "bad" : waiting ? "busy" : "good"}`;
-  place.dataset.confirmed = outbox.confirmed;
+  const element = byId("saved");
+  element.textContent = words;
+  element.className = `saved ${outbox.failed ? "bad" : waiting ? "busy" : "good"}`;
+  element.dataset.confirmed = outbox.confirmed;
 }
 
 addEventListener("beforeunload", (event) => {

@@ -1,7 +1,7 @@
-// All suspects in columns, what was decided about them, and those that the filters let through.
+// All suspects in columns, the decisions about them, and the suspects that match the filters.
 
 const all = { number: [], given: [], suggested: [], chance: [], classes: [], place: new Map(), samples: 0 };
-const states = new Map(); // number of the sample -> what holds for it
+const states = new Map(); // sample number -> current state
 const filter = { state: "todo", words: "", from: 0, to: 1, pair: null };
 let visible = []; // places in the columns, in order
 let current = -1; // a place in the columns
@@ -53,10 +53,10 @@ function positionOf(place) {
   return low;
 }
 
-function adopt(news) {
+function adopt(updates) {
   const mine = new Set(outbox.waiting.map((decision) => decision.sample));
   let changed = 0;
-  for (const state of news) {
+  for (const state of updates) {
     if (mine.has(state.sample)) continue;
     const before = states.get(state.sample);
     const same = before ? before.id === state.id && !before.conflict === !state.conflict : !state.decision;
@@ -83,7 +83,7 @@ function decide(places, kind, label) {
   return made;
 }
 
-// Take back the last decision; returns the place to look at again, or -1.
+// Undo the last decision; returns the place of its sample, or -1.
 function undo() {
   const last = history.pop();
   if (!last) return -1;
@@ -99,7 +99,7 @@ function undo() {
   return all.place.get(last[0].sample) ?? -1;
 }
 
-// After a reload the decisions of this page can still be taken back, one by one.
+// After a reload the decisions of this page can still be undone, one by one.
 function rememberHistory() {
   const own = [...states.values()].filter((state) => state.session === session);
   own.sort((a, b) => (a.time < b.time ? -1 : 1));

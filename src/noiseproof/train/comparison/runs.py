@@ -29,7 +29,7 @@ class ComparisonStopped(Interrupted):
         name = str(self).partition(" after ")[0]
         failed = f", {len(problems)} failed ({problems[0]})" if problems else ""
         self.args = (
-            f"{name} with {finished} of {runs} runs finished{failed}; run the same command to go on",
+            f"{name} with {finished} of {runs} runs finished{failed}; run the same command to resume",
         )
 
 

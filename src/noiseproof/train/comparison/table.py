@@ -42,7 +42,7 @@ def grid(
         if isinstance(given, str):
             raise TypeError(f"{name}={given!r} is one string: write {name}=[{given!r}]")
     if out is not None and not str(out).strip():
-        raise ValueError(f"out={out!r} names no folder: give one such as runs/first, or leave it out")
+        raise ValueError(f"out={out!r} is not a folder: give one such as runs/first, or leave it out")
     place = comparison_folder(config) if out is None else Path(out).expanduser()
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
     if not numbers:

@@ -1,0 +1,123 @@
+"""The models that are cross-fitted to predict every label out of sample."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .folds import Split
+
+
+class Inputs(NamedTuple):
+    """The rows in the form that each kind of model reads."""
+
+    dense: np.ndarray
+    """(N, d), scaled."""
+    linear: Any
+    """For linear models: sparse where the data are text, otherwise ``dense``."""
+
+
+class ModelKind(NamedTuple):
+    """A kind of classifier, which field of ``Inputs`` it reads, and whether it accepts sample weights."""
+
+    make: Callable[[int, bool, int], Any]
+    """Called with the seed, whether rows are text, and the number of rows to fit."""
+    reads: str
+    accepts_weights: bool
+
+
+def _linear(seed: int, text: bool, rows: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=5.0 if text else 1.0, max_iter=300)
+
+
+def _trees(seed: int, text: bool, rows: int) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    return ExtraTreesClassifier(100, min_samples_leaf=2, random_state=seed)
+
+
+def _network(seed: int, text: bool, rows: int) -> Any:
+    from sklearn.neural_network import MLPClassifier
+
+    return MLPClassifier((64,), max_iter=60, random_state=seed)
+
+
+def _neighbours(seed: int, text: bool, rows: int) -> Any:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return KNeighborsClassifier(min(10, rows))
+
+
+CROSS_FIT_MODELS: Mapping[str, ModelKind] = {
+    "linear": ModelKind(_linear, "linear", accepts_weights=True),
+    "trees": ModelKind(_trees, "dense", accepts_weights=True),
+    "network": ModelKind(_network, "dense", accepts_weights=False),
+    "neighbours": ModelKind(_neighbours, "dense", accepts_weights=False),
+}
+
+
+def cross_fit(
+    inputs: Inputs,
+    label: np.ndarray,
+    classes: int,
+    splits: Sequence[Split],
+    *,
+    names: Sequence[str] = tuple(CROSS_FIT_MODELS),
+    weight: np.ndarray | None = None,
+    seed: int = 0,
+    on_fit: Callable[[str, int], None] = lambda name, fold: None,
+) -> dict[str, np.ndarray]:
+    """(N, C) out-of-fold probabilities of each model.
+
+    Args:
+        inputs: the rows.
+        label: class numbers.
+        classes: number of classes; a class that a fold lacks gets probability 0 there.
+        splits: the folds, see ``split``.
+        names: of the models.
+        weight: of the rows; if given, only models that accept sample weights are fitted.
+        seed: of the models.
+        on_fit: called before each fit.
+    """
+    text = hasattr(inputs.linear, "tocsr")
+    found = {}
+    for name in names:
+        kind = CROSS_FIT_MODELS[name]
+        if weight is not None and not kind.accepts_weights:
+            continue
+        make, on_fold = partial(kind.make, seed, text), partial(on_fit, name)
+        rows = getattr(inputs, kind.reads)
+        found[name] = out_of_fold(make, rows, label, classes, splits, weight, on_fold)
+    return found
+
+
+def out_of_fold(
+    make: Callable[[int], Any],
+    rows: Any,
+    label: np.ndarray,
+    classes: int,
+    splits: Sequence[Split],
+    weight: np.ndarray | None = None,
+    on_fit: Callable[[int], None] = lambda fold: None,
+) -> np.ndarray:
+    """(N, C) out-of-fold probabilities of scikit-learn models that ``make`` creates for a number of rows."""
+    found = np.zeros((len(label), classes), dtype=np.float32)
+    for number, (fit, predict) in enumerate(splits):
+        on_fit(number)
+        weights = {} if weight is None else {"sample_weight": weight[fit]}
+        seen = np.unique(label[fit])
+        if len(seen) == 1:
+            found[predict, seen[0]] = 1.0
+            continue
+        model = make(len(fit))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of fits that end before they converge
+            model.fit(rows[fit], label[fit], **weights)
+        found[np.ix_(predict, np.asarray(model.classes_))] = model.predict_proba(rows[predict])
+    return found

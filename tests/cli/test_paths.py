@@ -1,0 +1,118 @@
+"""Folders that are not what a verb needs."""
+
+import json
+import os
+
+import pytest
+
+from noiseproof.cli.paths import check_overwrite
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run, and a comparison of two, as far as these verbs look at them."""
+    folder = tmp_path_factory.mktemp("places")
+    for name in ("run", "both/ce", "both/mae"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "config.json").write_text("{}")
+    (folder / "both" / "table.json").write_text(json.dumps({"rows": []}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words", [["labels", "find", "{}"], ["predict", "{}", "digits", "-o", "a.csv"], ["report", "{}", "{}"]]
+)
+@pytest.mark.parametrize(("place", "number"), [("both", "2 runs"), ("", "one")])
+def test_a_folder_of_runs_names_one_of_them(shell, made, words, place, number):
+    folder = made / place
+    code, out, err = shell(*(word.format(folder) for word in words))
+    first = folder / ("ce" if place else "run")
+    assert (code, out) == (2, "")
+    assert (
+        err
+        == f"noiseproof: {folder} is not a run folder, it contains {number}: choose one, such as {first}\n"
+    )
+
+
+def test_a_comparison_does_not_move_into_a_run(shell, made):
+    before = sorted((made / "run").iterdir())
+    code, out, err = shell("compare", "--epochs", 1, "--seeds", 1, "--out", made / "run")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "is a run folder, not a comparison: choose another --out" in err
+    assert sorted((made / "run").iterdir()) == before
+
+
+def test_a_run_does_not_move_into_a_comparison(shell, made):
+    before = sorted((made / "both").iterdir())
+    code, out, err = shell("train", "--epochs", 1, "--out", made / "both")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "is a comparison folder, not a run: choose another --out" in err
+    assert sorted((made / "both").iterdir()) == before
+
+
+def test_predict_knows_what_a_path_is_meant_to_be(shell, made):
+    code, _, err = shell("predict", made / "run", "rows.csv", "-o", "a.csv")
+    assert (code, err) == (
+        2,
+        "noiseproof: 'rows.csv' is a path, not a source: write csv(path=\"rows.csv\")\n",
+    )
+
+
+def test_a_config_that_is_not_there(shell, made):
+    for file in (made, made / "nowhere.json"):
+        code, out, err = shell("train", "--config", file)
+        assert (code, out) == (2, "")
+        assert err == f"noiseproof: --config {file} is not a file: give the config.json of a run\n"
+
+
+def test_a_folder_that_cannot_be_written_stops_a_comparison_once(shell, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    code, out, err = shell("compare", "--epochs", 1, "--loss", "ce", "--loss", "mae", "--out", tmp_path / "a")
+    assert (code, out) == (2, "")
+    assert err.startswith(
+        f"noiseproof: cannot write {tmp_path / 'a'}: Permission denied; make the folder writable"
+    )
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["compare", "--epochs", 1, "--out"], ["curve", "ce", "-o"]])
+def test_a_file_where_a_folder_belongs_is_explained(shell, tmp_path, words):
+    (tmp_path / "file").touch()
+    code, _, err = shell(*words, tmp_path / "file" / "a.svg")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"cannot write {tmp_path / 'file' / 'a.svg'}: " in err
+    assert "a part of the path is a file, choose another folder" in err
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_data_is_not_overwritten_by_findings_or_predictions(shell, made, tmp_path, name):
+    file = tmp_path / name
+    file.write_bytes(b"a,b,label\n1,2,cat\n")
+    for words in (["labels", "find", made / "run"], ["predict", made / "run", "digits"]):
+        code, out, err = shell(*words, "--out", file)
+        assert (code, out) == (2, "")
+        assert f"{file} exists and has no column" in err
+        assert "choose another --out" in err
+    assert file.read_bytes() == b"a,b,label\n1,2,cat\n"
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_own_tables_may_be_written_again(tmp_path, name):
+    file = tmp_path / name
+    file.write_bytes(b"index,predicted_label\n0,cat\n")
+    check_overwrite(file, "predicted_label")
+    check_overwrite(tmp_path / "new.csv", "predicted_label")
+
+
+@pytest.mark.parametrize("out", ["", " "])
+@pytest.mark.parametrize(
+    "words",
+    [["train"], ["recipe", "relabel"], ["compare"], ["demo"], ["papers", "run", "gr.table3"]],
+    ids=" ".join,
+)
+def test_an_empty_out_is_not_the_folder_one_stands_in(shell, tmp_path, monkeypatch, words, out):
+    monkeypatch.chdir(tmp_path)
+    code, printed, err = shell(*words, "--out", out)
+    assert (code, printed, err.count("\n")) == (2, "", 1)
+    assert f"{out!r} is not a folder: give one such as runs/first, or leave it out" in err
+    assert list(tmp_path.iterdir()) == []
