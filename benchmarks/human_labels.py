@@ -19,8 +19,8 @@ from everyday_sets import gradients
 from sklearn.metrics import average_precision_score
 
 from noiseproof import labels
-from noiseproof.labels.folds import split
 from noiseproof.labels.cross_fit_models import CROSS_FIT_MODELS, Inputs, cross_fit
+from noiseproof.labels.folds import split
 
 
 def main() -> None:
