@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from noiseproof.data import LabelledData
-from noiseproof.methods import LossAlone
+from noiseproof.methods import LossMethod
 from noiseproof.train import Config, fit
 
 ROWS, COLUMNS, CLASSES, BATCH = 1500, 36, 6, 128
@@ -61,7 +61,7 @@ def with_torch_loss(rows: Tensor, label: Tensor, epochs: int) -> None:
     def loss(self, outputs, batch, epoch):
         return cross_entropy(outputs[0].logits, batch.label)
 
-    with patch.object(LossAlone, "loss", loss):
+    with patch.object(LossMethod, "loss", loss):
         ours(rows, label, epochs)
 
 

@@ -138,7 +138,7 @@ def test_many_classes_are_cut_short(tmp_path):
     ("words", "message"),
     [
         (["nowhere"], "is not a run folder"),
-        (["{run}/record"], "record is not a run folder: expected config.json in it"),
+        (["{run}/record"], "record is not a run folder: it does not contain config.json"),
         (["{empty}"], "does not contain a record: samples.safetensors is missing"),
         (["{run}", "--out", "{run}/a.xlsx"], "must end in .csv or .parquet"),
         (["{run}", "--all"], "--all needs a file: give one with --out"),

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from noiseproof.data import load
-from noiseproof.data.compressed import FREE, Bounded, open_packed
+from noiseproof.data.compressed import FREE, LimitedReader, open_packed
 from noiseproof.data.numpy_files import check_directory, read_npz
 
 ROWS = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (n % 7, n * n, n % 3) for n in range(200))
@@ -97,7 +97,7 @@ def test_a_parquet_file_that_declares_too_much_is_refused(tmp_path):
     assert path.stat().st_size < 2_000_000
     before = peak()
     for stream in (False, True):
-        with pytest.raises(ValueError, match=r"rows\.parquet: it claims to hold \d+,\d+,\d+ bytes, more"):
+        with pytest.raises(ValueError, match=r"rows\.parquet: its metadata declare \d+,\d+,\d+ bytes, more"):
             load(f"parquet(path='{path}', stream={stream})", root=tmp_path)
     assert peak() - before < 300
 
@@ -115,7 +115,7 @@ def test_an_array_that_unpacks_to_too_much_is_refused(tmp_path):
 
 def test_the_bound_is_exact():
     for size, allowed in ((100, True), (101, False)):
-        stream = io.BufferedReader(Bounded(io.BytesIO(b"x" * size), 100, io.BytesIO()))
+        stream = io.BufferedReader(LimitedReader(io.BytesIO(b"x" * size), 100, io.BytesIO()))
         if allowed:
             assert len(stream.read()) == 100
         else:

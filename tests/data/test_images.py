@@ -107,14 +107,14 @@ def test_other_formats_are_refused(tmp_path):
     for kind in ("GIF", "TIFF", "PPM"):
         path = tmp_path / f"{kind}.png"
         Image.fromarray(picture(0)).save(path, kind)
-        with pytest.raises(ValueError, match=r"^no JPEG, PNG, WebP or BMP image$"):
+        with pytest.raises(ValueError, match=r"^it is not a JPEG, PNG, WebP or BMP image$"):
             read_image(path)
 
 
 def test_messages_show_no_addresses_in_memory(tmp_path):
     paths = written(tmp_path, [b"no image", b""], "png")
     problems = [file.problem for file in ImageFiles(paths).broken()]
-    assert problems == ["no JPEG, PNG, WebP or BMP image"] * 2
+    assert problems == ["it is not a JPEG, PNG, WebP or BMP image"] * 2
 
 
 def bomb(width, height):

@@ -80,7 +80,7 @@ def test_a_value_that_float32_cannot_hold_is_named_with_its_place(make):
 
 
 def test_one_value_per_sample_has_no_place_in_it():
-    with pytest.raises(ValueError, match=r"sample 1 contains 3\.41e\+38, but networks compute in float32"):
+    with pytest.raises(ValueError, match=r"sample 1 contains 3\.41e\+38, which exceeds the largest float32"):
         LabelledData(np.array([0, 3.41e38]), [0, 1])
 
 

@@ -156,7 +156,7 @@ def test_a_header_that_says_less_than_there_is(tmp_path):
     np.save(content, np.arange(10))
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("x.npy", content.getvalue().replace(b"(10,)", b"(9,) "))
-    with pytest.raises(ValueError, match=r"member 'x\.npy': it says shape \(9,\) of int64, .* but has 80"):
+    with pytest.raises(ValueError, match=r"member 'x\.npy': has shape \(9,\) of int64, .* but it has 80"):
         read_npz(tmp_path / "a.npz", ["x"])
 
 

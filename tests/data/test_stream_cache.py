@@ -11,7 +11,7 @@ from noiseproof.data.numpy_files import StreamCache
 def make(cache, value):
     with cache.writing() as new:
         np.save(new / "a.npy", np.full(3, value))
-        cache.keep(new)
+        cache.commit(new)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_source_that_changes_meanwhile_is_refused(source, tmp_path):
     cache = StreamCache(tmp_path, source, ["a"])
     source.write_text("two and more")
     with cache.writing() as new, pytest.raises(ValueError, match=r"the table\.csv changed while it was read"):
-        cache.keep(new)
+        cache.commit(new)
     assert list((tmp_path / "streams").iterdir()) == []
 
 

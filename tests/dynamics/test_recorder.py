@@ -166,7 +166,7 @@ def test_what_was_said_of_another_label_is_forgotten():
     for label in ([0, 1], [0, 0]):
         recorder.write([0, 1], torch.eye(2), label)
         if label == [0, 0]:
-            with pytest.warns(UserWarning, match="sample 1 with 1 and then 0"):
+            with pytest.warns(UserWarning, match="that of sample 1 from 1 to 0"):
                 recorder.end_epoch()
         else:
             recorder.end_epoch()
@@ -198,7 +198,7 @@ NINE, LABELS = torch.tensor([9]), torch.tensor([0, 1])
         (
             (LABELS, torch.zeros(2, 2, 3), torch.zeros(2, 3).long()),
             ValueError,
-            r"make it Recorder\(\(4, 3\)\)",
+            r"use Recorder\(\(4, 3\)\)",
         ),
         ((LABELS, torch.full((2, 2), torch.nan), LABELS), ValueError, "diverged or overflowed"),
     ],

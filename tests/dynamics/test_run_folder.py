@@ -35,7 +35,7 @@ def test_before_the_first_epoch(tmp_path):
 
 
 def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"is not a run folder: expected config.json"):
+    with pytest.raises(FileNotFoundError, match=r"is not a run folder: it does not contain config.json"):
         RunFolder(tmp_path)
 
 

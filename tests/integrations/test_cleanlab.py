@@ -89,7 +89,7 @@ def test_an_issue_type_of_datalab(task, given, capsys):
     lab.report(num_examples=2)
     assert "noiseproof" in capsys.readouterr().out
     manager = noiseproof.integrations.cleanlab.LabelsIssueManager(datalab=lab)
-    with pytest.raises(ValueError, match="found has 3 labels, the Datalab has 200"):
+    with pytest.raises(ValueError, match="found has 3 labels, but the Datalab has 200"):
         manager.find_issues(found=found[:3])
 
 

@@ -299,7 +299,7 @@ def test_nothing_foreign_is_overwritten(tmp_path):
     with pytest.raises(ValueError, match="is the original, which is never overwritten"):
         labels.write_corrected(run, DECISIONS, out=place)
     (tmp_path / "mine.csv").write_text("precious")
-    with pytest.raises(FileExistsError, match="not of this command"):
+    with pytest.raises(FileExistsError, match="was not written by this command"):
         labels.write_corrected(run, DECISIONS, out=tmp_path / "mine.csv")
     with pytest.raises(ValueError, match="must have the suffix of the original"):
         labels.write_corrected(run, DECISIONS, out=tmp_path / "mine.parquet")

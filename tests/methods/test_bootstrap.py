@@ -4,8 +4,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from situations import normal
 from torch.nn.functional import cross_entropy, one_hot
+from training_info import normal
 
 from noiseproof.methods import BootstrapHard, BootstrapSoft
 

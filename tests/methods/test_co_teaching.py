@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from situations import normal, situation
 from torch.nn.functional import cross_entropy
+from training_info import normal, training_info
 
 from noiseproof.data import Batch
 from noiseproof.methods import CoTeaching, Decoupling, Outputs
@@ -57,7 +57,7 @@ class Seen:
 
 def test_the_rate_comes_from_the_highest_validation_accuracy_so_far():
     method = CoTeaching(gradual=1)
-    method.prepare(situation(LABEL)._replace(validation=10))
+    method.prepare(training_info(LABEL)._replace(validation=10))
     kept = []
     for epoch, accuracy in enumerate((0.3, None, 0.6, 0.5), 1):
         _, found = gradients(method, *made(0), epoch)
@@ -70,8 +70,8 @@ def test_the_rate_comes_from_the_highest_validation_accuracy_so_far():
 
 def test_without_a_rate_and_without_validation_it_says_what_to_give():
     with pytest.raises(ValueError, match=r"give noise_rate=0.4 or so, or validation=0.1"):
-        CoTeaching().prepare(situation(LABEL))
-    CoTeaching(noise_rate=0.2).prepare(situation(LABEL))
+        CoTeaching().prepare(training_info(LABEL))
+    CoTeaching(noise_rate=0.2).prepare(training_info(LABEL))
     with pytest.raises(ValueError, match="noise_rate"):
         CoTeaching(noise_rate=1.0)
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from situations import normal, situation
 from torch.nn.functional import cross_entropy
+from training_info import normal, training_info
 
 from noiseproof.methods import D2L, Outputs, local_dimensionality
 
@@ -41,7 +41,7 @@ def test_dimensionality_is_that_of_scikit_learns_neighbours():
 
 def prepared(epochs=12, samples=6, **options):
     method = D2L(**options)
-    method.prepare(situation(torch.arange(samples) % 3, epochs=epochs))
+    method.prepare(training_info(torch.arange(samples) % 3, epochs=epochs))
     return method
 
 
@@ -49,14 +49,14 @@ def test_the_turning_point_is_two_deviations_above_the_window():
     lids = [9.0, 7.0, 6.0, 5.0, 5.2, 4.8, 5.1, 4.9, 5.28]  # window of the last: mean 5, deviation 0.141
     method = prepared(start=2, window=5)
     for lid in lids:
-        method.notice(lid)
+        method.update_alpha(lid)
     assert (int(method.turned), float(method.alpha)) == (0, 1.0)
     method = prepared(start=2, window=5)
     for lid in [*lids[:-1], 5.29]:
-        method.notice(lid)
+        method.update_alpha(lid)
     assert int(method.turned) == 9
     assert float(method.alpha) == pytest.approx(math.exp(-9 / 12 * 5.29 / 4.8))
-    method.notice(4.0)
+    method.update_alpha(4.0)
     assert float(method.alpha) == pytest.approx(math.exp(-10 / 12)), "the lowest may come later"
     assert int(method.turned) == 9
 
@@ -64,9 +64,9 @@ def test_the_turning_point_is_two_deviations_above_the_window():
 def test_no_turning_point_before_its_time():
     method = prepared(start=4, window=3)
     for lid in [1.0, 1.0, 1.0, 5.0, 1.0, 1.0]:
-        method.notice(lid)
+        method.update_alpha(lid)
     assert int(method.turned) == 0
-    method.notice(9.0)
+    method.update_alpha(9.0)
     assert int(method.turned) == 7
 
 
@@ -108,6 +108,6 @@ def test_between_epochs_a_new_part_of_the_samples_is_looked_at():
 
 def test_features_that_are_all_the_same_keep_the_dimensionality_before():
     method = prepared(samples=30)
-    method.notice(4.0)
+    method.update_alpha(4.0)
     method.between_epochs(Made(torch.ones(30, 5)), 2)
     assert method.lids[:2].tolist() == [4.0, 4.0]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from situations import normal, situation
+from training_info import normal, training_info
 
 from noiseproof.data import Batch
 from noiseproof.methods import DivideMix, Mixed, Outputs
@@ -44,7 +44,7 @@ def reference(logits, unmixed, w, *, share, weight, temperature):
 @pytest.mark.parametrize("epoch", [3, 4, 40])
 def test_loss(share, epoch):
     method = DivideMix(warmup=2, lam=10.0, ramp=4, temperature=0.4)
-    method.prepare(situation(LABEL))
+    method.prepare(training_info(LABEL))
     w = torch.rand(SIZE, 2, generator=torch.Generator().manual_seed(1))
     assert ((w > 0.5).any(0) & (w < 0.5).any(0)).all()
     method.memory.values.copy_(w)
@@ -64,7 +64,7 @@ def test_loss(share, epoch):
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_all_labelled_or_none(value):
     method = DivideMix(warmup=0)
-    method.prepare(situation(LABEL))
+    method.prepare(training_info(LABEL))
     method.memory.values.fill_(value)
     given = tuple(Outputs(normal(SIZE, 3, seed=k).float(), extra=Mixed(PARTNER, 0.7, normal(SIZE, 3).float()))
                   for k in range(2))  # fmt: skip
@@ -78,7 +78,7 @@ def test_warm_up_is_cross_entropy_less_the_entropy_if_asked():
     h = sum(-(z.softmax(1) * z.log_softmax(1)).sum(1).mean() for z in logits)
     for penalty, wanted in ((False, ce), (True, ce - h)):
         method = DivideMix(warmup=1, penalty=penalty)
-        method.prepare(situation(LABEL))
+        method.prepare(training_info(LABEL))
         torch.testing.assert_close(method.loss(given, BATCH, 1), wanted)
 
 
@@ -92,7 +92,7 @@ class Seen:
 
 def test_division_after_the_warm_up_from_the_losses_of_each_network():
     method = DivideMix(warmup=2)
-    method.prepare(situation(LABEL))
+    method.prepare(training_info(LABEL))
     logits = [3 * normal(SIZE, 3, seed=k).float() for k in range(2)]
     method.between_epochs(Seen(*logits), 1)
     assert (method.memory.values == 1).all()

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from situations import normal, situation
 from torch.nn.functional import cross_entropy, one_hot
+from training_info import normal, training_info
 
 from noiseproof.methods import ELR
 
@@ -11,7 +11,7 @@ from noiseproof.methods import ELR
 def test_loss_and_memory_follow_the_recursion_of_the_public_code():
     label, index = torch.tensor([0, 2]), torch.tensor([0, 1])
     method = ELR(beta=0.6, lam=2.5)
-    method.prepare(situation(label))
+    method.prepare(training_info(label))
     memory = torch.zeros(2, 3, dtype=torch.float64)
     for epoch in range(1, 5):
         logits = 4 * normal(2, 3, seed=epoch)
@@ -28,7 +28,7 @@ def test_gradient_is_the_one_of_the_paper():
     r"""(p - y) + lam / (1 - <t,p>) * p * (<t,p> - t): towards the classes the memory holds likely."""
     label, index = torch.tensor([1, 0]), torch.tensor([0, 1])
     method = ELR(beta=0.5, lam=3.0)
-    method.prepare(situation(label, classes=3))
+    method.prepare(training_info(label, classes=3))
     logits = normal(2, 3).requires_grad_()
     (found,) = torch.autograd.grad(method.step(logits, label, index, epoch=1), logits)
     p, t = logits.detach().softmax(1), method.memory.values.double()
@@ -39,7 +39,7 @@ def test_gradient_is_the_one_of_the_paper():
 
 def test_what_is_believed_firmly_cannot_make_the_logarithm_infinite():
     method = ELR(beta=0.0)
-    method.prepare(situation([0, 1]))
+    method.prepare(training_info([0, 1]))
     logits = torch.tensor([[1e4, 0.0], [0.0, 1e4]])
     for epoch in range(5):
         loss = method.step(logits, torch.tensor([0, 1]), torch.arange(2), epoch)
@@ -48,6 +48,6 @@ def test_what_is_believed_firmly_cannot_make_the_logarithm_infinite():
 
 def test_lam_zero_is_cross_entropy():
     method = ELR(lam=0.0)
-    method.prepare(situation([0, 1]))
+    method.prepare(training_info([0, 1]))
     logits, label = normal(2, 2), torch.tensor([0, 1])
     torch.testing.assert_close(method.step(logits, label, label, epoch=1), cross_entropy(logits, label))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from situations import normal, situation
+from training_info import normal, training_info
 
 from noiseproof.data import Batch
 from noiseproof.methods import ELRPlus, Mixed, Outputs
@@ -22,7 +22,7 @@ def softmax(z):
 @pytest.mark.parametrize("ramp", [0, 4])
 def test_against_numpy_over_several_epochs(share, refine, ramp):
     method = ELRPlus(beta=0.6, lam=2.0, ramp=ramp, refine=refine)
-    method.prepare(situation(LABEL))
+    method.prepare(training_info(LABEL))
     remembered = np.zeros((2, 6, 3))
     one_hot = np.eye(3)[LABEL.numpy()]
     for epoch in (1, 2, 3, 9):

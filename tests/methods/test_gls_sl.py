@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from situations import normal
+from training_info import normal
 
 from noiseproof import losses
 from noiseproof.methods import GLSSL

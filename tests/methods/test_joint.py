@@ -2,15 +2,15 @@
 
 import pytest
 import torch
-from situations import normal, situation
 from torch.nn.functional import cross_entropy
+from training_info import normal, training_info
 
 from noiseproof.methods import Joint
 
 
 def prepared(label, classes=3, **options):
     method = Joint(**options)
-    method.prepare(situation(label, classes=classes))
+    method.prepare(training_info(label, classes=classes))
     return method
 
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from situations import normal, situation
+from training_info import normal, training_info
 
 from noiseproof import methods
-from noiseproof.methods import ELR, SELC, Joint, SampleTable, Situation
+from noiseproof.methods import ELR, SELC, Joint, SampleTable, TrainingInfo
 
 
 @settings(deadline=None, max_examples=30)
@@ -41,13 +41,13 @@ def test_a_sample_listed_twice_is_named():
 @pytest.mark.parametrize("method", [ELR(), SELC(start=0), Joint()])
 def test_a_method_that_was_not_prepared_says_so(method):
     zero = torch.tensor([0])
-    with pytest.raises(RuntimeError, match=rf"{method.name} knows no training data yet: call prepare"):
+    with pytest.raises(RuntimeError, match=rf"{method.name} is not prepared: call prepare"):
         method.step(torch.zeros(1, 2), zero, zero, epoch=1)
 
 
 @pytest.mark.parametrize("method", [ELR(), SELC(alpha=0.5, start=0), Joint()])
 def test_memory_carries_no_gradient(method):
-    method.prepare(situation([0, 1]))
+    method.prepare(training_info([0, 1]))
     logits = normal(2, 2, dtype=torch.float32).requires_grad_()
     method.step(logits, torch.tensor([0, 1]), torch.tensor([0, 1]), epoch=1)
     assert not method.memory.values.requires_grad
@@ -55,7 +55,7 @@ def test_memory_carries_no_gradient(method):
 
 def test_logits_that_are_no_numbers_are_named_before_they_reach_the_memory():
     method = ELR()
-    method.prepare(situation([0, 1]))
+    method.prepare(training_info([0, 1]))
     with pytest.raises(ValueError, match="row 1 are not finite"):
         method.step(
             torch.tensor([[0.0, 1.0], [torch.nan, 0.0]]), torch.tensor([0, 1]), torch.arange(2), epoch=1
@@ -66,13 +66,13 @@ def test_logits_that_are_no_numbers_are_named_before_they_reach_the_memory():
 @pytest.mark.parametrize(("spec", "epochs"), [("selc", 30), ("joint", 70), ("truncated_gce", 39)])
 def test_a_method_that_never_begins_says_so(spec, epochs):
     label, index = torch.tensor([0, 1]), torch.arange(2)
-    with pytest.warns(UserWarning, match=rf"{spec}\(.*\) never begins in {epochs} epochs: .*smaller start"):
-        methods.get(spec).prepare(Situation(label, index, 2, None, epochs=epochs, seed=0))
-    methods.get(spec).prepare(Situation(label, index, 2, None, epochs=epochs + 1, seed=0))
+    with pytest.warns(UserWarning, match=rf"{spec}\(.*\) is never active in {epochs} epochs: .*start"):
+        methods.get(spec).prepare(TrainingInfo(label, index, 2, None, epochs=epochs, seed=0))
+    methods.get(spec).prepare(TrainingInfo(label, index, 2, None, epochs=epochs + 1, seed=0))
 
 
 def test_a_period_that_falls_into_no_epoch():
     with pytest.warns(UserWarning, match="smaller start or period"):
         methods.get("truncated_gce(start=5, period=10)").prepare(
-            Situation(torch.tensor([0, 1]), torch.arange(2), 2, None, epochs=9, seed=0)
+            TrainingInfo(torch.tensor([0, 1]), torch.arange(2), 2, None, epochs=9, seed=0)
         )

@@ -4,11 +4,11 @@ import warnings
 
 import pytest
 import torch
-from situations import normal
 from test_methods_conformance import SPECS
+from training_info import normal
 
 from noiseproof.data import Batch
-from noiseproof.methods import Outputs, Situation, get
+from noiseproof.methods import Outputs, TrainingInfo, get
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -20,7 +20,7 @@ def prepared(spec, device):
     index = 5 + 3 * torch.arange(SAMPLES).flip(0)
     method = get(spec)
     method.prepare(
-        Situation((index % CLASSES).to(device), index.to(device), CLASSES, FEATURES, epochs=100, seed=0)
+        TrainingInfo((index % CLASSES).to(device), index.to(device), CLASSES, FEATURES, epochs=100, seed=0)
     )
     return method.train()
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from noiseproof import losses, methods
-from noiseproof.methods import ELR, METHODS, LossAlone, Situation, get, register
+from noiseproof.methods import ELR, METHODS, LossMethod, TrainingInfo, get, register
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -71,7 +71,7 @@ def test_values_of_another_kind_are_refused(spec, option):
 
 
 def test_a_loss_beside_a_method_with_its_own_is_refused():
-    with pytest.raises(ValueError, match=r"elr has a loss of its own: leave out loss='gce\(q=0.7\)'"):
+    with pytest.raises(ValueError, match=r"elr has its own loss: leave out loss='gce\(q=0.7\)'"):
         get("elr", loss="gce")
     assert isinstance(get("elr", loss="ce"), ELR)
 
@@ -86,7 +86,7 @@ def test_losses_and_methods_pass_through():
 
 
 def test_registered_methods_get_the_loss_of_the_run():
-    class Scaled(LossAlone):
+    class Scaled(LossMethod):
         def __init__(self, *, times: float = 2.0, loss=None):
             super().__init__(times * loss)
 
@@ -119,6 +119,6 @@ def test_public_names_are_there():
 def test_labels_that_are_no_class_are_refused(name, label):
     method = get(name)
     index = torch.arange(3)
-    method.prepare(Situation(torch.tensor([0, 1, 2]), index, 4, None, epochs=100, seed=0))
+    method.prepare(TrainingInfo(torch.tensor([0, 1, 2]), index, 4, None, epochs=100, seed=0))
     with pytest.raises(ValueError, match=rf"target\[1\] = {label} is not a valid class index"):
         method.step(torch.zeros(3, 4), torch.tensor([0, label, 2]), index, 1)

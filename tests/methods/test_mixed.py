@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from situations import normal, situation
 from torch.nn.functional import one_hot
+from training_info import normal, training_info
 
 from noiseproof import losses, methods
 from noiseproof.data import Batch
@@ -38,7 +38,7 @@ def test_bootstrapping_mixes_the_label_only(beta):
 
 def test_forward_mixes_the_label_only():
     method = methods.get("forward(transition='symmetric(0.4)')")
-    method.prepare(situation(LABEL))
+    method.prepare(training_info(LABEL))
     matrix = torch.full((3, 3), 0.2, dtype=torch.float64) + 0.4 * torch.eye(3, dtype=torch.float64)
     wanted = -(SOFT * (outputs()[0].logits.softmax(1) @ matrix).log()).sum(1).mean()
     torch.testing.assert_close(loss_of_step(method, outputs(), BATCH, 1), wanted)
@@ -54,7 +54,7 @@ def test_selection_compares_losses_of_mixed_labels(spec):
 
     def of(mix):
         method = methods.get(spec)
-        method.prepare(situation(LABEL))
+        method.prepare(training_info(LABEL))
         return loss_of_step(method, outputs(mix, method.networks), BATCH, 1)
 
     torch.testing.assert_close(of(same), of(None))
@@ -79,6 +79,6 @@ def test_methods_that_remember_single_samples_say_that_they_cannot():
 def test_a_method_without_unmixed_logits_says_what_to_give():
     for spec in ("elr_plus", "divide_mix(warmup=0)"):
         method = methods.get(spec)
-        method.prepare(situation(LABEL))
+        method.prepare(training_info(LABEL))
         with pytest.raises(TypeError, match="needs the logits of unmixed inputs"):
             method.loss(outputs(networks=2), BATCH, 1)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from situations import normal, situation
 from torch.nn.functional import cross_entropy, one_hot
+from training_info import normal, training_info
 
 from noiseproof.data import Batch
 from noiseproof.methods import NAL, Outputs, get, nal
@@ -16,7 +16,7 @@ from noiseproof.methods.nal import log_mixture
 
 def prepared(label, width=1, **options):
     method = NAL(**options)
-    method.prepare(situation(label, classes=3, features=width))
+    method.prepare(training_info(label, classes=3, features=width))
     return method
 
 
@@ -156,7 +156,7 @@ def test_the_head_is_a_function_of_the_seed_alone():
         method = NAL()
         torch.rand(3)
         state = torch.get_rng_state()
-        method.prepare(situation([0, 1], features=16, seed=seed))
+        method.prepare(training_info([0, 1], features=16, seed=seed))
         assert torch.equal(state, torch.get_rng_state())
         heads.append(method.head.weight.detach())
     assert torch.equal(heads[0], heads[1])
@@ -175,9 +175,9 @@ def test_the_head_is_trained_with_the_network():
 
 def test_missing_features_are_named():
     with pytest.raises(ValueError, match="num_features is None"):
-        NAL().prepare(situation([0, 1]))
+        NAL().prepare(training_info([0, 1]))
     zero = torch.tensor([0])
-    with pytest.raises(ValueError, match="outputs have no features"):
+    with pytest.raises(ValueError, match="the outputs must have features"):
         prepared([0]).loss((Outputs(torch.zeros(1, 3)),), Batch(zero, zero, zero), 1)
     with pytest.raises(RuntimeError, match="prepare"):
         loss_of(NAL(), torch.zeros(1, 3), [0])

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from noiseproof.data import Batch
-from noiseproof.methods import NAL, Outputs, Situation, confusions
+from noiseproof.methods import NAL, Outputs, TrainingInfo, confusions
 from noiseproof.models.seeding import build
 from noiseproof.noise import corrupt
 
@@ -31,7 +31,7 @@ def train(digits, method=None):
     head = build(lambda: nn.Linear(256, 10), 1)
     parameters = [*body.parameters(), *head.parameters()]
     if method is not None:
-        method.prepare(Situation(label, torch.arange(SAMPLES), 10, 256, EPOCHS, seed=0))
+        method.prepare(TrainingInfo(label, torch.arange(SAMPLES), 10, 256, EPOCHS, seed=0))
         parameters += list(method.parameters())
     optimizer = torch.optim.Adam(parameters, lr=0.003)
     for epoch in range(1, EPOCHS + 1):

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from situations import situation
 from torch import distributed
 from torch.testing._internal.distributed.fake_pg import FakeStore
+from training_info import training_info
 
 from noiseproof import methods
 from noiseproof.data import Batch
@@ -22,7 +22,7 @@ def processes(request):
     distributed.destroy_process_group()
 
 
-@pytest.mark.filterwarnings("ignore:.* never begins")
+@pytest.mark.filterwarnings("ignore:.* is never active")
 @pytest.mark.parametrize("name", [*REFUSED, "bootstrap_soft", "bootstrap_hard", "gls_sl"])
 def test_only_what_remembers_is_refused(processes, name):
     index = torch.arange(4)
@@ -30,7 +30,7 @@ def test_only_what_remembers_is_refused(processes, name):
 
     def prepared():
         method = methods.get(name)
-        method.prepare(situation(index % 3, classes=3, features=5))
+        method.prepare(training_info(index % 3, classes=3, features=5))
         return method
 
     calls = [lambda: prepared().loss(outputs, Batch(torch.zeros(4, 1), index % 3, index), 1)]

@@ -1,8 +1,8 @@
 """Self-ensemble label correction: when targets begin to move, and how."""
 
 import torch
-from situations import normal, situation
 from torch.nn.functional import cross_entropy, one_hot
+from training_info import normal, training_info
 
 from noiseproof.methods import SELC
 
@@ -10,7 +10,7 @@ from noiseproof.methods import SELC
 def test_plain_cross_entropy_up_to_start_and_moving_targets_after():
     label, index = torch.tensor([0, 2]), torch.tensor([0, 1])
     method = SELC(alpha=0.8, start=2)
-    method.prepare(situation(label))
+    method.prepare(training_info(label))
     target = one_hot(label, 3).double()
     for epoch in range(1, 6):
         logits = normal(2, 3, seed=epoch)
@@ -25,7 +25,7 @@ def test_plain_cross_entropy_up_to_start_and_moving_targets_after():
 
 def test_no_gradient_flows_through_the_targets():
     method = SELC(alpha=0.5, start=0)
-    method.prepare(situation([0], classes=3))
+    method.prepare(training_info([0], classes=3))
     logits = normal(1, 3).requires_grad_()
     zero = torch.tensor([0])
     (found,) = torch.autograd.grad(method.step(logits, zero, zero, epoch=1), logits)
@@ -35,7 +35,7 @@ def test_no_gradient_flows_through_the_targets():
 
 def test_labels_are_corrected_in_time():
     method = SELC(alpha=0.9, start=0)
-    method.prepare(situation([0, 1]))
+    method.prepare(training_info([0, 1]))
     logits = torch.tensor([[0.0, 9.0], [0.0, 9.0]])
     seen = []
     for epoch in range(1, 11):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from situations import normal, situation
 from torch.nn.functional import cross_entropy
+from training_info import normal, training_info
 
 from noiseproof.methods import MentorNetPD, SelfPaced
 from noiseproof.methods.self_paced import quantile
@@ -56,7 +56,7 @@ def test_weights_of_mentornet_minimise_its_objective(lambda2):
     """v l + lambda2 v^2 / 2 - (lambda1 + lambda2) v over a fine grid of v in [0, 1]."""
     method = MentorNetPD(percentile=0.5, lambda2=lambda2, burn_in=0.2, linear=0.6, decay=0.0)
     label, index = torch.arange(9) % 3, torch.arange(9)
-    method.prepare(situation(label, epochs=10))
+    method.prepare(training_info(label, epochs=10))
     grid = torch.linspace(0, 1, 100_001, dtype=torch.float64)
     for epoch, curvature in ((1, None), (2, None), (3, 0.0), (6, 0.0), (7, lambda2), (10, lambda2)):
         logits = (3 * normal(9, 3, seed=epoch, dtype=torch.float32)).requires_grad_()
@@ -76,5 +76,5 @@ def test_weights_of_mentornet_minimise_its_objective(lambda2):
 
 def test_mentornet_says_that_it_was_not_prepared():
     label = torch.tensor([0])
-    with pytest.raises(RuntimeError, match="mentornet_pd knows no training data yet"):
+    with pytest.raises(RuntimeError, match="mentornet_pd is not prepared"):
         MentorNetPD().step(torch.zeros(1, 2), label, label, 1)

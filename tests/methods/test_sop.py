@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from situations import normal, situation
 from torch.nn.functional import mse_loss, normalize, one_hot
+from training_info import normal, training_info
 
 from noiseproof.methods import SOP
 
@@ -22,7 +22,7 @@ def reference(u, v, logits, label):
 def test_losses_and_numbers_of_samples_follow_the_public_code():
     label, index = torch.tensor([0, 2, 1, 1]), torch.tensor([5, 3, 8, 1])
     method = SOP(lr_u=2.0, lr_v=30.0, scale=0.1)
-    method.prepare(situation(label, index=index))
+    method.prepare(training_info(label, index=index))
     own = method.memory.values.double()
     u, v = own[:, :1].clone().requires_grad_(), own[:, 1:].clone().requires_grad_()
     optimizer = torch.optim.SGD([{"params": [u], "lr": 2.0}, {"params": [v], "lr": 30.0}], lr=1.0)
@@ -46,7 +46,7 @@ def test_only_numbers_of_samples_that_are_contradicted_grow():
     """Two samples of label 0; the network believes the first and, for long enough, not the second."""
     label, index = torch.tensor([0, 0]), torch.arange(2)
     method = SOP(lr_u=1.0, lr_v=1.0)
-    method.prepare(situation(label, classes=3))
+    method.prepare(training_info(label, classes=3))
     logits = torch.tensor([[5.0, 0.0, 0.0], [0.0, 5.0, 0.0]])
     first = method.step(logits, label, index, 1)
     for epoch in range(2, 60):
@@ -59,7 +59,7 @@ def test_only_numbers_of_samples_that_are_contradicted_grow():
 
 def test_numbers_begin_small_normal_and_different():
     method = SOP()
-    method.prepare(situation(torch.arange(4000) % 5))
+    method.prepare(training_info(torch.arange(4000) % 5))
     values = method.memory.values.double() / 1e-8
     assert float(values.mean()) == pytest.approx(0, abs=0.03)
     assert float(values.std()) == pytest.approx(1, abs=0.03)

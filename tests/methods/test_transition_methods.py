@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from situations import normal, situation
 from torch.nn.functional import cross_entropy
+from training_info import normal, training_info
 
 from noiseproof import losses
 from noiseproof.methods import Backward, Forward, SAdaptation, get
@@ -18,7 +18,7 @@ CYCLE = torch.tensor([[0.7, 0.3, 0.0], [0.0, 0.8, 0.2], [0.1, 0.0, 0.9]], dtype=
 
 def prepared(kind, matrix=CYCLE, label=(0, 1, 2), **options):
     method = kind(transition=matrix, **options)
-    method.prepare(situation(list(label), classes=3))
+    method.prepare(training_info(list(label), classes=3))
     return method
 
 
@@ -85,7 +85,7 @@ def test_without_a_matrix_the_message_says_what_to_give(kind):
 
 def test_a_label_the_matrix_calls_impossible_is_named():
     matrix = torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0, 1.0]])
-    with pytest.raises(ValueError, match="2 samples are labelled 1, but column 1 of the matrix is zero"):
+    with pytest.raises(ValueError, match="2 samples have the label 1, but column 1 of the matrix is zero"):
         prepared(Forward, matrix, label=(0, 1, 1))
     prepared(Forward, matrix, label=(0, 2, 2))
 
@@ -117,7 +117,7 @@ def test_matrices_from_files(tmp_path, kind):
         case "json":
             path.write_text(json.dumps(CYCLE.tolist()))
     method = get(f"forward(transition={json.dumps(str(path))}, rce=0.5)")
-    method.prepare(situation([0, 1, 2]))
+    method.prepare(training_info([0, 1, 2]))
     torch.testing.assert_close(method.log_transition.exp().double(), CYCLE, rtol=1e-6, atol=1e-7)
     assert str(get(str(method))) == str(method)
     assert str(path) in str(method)
@@ -160,7 +160,7 @@ def test_the_adaptation_layer_learns_the_matrix_from_a_sure_network():
     clean = torch.arange(300) % 3
     given_label = torch.where(torch.arange(300) % 10 < 3, (clean + 1) % 3, clean)
     method = SAdaptation()
-    method.prepare(situation(given_label))
+    method.prepare(training_info(given_label))
     logits = 30.0 * torch.eye(3)[clean]
     optimizer = torch.optim.Adam(method.parameters(), lr=0.1)
     for _ in range(150):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from situations import normal, situation
+from training_info import normal, training_info
 
 from noiseproof import losses
 from noiseproof.methods import Outputs, PrunedGCE
@@ -14,7 +14,7 @@ def gradient(loss, logits):
 
 def prepared(label, **options):
     method = PrunedGCE(**options)
-    method.prepare(situation(label, classes=3))
+    method.prepare(training_info(label, classes=3))
     return method
 
 
@@ -79,7 +79,7 @@ class Made:
 def test_by_validation_the_best_network_up_to_then_decides():
     label = torch.tensor([0, 0])
     method = PrunedGCE(start=3, period=2, by="validation")
-    method.prepare(situation(label, classes=2)._replace(validation=5))
+    method.prepare(training_info(label, classes=2)._replace(validation=5))
     one, other = torch.tensor([[5.0, 0.0], [0.0, 5.0]]), torch.tensor([[0.0, 5.0], [5.0, 0.0]])
     weights = []
     looks = [Made(True, one), Made(False), Made(False), Made(True, other), Made(False), Made(False)]
@@ -93,4 +93,4 @@ def test_by_validation_the_best_network_up_to_then_decides():
 
 def test_by_validation_needs_validation_data():
     with pytest.raises(ValueError, match=r"by='validation' needs validation data: give validation=0\.1"):
-        PrunedGCE(by="validation").prepare(situation([0, 1]))
+        PrunedGCE(by="validation").prepare(training_info([0, 1]))

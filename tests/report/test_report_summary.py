@@ -44,7 +44,7 @@ def test_facts_are_counted_right(tmp_path):
     words = " ".join(summarise(Evidence(run), facts))
     assert "40.0% of the labels are wrong. The final network predicts 75% of the wrong labels" in words
     assert "the true class for 25% of them" in words
-    assert "of the right labels it repeats 83%" in words
+    assert "of the right labels it predicts 83%" in words
     assert (
         "mlp was trained with ce on digits with noise symmetric(0.3): 10 samples of 3 classes, 2 epochs."
         in words

@@ -11,16 +11,16 @@ from noiseproof.testing import check_method
 class Forgets(ELR):
     """Its memory is no buffer and so not in a checkpoint."""
 
-    def remember(self, situation, values):
-        super().remember(situation, values)
+    def create_table(self, training_info, values):
+        super().create_table(training_info, values)
         self.table.register_buffer("values", values, persistent=False)
 
 
 class FirstListed(BootstrapSoft):
     """Favours the sample that is listed first."""
 
-    def prepare(self, situation):
-        self.first = situation.index[0]
+    def prepare(self, training_info):
+        self.first = training_info.index[0]
 
     def loss(self, outputs, batch, epoch):
         favoured = outputs[0].logits.square().mean(1) * (batch.index == self.first)
@@ -46,7 +46,7 @@ class LearnsAlways(SELC):
     """Moves its targets in evaluation mode too."""
 
     def loss(self, outputs, batch, epoch):
-        self.memory.write(batch.index, self.moved(batch.index, outputs[0].logits.softmax(1), 0.9))
+        self.memory.write(batch.index, self.updated_targets(batch.index, outputs[0].logits.softmax(1), 0.9))
         return super().loss(outputs, batch, epoch)
 
 
@@ -84,8 +84,8 @@ class RenewsLate(SELC):
 class Draws(BootstrapSoft):
     """Its head comes from the global random state."""
 
-    def prepare(self, situation):
-        self.head = nn.Linear(situation.num_classes, 1)
+    def prepare(self, training_info):
+        self.head = nn.Linear(training_info.num_classes, 1)
 
     def loss(self, outputs, batch, epoch):
         return super().loss(outputs, batch, epoch) + self.head(outputs[0].logits).mean()

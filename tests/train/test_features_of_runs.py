@@ -92,7 +92,7 @@ def test_a_run_on_numbers_predicts_rows_of_a_table(tmp_path):
     frame.to_csv(tmp_path / "rows.csv", index=False)
     frame[["b", "a"]].to_csv(tmp_path / "new.csv", index=False)
     spec = f"csv(path={str(tmp_path / 'rows.csv')!r})"
-    data = load(spec).plain()
+    data = load(spec).as_numbers()
     run = fit(Config(model="mlp(hidden=4)", epochs=1, device="cpu", out=str(tmp_path / "run")), data=data)
     assert run.features is None
     assert run.predict(spec.replace("rows.csv", "new.csv"), split="train").equal(run.predict(data))

@@ -101,7 +101,7 @@ def test_a_loss_of_the_users_without_a_largest_emphasis_trains():
     growing = MarginLoss.from_emphasis(lambda margin: margin**2, of="margin")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_steps(methods.LossAlone(growing), Config(lr=3.0))
+        warn_of_steps(methods.LossMethod(growing), Config(lr=3.0))
 
 
 def test_the_warning_comes_before_training(config, blobs):

@@ -18,7 +18,7 @@ from torch import nn
 
 from noiseproof import auto, methods, models
 from noiseproof.data import LabelledData
-from noiseproof.devices.distributed import place
+from noiseproof.devices.distributed import rank_and_count
 from noiseproof.dynamics.record import read_tensors
 from noiseproof.integrations.tensorboard import scalars
 from noiseproof.methods import OneProcessError
@@ -93,7 +93,7 @@ def train(folder, names):
 
     def keep(self, session, task):
         state = {key: values.contiguous() for key, values in session.method.state_dict().items()}
-        save_file(state, folder / f"{self.folder.name} {place()[0]}.safetensors")
+        save_file(state, folder / f"{self.folder.name} {rank_and_count()[0]}.safetensors")
         finish(self, session, task)
 
     with mock.patch.object(RunWriter, "finish", keep):
@@ -188,7 +188,7 @@ def test_what_cannot_be_divided_is_refused(tmp_path, monkeypatch):
 
 
 def refused(folder, other):
-    rank, _ = place()
+    rank, _ = rank_and_count()
     mine = config(folder, seed=rank) if other == "settings" else config(folder)
     fit(mine, data=blobs(seed=rank if other == "data" else 0))
 

@@ -34,13 +34,13 @@ def train(
     Several GPUs: torchrun --nproc-per-node 2 -m noiseproof train ...; --batch-size is the total batch size.
     """
     config = read_config(settings)
-    from ..devices.distributed import place
+    from ..devices.distributed import rank_and_count
     from ..train import fit
     from ..train.config import AUTO, run_folder
     from .progress import ProgressBar, run_watcher
 
     refuse_comparison(run_folder(config))
-    is_first = place()[0] == 0
+    is_first = rank_and_count()[0] == 0
     quiet, tensorboard = quiet or not is_first, tensorboard and is_first
     watcher = run_watcher(config, quiet)
     try:

@@ -1,4 +1,4 @@
-"""What we learn from: inputs with labels that may be wrong, from one file per source."""
+"""Data: inputs with labels that may be wrong, sources, augmentation and downloads."""
 
 from .augment import AUGMENTATIONS, Augmentation, augmentation
 from .download.fetch import DATASETS, fetch, verify

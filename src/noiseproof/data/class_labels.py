@@ -1,4 +1,4 @@
-"""Labels of any type to class numbers and names of classes."""
+"""Convert labels of any type to class numbers and class names."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from torch import Tensor
 from ..features import as_labels
 
 MOST_CLASSES = 1_000_000
-"""Most classes that are named by their numbers: a larger label is more likely an id."""
+"""Largest number of classes without names; a larger label is probably an id."""
 NUMBER_THEM = "number the classes 0 ... K-1 first and pass their names as class_names"
 
 
 def numbers_and_names(
     label: object, clean_label: object, class_names: Sequence[str] | None, index: Tensor | None
 ) -> tuple[Tensor, Tensor | None, Sequence[str]]:
-    """Class numbers of both and the names of the classes.
+    """Class numbers of labels and clean labels, and the class names.
 
-    Whole numbers are class numbers; any other label names its class.
+    Whole numbers are class numbers; any other label is a class name.
 
     Example:
         >>> numbers_and_names(["dog", "cat"], None, None, None)
@@ -50,8 +50,8 @@ def numbers_of_names(labels: object, class_names: Sequence[str], what: str = "la
     if _is_whole(values):
         return as_class_numbers(_as_whole(values), what)
     codes, classes = as_labels(values, what)
-    place = {name: number for number, name in enumerate(class_names)}
-    numbers = np.array([place.get(str(name), -1) for name in classes], np.int64)[codes]
+    number_of = {name: number for number, name in enumerate(class_names)}
+    numbers = np.array([number_of.get(str(name), -1) for name in classes], np.int64)[codes]
     if (numbers < 0).any():
         where = int((numbers < 0).argmax())
         known = ", ".join(class_names[:5]) + (", ..." if len(class_names) > 5 else "")
@@ -66,7 +66,7 @@ def _array(values: Any) -> Any:
 
 
 def _has_text(values: Any) -> bool:
-    """Text and numbers in one list stay apart: numpy would make text of both."""
+    """Whether a list contains text; numpy would convert numbers in it to text."""
     return isinstance(values, (list, tuple)) and any(isinstance(value, str) for value in values)
 
 
@@ -93,11 +93,11 @@ def _names_of_numbers(
 
 
 def refuse_label_column(rows: object, label: object) -> None:
-    """ValueError where a table still holds the column of labels, which would be learnt from itself."""
+    """ValueError if a table contains the column of labels."""
     name = getattr(label, "name", None)
     if isinstance(name, str) and name in getattr(rows, "columns", ()):
         raise ValueError(
-            f"the column of labels {name!r} is among the inputs too: leave it out, as in"
+            f"the inputs contain the column of labels {name!r}: leave it out, as in"
             f" table.drop(columns={name!r})"
         )
 
@@ -130,7 +130,7 @@ def numbered_classes(
 
 
 def checked_names(class_names: Sequence[str]) -> tuple[str, ...]:
-    """Strings, none of them twice.
+    """The names as a tuple; TypeError or ValueError unless they are unique strings.
 
     Example:
         >>> checked_names("cat")
@@ -144,7 +144,7 @@ def checked_names(class_names: Sequence[str]) -> tuple[str, ...]:
     first: dict[str, int] = {}
     for number, name in enumerate(class_names):
         if not isinstance(name, str):
-            raise TypeError(f"class_names[{number}] = {name!r} is a {type(name).__name__}: names are strings")
+            raise TypeError(f"class_names[{number}] = {name!r} must be a string, not {type(name).__name__}")
         if name in first:
             raise ValueError(f"class_names[{first[name]}] and class_names[{number}] are both {name!r}")
         first[name] = number
@@ -152,7 +152,7 @@ def checked_names(class_names: Sequence[str]) -> tuple[str, ...]:
 
 
 def as_class_numbers(values: object, what: str = "label") -> Tensor:
-    """Integers of any size or bools, as an int64 tensor (N,) of its own.
+    """Convert integers or bools to a new int64 tensor (N,).
 
     Example:
         >>> as_class_numbers([True, False])
@@ -182,7 +182,7 @@ def as_class_numbers(values: object, what: str = "label") -> Tensor:
 def check_class_range(
     labels: Tensor, num_classes: int, what: str = "label", index: Tensor | None = None
 ) -> None:
-    """Every label is in 0 ... num_classes - 1; ``index`` holds the permanent numbers of the samples.
+    """ValueError unless all labels are in 0 ... num_classes - 1; ``index``: permanent sample numbers.
 
     Example:
         >>> check_class_range(torch.tensor([0, 3]), 3)
@@ -199,7 +199,7 @@ def check_class_range(
 
 
 def sample_at(position: int, index: Tensor | None) -> str:
-    """The end of a message about a position, where the sample there has another permanent number.
+    """The end of a message about a position, if its sample has another permanent number.
 
     Example:
         >>> sample_at(1, torch.tensor([7, 9]))

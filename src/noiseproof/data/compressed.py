@@ -1,7 +1,7 @@
-"""Compressed files of one member, read no further than a fair share of their size.
+"""Read compressed files of one member, up to a maximum ratio of compression.
 
-A few bytes of gzip can stand for gigabytes of zeros. What is unpacked may have a hundred times the size of
-its file, and 64 MiB in any case; what goes beyond is refused before it fills memory or disk.
+A few bytes of gzip can unpack to gigabytes of zeros. Content may have a hundred times the size of its file,
+or 64 MiB; reading more is refused before it fills memory or disk.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ..files import open_regular
 
 RATIO = 100
 FREE = 1 << 26
-"""Bytes that any file may unpack to: the ratio of a small one says little."""
+"""Bytes that any file may unpack to, independent of its ratio."""
 XZ_MEMORY = 1 << 28
-"""Bytes an xz stream may ask for; its highest preset needs 65 MiB."""
+"""Memory limit of an xz stream in bytes; its highest preset needs 65 MiB."""
 
 
-def allowance(packed: int, free: int = FREE) -> int:
-    """Bytes that may come out of a file of so many."""
+def max_unpacked_size(packed: int, free: int = FREE) -> int:
+    """Largest content in bytes of a file of ``packed`` bytes."""
     return max(free, RATIO * packed)
 
 
-class Bounded(io.RawIOBase):
-    """A stream that fails when more bytes come out of it than it was allowed."""
+class LimitedReader(io.RawIOBase):
+    """A stream that raises a ValueError after more than ``most`` bytes."""
 
     def __init__(self, source: IO[bytes], most: int, below: IO[bytes]) -> None:
         self.source, self.most, self.left, self.below = source, most, most, below
@@ -44,8 +44,8 @@ class Bounded(io.RawIOBase):
         self.left -= len(found)
         if self.left < 0:
             raise ValueError(
-                f"it unpacks to more than {self.most:,} bytes, {RATIO} times its size: unpack it yourself"
-                " first, if that is right"
+                f"it unpacks to more than {self.most:,} bytes, {RATIO} times its size: unpack it first, if"
+                " this is right"
             )
         buffer[: len(found)] = found
         return len(found)
@@ -53,19 +53,19 @@ class Bounded(io.RawIOBase):
     def close(self) -> None:
         if not self.closed:
             self.source.close()
-            self.below.close()  # which a stream made from an open file leaves to us
+            self.below.close()  # a stream of an open file does not close the file
         super().close()
 
 
 def open_packed(path: Path) -> IO[bytes]:
-    """The unpacked bytes of a .gz, .bz2, .xz, .zst or .zip file, and those of any other file as they are."""
+    """Open a .gz, .bz2, .xz, .zst or .zip file for reading its content, or any other file as it is."""
     opener = OPENERS.get(path.suffix.lower())
     if opener is None:
         return open_regular(path)
     file = open_regular(path)
     try:
-        most = allowance(os.fstat(file.fileno()).st_size)
-        return io.BufferedReader(Bounded(opener(file), most, file), 1 << 20)
+        most = max_unpacked_size(os.fstat(file.fileno()).st_size)
+        return io.BufferedReader(LimitedReader(opener(file), most, file), 1 << 20)
     except BaseException:
         file.close()
         raise
@@ -101,4 +101,4 @@ OPENERS: dict[str, Callable[[IO[bytes]], IO[bytes]]] = {
     ".zst": _zst,
     ".zip": _zip,
 }
-"""By the ending of the name."""
+"""Functions that open compressed files, by suffix."""

@@ -1,4 +1,4 @@
-"""What happens when data that is made holds the same input more than once."""
+"""Find repeated inputs in data, and warn about them or raise an error."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .inputs import Inputs, LazyInputs, RawInputs, read_rows, streams
 
 POLICIES = ("ignore", "warn", "error")
 CHEAP_BYTES, CHEAP_SAMPLES = 1 << 28, 1 << 19
-"""Inputs above this size or number are not looked through unless it is asked for."""
+"""Largest inputs that are searched by default."""
 SHOWN = 3
 _left_to_caller: ContextVar[bool] = ContextVar("duplicates are left to the caller", default=False)
 AT_ONCE = 256
-"""Samples read together where they come from files."""
+"""Number of samples read together from files."""
 SHORT = 64
-"""Bytes of an input that are compared themselves, not their digest."""
+"""Inputs up to this number of bytes are compared directly, longer ones by their digests."""
 BYTES_AT_ONCE = 1 << 20
-"""Memory looked at together, which should stay in the cache of the processor."""
+"""Bytes processed together, which should fit in the cache of the processor."""
 
 
 @contextmanager
-def left_to_caller() -> Iterator[None]:
-    """Inside, nothing is looked for by default: the caller will do it once, with a policy of its own."""
+def without_duplicate_check() -> Iterator[None]:
+    """Context without the default search, for a caller that searches once with its own policy."""
     token = _left_to_caller.set(True)
     try:
         yield
@@ -54,8 +54,8 @@ def report_duplicates(
     *,
     stacklevel: int,
 ) -> None:
-    """Warn or raise as ``policy`` says; None warns of the same input under different labels, where that is
-    cheap to find out and the input is not the same value throughout."""
+    """Warn or raise by ``policy``; None warns of equal inputs under different labels, if that is cheap to
+    find and the input is not constant."""
     check_policy(policy)
     if policy == "ignore" or (policy is None and (_left_to_caller.get() or not is_cheap(inputs))):
         return
@@ -72,7 +72,7 @@ def report_duplicates(
 
 
 def is_cheap(inputs: Inputs) -> bool:
-    """In the memory of this machine and of moderate size."""
+    """Whether inputs are in main memory and of moderate size."""
     if isinstance(inputs, RawInputs):
         return len(inputs) <= CHEAP_SAMPLES
     if streams(inputs) or not isinstance(inputs, (Tensor, np.ndarray)):
@@ -82,7 +82,7 @@ def is_cheap(inputs: Inputs) -> bool:
 
 
 def _without_placeholders(inputs: Inputs, pairs: Pairs) -> Pairs:
-    """Those whose input has more than one value, unlike an empty image."""
+    """The pairs whose input is not constant, such as an empty image."""
     firsts, inverse = np.unique(pairs.first, return_inverse=True)
     telling = [np.empty(0, bool)]
     for start in range(0, len(firsts), AT_ONCE):
@@ -102,8 +102,7 @@ def _message(shown: list[str], count: int) -> str:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A sample whose input was seen before: ``first`` and ``second`` are permanent indices, labels are class
-    numbers."""
+    """A pair of samples with equal inputs; ``first`` and ``second`` are permanent numbers."""
 
     first: int
     second: int
@@ -112,23 +111,23 @@ class Duplicate:
 
     @property
     def conflicting(self) -> bool:
-        """The same input under two labels: at least one is wrong."""
+        """Whether the labels differ, so that at least one of them is wrong."""
         return self.first_label != self.second_label
 
     def __str__(self) -> str:
-        return self._told(self.first_label, self.second_label)
+        return self._text(self.first_label, self.second_label)
 
     def with_names(self, class_names: Sequence[str]) -> str:
-        """The same with the names of the labels, as the data has them."""
-        return self._told(class_names[self.first_label], class_names[self.second_label])
+        """The pair as text, with class names."""
+        return self._text(class_names[self.first_label], class_names[self.second_label])
 
-    def _told(self, first_label: object, second_label: object) -> str:
+    def _text(self, first_label: object, second_label: object) -> str:
         labels = f"labels {first_label} and {second_label}" if self.conflicting else "same label"
         return f"sample {self.second} repeats sample {self.first} ({labels})"
 
 
 class Pairs:
-    """Positions ``second`` of all samples that repeat an earlier one, at ``first``."""
+    """Positions ``second`` of all samples whose input equals that of an earlier one, at ``first``."""
 
     def __init__(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:
         self.first, self.second = first, second
@@ -151,7 +150,7 @@ class Pairs:
         return self.where(labels[self.first] != labels[self.second])
 
     def described(self, label: Tensor, index: Tensor, most: int | None = None) -> list[Duplicate]:
-        """The first ``most`` of them with permanent indices and labels, in the order of ``second``."""
+        """The first ``most`` pairs with permanent numbers and labels, in the order of ``second``."""
         first, second = self.first[:most], self.second[:most]
         columns = [index[first], index[second], label[first], label[second]]
         return [Duplicate(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
@@ -176,7 +175,7 @@ def first_occurrences(inputs: Inputs) -> NDArray[np.int64]:
 
 
 def _pieces(inputs: Inputs) -> Iterator[NDArray[np.uint8]]:
-    """Bytes of the samples, (some, bytes of one)."""
+    """Iterate over chunks of the samples as bytes, (samples, bytes per sample)."""
     step = AT_ONCE if isinstance(inputs, LazyInputs) else max(1, BYTES_AT_ONCE // _row_bytes(inputs))
     for start in range(0, len(inputs), step):
         some = np.arange(start, min(start + step, len(inputs)))

@@ -1,4 +1,4 @@
-"""Images read from their files when a batch asks for them."""
+"""Images that are read from their files on demand."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MOST_PIXELS = 64_000_000
 MOST_BYTES = 1 << 29
 CHANNELS = {"RGB": 3, "L": 1}
 BILINEAR = 2
-"""Pillow's number for it, so that Pillow is imported only when an image is read."""
+"""Pillow's constant, so that Pillow is imported only when an image is read."""
 
 
 class ImageFiles:
     """Lazily read images of one size as uint8 (N, channels, height, width).
 
     ``size`` resizes every image, either to a square or to (height, width); without it all images must
-    have the same size. ``index`` holds the sample numbers that messages name, by default positions.
+    have the same size. ``index`` holds the sample numbers for messages, by default positions.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class ImageFiles:
             if image.shape != images[0].shape:
                 raise ValueError(
                     f"{self._described(int(positions[0]), images[0])} but"
-                    f" {self._described(int(position), image)}: pass size=... to bring images to one size"
+                    f" {self._described(int(position), image)}: pass size=... to resize all images"
                 )
         return torch.from_numpy(np.stack(images))
 
     def broken(self) -> list[BrokenFile]:
-        """Reads every file once and lists those that cannot be used."""
+        """Read every file once and return those that cannot be used."""
         found = []
         for position in range(len(self)):
             try:
@@ -92,14 +92,14 @@ def read_image(
 ) -> NDArray[np.uint8]:
     """Pixels (channels, height, width); ``size`` (height, width) resizes bilinearly, transparency is white.
 
-    Every problem, from a missing file to a wrong checksum, is a ValueError or an OSError with its reason.
+    All problems, from a missing file to a wrong checksum, are raised as ValueError or OSError.
     """
     content = _content(Path(path))
     try:
-        image = on_white(_decoded(content)).convert(mode)
+        image = flatten_transparency(_decoded(content)).convert(mode)
     except (OSError, ValueError):
         raise
-    except Exception as problem:  # decoders raise anything on hostile bytes
+    except Exception as problem:  # decoders may raise any exception for malicious files
         raise ValueError(f"{type(problem).__name__}: {problem}") from problem
     if size is not None and image.size != (size[1], size[0]):
         image = image.resize((size[1], size[0]), resample=BILINEAR)
@@ -119,8 +119,8 @@ def _decoded(content: bytes) -> Image:
 
     try:
         image = Image.open(io.BytesIO(content), formats=FORMATS)
-    except UnidentifiedImageError:  # its message shows an address in memory
-        raise ValueError("no JPEG, PNG, WebP or BMP image") from None
+    except UnidentifiedImageError:  # its message contains a memory address
+        raise ValueError("it is not a JPEG, PNG, WebP or BMP image") from None
     width, height = image.size
     if width * height > MOST_PIXELS:
         raise ValueError(f"{width} x {height} pixels are more than {MOST_PIXELS}")
@@ -133,8 +133,8 @@ def _decoded(content: bytes) -> Image:
     return image
 
 
-def on_white(image: Image) -> Image:
-    """The image as it looks on white paper: what is transparent would else become black, or anything."""
+def flatten_transparency(image: Image) -> Image:
+    """The image on a white background, if it has transparency; the colours behind that are arbitrary."""
     from PIL import Image as pillow  # noqa: N813
 
     if not ("A" in image.getbands() or "transparency" in image.info):
@@ -160,7 +160,7 @@ class BrokenFile(NamedTuple):
 
 
 class BrokenFileError(ValueError):
-    """Raised when a file cannot be used and nobody asked to skip it; ``broken`` says which."""
+    """A file cannot be used, and ``on_error`` is not "skip"; ``broken`` describes it."""
 
     def __init__(self, broken: BrokenFile) -> None:
         super().__init__(f'cannot read {broken} (repair or remove it, or load with on_error="skip")')

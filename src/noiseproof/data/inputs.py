@@ -1,4 +1,4 @@
-"""Inputs of any kind, one way to read rows of them, and the batches that are made of them."""
+"""Batches, and inputs of any kind with a common way to read their rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..features.recognise import recognise
 
 
 class Batch(NamedTuple):
-    """Inputs, given labels and permanent indices of some samples.
+    """Inputs, given labels and permanent numbers of a batch.
 
-    Clean labels are not here: they serve metrics, never training.
+    It does not contain clean labels, which are for metrics only.
 
     Shape:
         input (B, ...), label (B,) int64, index (B,) int64
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
     input: Tensor
     label: Tensor
     index: Tensor  # type: ignore[assignment]
-    """Number of the sample in the dataset it came from; shadows ``tuple.index``."""
+    """Permanent number of each sample in its dataset; shadows ``tuple.index``."""
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Batch:
         """The same batch on another device."""
@@ -44,14 +44,14 @@ Positions: TypeAlias = Sequence[int] | NDArray[Any] | Tensor | slice
 
 
 def as_positions(chosen: Positions, count: int) -> NDArray[np.int64]:
-    """Positions 0 ... count - 1 as an int64 array; a bool mask of all samples chooses the true ones.
+    """Positions 0 ... count - 1 as an int64 array, also from a slice or a bool mask of all samples.
 
     Example:
         >>> as_positions(slice(1, None, 2), 5)
         array([1, 3])
         >>> as_positions([0, 5], 5)
         Traceback (most recent call last):
-        IndexError: position 5 (number 1 of those asked for) is outside 0 ... 4
+        IndexError: position 5 (at number 1 of the given positions) is out of range: 0 ... 4
     """
     if isinstance(chosen, slice):
         return np.arange(*chosen.indices(count), dtype=np.int64)
@@ -68,29 +68,30 @@ def as_positions(chosen: Positions, count: int) -> NDArray[np.int64]:
     if stray.any():
         where = int(stray.argmax())
         raise IndexError(
-            f"position {array[where]} (number {where} of those asked for) is outside 0 ... {count - 1}"
+            f"position {array[where]} (at number {where} of the given positions) is out of range:"
+            f" 0 ... {count - 1}"
         )
     return np.array(array, np.int64)
 
 
 def check_index(index: Tensor, count: int) -> None:
-    """One number >= 0 of its own for each sample."""
+    """ValueError unless the index has one unique number >= 0 for each sample."""
     if len(index) != count:
         raise ValueError(f"index has {len(index)} entries for {count} samples")
     numbers, counts = np.unique(index.cpu().numpy(), return_counts=True)
     if numbers[0] < 0 or counts.max() > 1:
         number = numbers[0] if numbers[0] < 0 else numbers[counts.argmax()]
-        raise ValueError(f"index contains {number}, but each sample needs a number >= 0 of its own")
+        raise ValueError(f"index contains {number}, but each sample needs a unique number >= 0")
 
 
 def check_no_repeats(rows: NDArray[np.int64]) -> None:
-    """No position twice."""
+    """ValueError if a position occurs twice."""
     positions, counts = np.unique(rows, return_counts=True)
     if len(positions) < len(rows):
         where = int((counts > 1).argmax())
         raise ValueError(
-            f"position {positions[where]} is asked for {counts[where]} times, but a subset has every sample"
-            " once because its permanent index names one sample; batch may repeat samples"
+            f"position {positions[where]} occurs {counts[where]} times, but a subset cannot repeat samples:"
+            " their permanent numbers must be unique. A batch can repeat them"
         )
 
 
@@ -103,12 +104,12 @@ def warn_of_empty_classes(label: Tensor, class_names: tuple[str, ...]) -> None:
 
 
 CHUNK = 1 << 22
-"""Elements looked at together when values are checked: bounds the memory of the check."""
+"""Number of elements that are checked together, which bounds the memory of the check."""
 
 
 @runtime_checkable
 class LazyInputs(Protocol):
-    """Anything of a known length that can read rows on demand, e.g. ``ImageFiles``."""
+    """Protocol of inputs with a length that read rows on demand, e.g. ``ImageFiles``."""
 
     def __len__(self) -> int: ...
 
@@ -121,7 +122,7 @@ Inputs: TypeAlias = Tensor | NDArray[Any] | LazyInputs
 
 
 class Selection:
-    """Some rows of other inputs, without a copy."""
+    """A part of the rows of other inputs, without a copy."""
 
     def __init__(self, base: Inputs, rows: NDArray[np.int64]) -> None:
         self.base, self.rows = base, rows
@@ -134,14 +135,14 @@ class Selection:
 
 
 def select(inputs: Inputs, rows: NDArray[np.int64]) -> Selection:
-    """Rows of the inputs; a selection of a selection refers to the first inputs."""
+    """Select rows of the inputs; a selection of a selection refers to the original inputs."""
     if isinstance(inputs, Selection):
         return Selection(inputs.base, inputs.rows[rows])
     return Selection(inputs, rows)
 
 
 def read_rows(inputs: Inputs, positions: NDArray[np.int64]) -> Tensor:
-    """Rows as a new tensor; only these are read."""
+    """Read rows as a new tensor."""
     if isinstance(inputs, Tensor):
         return inputs.index_select(0, torch.from_numpy(positions).to(inputs.device))
     if isinstance(inputs, np.ndarray):
@@ -151,14 +152,14 @@ def read_rows(inputs: Inputs, positions: NDArray[np.int64]) -> Tensor:
 
 
 def streams(inputs: Inputs) -> bool:
-    """Whether values arrive only when read, so that checks must wait until then."""
+    """Whether values are read on demand, so that they can only be checked then."""
     if isinstance(inputs, Selection):
         return streams(inputs.base)
     return isinstance(inputs, np.memmap) or not isinstance(inputs, (Tensor, np.ndarray))
 
 
 def check_inputs(inputs: object) -> None:
-    """Kind and dtype."""
+    """TypeError or ValueError unless inputs have a valid type and dtype."""
     if isinstance(inputs, np.ndarray) and inputs.dtype.kind not in "iubf":
         raise TypeError(f"inputs have dtype {inputs.dtype}: expected numbers or bools")
     if not isinstance(inputs, (Tensor, np.ndarray, LazyInputs)):
@@ -171,7 +172,7 @@ def check_inputs(inputs: object) -> None:
 
 
 def check_values(inputs: Inputs, index: Tensor) -> None:
-    """Finiteness of values in memory, some rows at a time; messages name the permanent number."""
+    """ValueError if values in memory are not finite, with the permanent number of the sample."""
     if not isinstance(inputs, (Tensor, np.ndarray)) or streams(inputs):
         return
     if not (inputs.is_floating_point() if isinstance(inputs, Tensor) else inputs.dtype.kind == "f"):
@@ -183,10 +184,9 @@ def check_values(inputs: Inputs, index: Tensor) -> None:
 
 
 def check_finite(rows: Tensor, index: Tensor, start: int | None = None) -> None:
-    """No NaN, no infinity and, as networks compute in float32, nothing that becomes infinite there; otherwise
-    the index of the first sample that has one is named.
+    """ValueError with the number of the first sample that has a value which is not finite in float32.
 
-    ``start`` is the position of the first row in all of the data, where it is known.
+    ``start`` is the position of the first row in the whole data, if known.
     """
     if not rows.is_floating_point() or rows.numel() == 0:
         return
@@ -199,13 +199,13 @@ def check_finite(rows: Tensor, index: Tensor, start: int | None = None) -> None:
 
 
 def _why_not_finite(row: Tensor) -> str:
-    """The first value that is not finite in float32, what is wrong with it and what to do."""
-    place = (~row.float().isfinite()).nonzero()[0].tolist()
-    value = float(row[tuple(place)])
+    """The first value that is not finite in float32, the reason and the remedy."""
+    position = (~row.float().isfinite()).nonzero()[0].tolist()
+    value = float(row[tuple(position)])
     if not math.isfinite(value):
         return f"{value}: inputs must be finite; repair the sample or leave it out with subset"
     return (
-        f"{value:g}{f' at {place}' if place else ''}, but networks compute in float32, which ends at"
+        f"{value:g}{f' at {position}' if position else ''}, which exceeds the largest float32,"
         f" {torch.finfo(torch.float32).max:.3g}: scale the values, or leave the sample out with subset"
     )
 
@@ -213,8 +213,8 @@ def _why_not_finite(row: Tensor) -> str:
 class RawInputs:
     """A DataFrame, a list of strings or a sparse matrix as inputs.
 
-    Training fits Features on its own rows and stores them with the run; ``read`` alone fits them on all rows.
-    ``settings`` are those of Features.
+    Training fits Features on its own rows and stores them with the run; ``read`` without a run fits them on
+    all rows. ``settings`` are the arguments of Features.
 
     Example:
         >>> RawInputs(["good film", "bad film"]).read(np.array([1])).shape
@@ -233,7 +233,7 @@ class RawInputs:
         return tuple(self.values.columns) if self.form == "frame" else ()
 
     def rows(self, positions: NDArray[np.int64]) -> Any:
-        """Some rows, in the form they came in."""
+        """Rows in their original type."""
         if self.form == "frame":
             return self.values.iloc[positions]
         return self.values[positions] if self.form == "sparse" else [self.values[at] for at in positions]
@@ -246,9 +246,9 @@ class RawInputs:
         return torch.from_numpy(self.features.transform(self.rows(positions)))
 
     def cells(self) -> NDArray[np.int64]:
-        """Numbers (n, 1 + columns) that are the same where cells are the same, to look for repeated rows.
+        """Numbers (n, 1 + columns) that are equal for equal cells, to find repeated rows.
 
-        The first is -1 in all rows, because an input of one value throughout is taken for an empty one.
+        The first column is -1, so that no row is constant, which would count as an empty input.
         """
         import pandas as pd  # type: ignore[import-untyped]
 
@@ -263,7 +263,7 @@ class RawInputs:
 
 
 def is_raw(values: object) -> bool:
-    """Whether somebody passed rows that only Features can read: no tensor and no array of numbers."""
+    """Whether values need Features to be encoded: they are not a tensor or an array of numbers."""
     if isinstance(values, np.ndarray):
         return values.dtype.kind in "OUST" and values.ndim in (1, 2)
     named = {base.__name__ for base in type(values).__mro__}
@@ -275,7 +275,7 @@ def is_raw(values: object) -> bool:
 
 
 def as_inputs(values: Any) -> Any:
-    """Rows that only Features can read as RawInputs; anything else as it is."""
+    """Wrap rows that need Features in RawInputs; return other values unchanged."""
     if not is_raw(values):
         return values
     rows = RawInputs(values)
@@ -283,14 +283,14 @@ def as_inputs(values: Any) -> Any:
 
 
 def raw_rows(inputs: Inputs) -> Any | None:
-    """The rows as they came; None where inputs are numbers already."""
+    """The original rows; None if inputs are numbers."""
     if isinstance(inputs, Selection) and isinstance(inputs.base, RawInputs):
         return inputs.base.rows(inputs.rows)
     return inputs.values if isinstance(inputs, RawInputs) else None
 
 
 def raw_bytes(inputs: Inputs) -> bytes:
-    """All cells of these rows, to tell whether they are the same as before."""
+    """All cells of these rows as bytes, for a fingerprint."""
     rows: Any = raw_rows(inputs)
     if hasattr(rows, "indptr"):
         return b"".join(part.tobytes() for part in (rows.indptr, rows.indices, rows.data))
@@ -298,6 +298,6 @@ def raw_bytes(inputs: Inputs) -> bytes:
 
 
 def settings_of(inputs: Inputs) -> dict[str, Any]:
-    """How Features are to be made of these rows."""
+    """The arguments of Features for these rows."""
     base = inputs.base if isinstance(inputs, Selection) else inputs
     return base.settings if isinstance(base, RawInputs) else {}

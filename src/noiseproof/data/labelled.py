@@ -1,4 +1,4 @@
-"""What we learn from: inputs with labels that may be wrong, and a permanent number for each sample."""
+"""``LabelledData``: inputs with labels that may be wrong, and permanent sample numbers."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ __all__ = ["Duplicate", "find_duplicates"]
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class LabelledData:
-    """Inputs, given labels and, where known, clean ones.
+    """Inputs, given labels and, if known, clean labels.
 
-    ``inputs`` stay as they are given: a tensor, a numpy array (also a memory map) or an object that reads
-    rows on demand, so data may be larger than memory. A DataFrame of any columns, a list of strings and a
-    sparse matrix are taken too: training makes numbers of them with ``noiseproof.features.Features``, fitted
-    on its own rows. Labels may be class numbers or names. Everything is validated once, here: label range
-    and dtype, lengths, and finite inputs (those that are streamed are checked when they are read).
+    ``inputs`` are not converted: a tensor, a numpy array (also a memory map) or an object that reads rows on
+    demand, so data may be larger than memory. A DataFrame, a list of strings and a sparse matrix are encoded
+    by training with ``noiseproof.features.Features``, fitted on its own rows. Labels may be class numbers or
+    names. Everything is validated once, here: label range and dtype, lengths, and finite inputs (streamed
+    inputs are checked when they are read).
 
-    ``duplicates`` says what happens when an input occurs twice, byte for byte: "warn" and "error" look
-    through all of the data, "ignore" does not look. By default only the same input under *different* labels
-    is warned of, and only in memory up to 256 MiB and half a million samples, which takes less than a second;
-    inputs that are one value throughout, such as empty images, do not count. ``find_duplicates`` lists all.
+    ``duplicates`` is the policy for inputs that are equal byte for byte: "warn" and "error" search all data,
+    "ignore" does not search. By default there is a warning of equal inputs under *different* labels, for data
+    in memory up to 256 MiB and half a million samples, which takes less than a second; constant inputs, such
+    as empty images, are ignored. ``find_duplicates`` lists all.
 
     Shape:
         inputs (N, ...), label and clean_label (N,) int64, groups (K,) int64, index (N,) int64
@@ -74,23 +74,23 @@ class LabelledData:
 
     inputs: Inputs
     label: Tensor
-    """Given labels, perhaps wrong."""
+    """Given labels, which may be wrong."""
     clean_label: Tensor | None
-    """The truth where it is known: for metrics only."""
+    """True labels, if known; for metrics only."""
     class_names: tuple[str, ...]
     groups: Tensor | None
     """Superclass of each class."""
     index: Tensor
-    """Permanent number of each sample: a subset keeps it."""
+    """Permanent number of each sample, which subsets keep."""
     name: str
     skipped: tuple[BrokenFile, ...]
-    """Files left out because they could not be read and ``on_error="skip"`` was asked for."""
+    """Files that could not be read and were skipped by ``on_error="skip"``."""
     columns: tuple[str, ...]
-    """Names of the values of an input, where it is a row of a table."""
+    """Names of the values of an input, if it is a row of a table."""
     features: Features | None
-    """What made numbers of the rows of a table, where that is done."""
+    """The Features that encoded the inputs, if any."""
     raw: Inputs | None
-    """The rows from which ``features`` made the inputs, in memory."""
+    """The rows before encoding, in memory."""
 
     def __init__(
         self,
@@ -134,13 +134,13 @@ class LabelledData:
             object.__setattr__(self, name, value)
 
     def _changed(self, **changes: object) -> LabelledData:
-        """A copy that shares what is not changed and is not validated again."""
+        """A copy with changed attributes, which is not validated again."""
         new = object.__new__(type(self))
         new._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
         return new
 
     def validate(self, duplicates: str | None = None) -> None:
-        """Raise for the first thing that is wrong, naming the sample; warn of classes without samples."""
+        """TypeError or ValueError for invalid data; warns of classes without samples."""
         check_policy(duplicates)
         check_inputs(self.inputs)
         if len(self.label) == 0:
@@ -175,11 +175,11 @@ class LabelledData:
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
-        """Shape of one input; reads the first where inputs are files."""
+        """Shape of one input; reads the first input."""
         return tuple(self.batch([0]).input.shape[1:])
 
     def with_labels(self, label: object, *, clean_label: object = None) -> LabelledData:
-        """The same inputs, not copied, under new given labels; clean labels stay unless given anew."""
+        """The same inputs, not copied, with new given labels and optionally new clean labels."""
         changes: dict[str, Any] = {"label": numbers_of_names(label, self.class_names)}
         if clean_label is not None:
             changes["clean_label"] = numbers_of_names(clean_label, self.class_names, "clean_label")
@@ -188,18 +188,18 @@ class LabelledData:
         return self._changed(**changes)
 
     def with_classes(self, names: Sequence[str]) -> LabelledData:
-        """The same samples, numbered by the classes ``names``, among which are those of all samples."""
-        place = {name: number for number, name in enumerate(names)}
-        number = torch.tensor([place.get(name, -1) for name in self.class_names])
+        """The same samples with other class names, which must include the classes of all samples."""
+        number_of = {name: number for number, name in enumerate(names)}
+        number = torch.tensor([number_of.get(name, -1) for name in self.class_names])
         clean = None if self.clean_label is None else number[self.clean_label]
         return self._changed(
             label=number[self.label], clean_label=clean, class_names=tuple(names), groups=None
         )
 
     def subset(self, indices: Positions) -> LabelledData:
-        """The samples at these positions, with the permanent indices they had; inputs are not copied.
+        """The samples at these positions, with their permanent numbers; inputs are not copied.
 
-        No position may occur twice: a permanent index names one sample.
+        Positions must be unique, as permanent numbers are.
         """
         rows = as_positions(indices, len(self))
         check_no_repeats(rows)
@@ -215,15 +215,15 @@ class LabelledData:
 
     @property
     def is_raw(self) -> bool:
-        """Whether inputs are rows of a table or texts that Features must still make numbers of."""
+        """Whether inputs are rows of a table or texts that are not encoded yet."""
         return raw_rows(self.inputs) is not None
 
     def fit_features(self) -> Features:
-        """Features fitted on these rows alone."""
+        """Features fitted on these rows."""
         return Features(**settings_of(self.inputs)).fit(raw_rows(self.inputs))
 
-    def plain(self, columns: Sequence[str] = ()) -> LabelledData:
-        """The same samples with the numbers of these columns, or of all, as inputs: nothing is fitted."""
+    def as_numbers(self, columns: Sequence[str] = ()) -> LabelledData:
+        """The same samples with the numbers of these columns, or of all, as inputs, without Features."""
         rows: Any = raw_rows(self.inputs)
         names = list(columns or self.columns)
         if missing := [name for name in names if name not in self.columns]:
@@ -232,11 +232,13 @@ class LabelledData:
         try:
             matrix = rows[names].to_numpy(np.float32)
         except (TypeError, ValueError):
-            raise ValueError("rows hold more than numbers, but arrays of numbers are expected") from None
+            raise ValueError(
+                "rows contain values that are not numbers: arrays of numbers are expected"
+            ) from None
         return self._changed(inputs=torch.from_numpy(matrix), columns=tuple(names), raw=self.inputs)
 
     def encoded(self, features: Features) -> LabelledData:
-        """The same samples with inputs as ``features`` make them; ``raw`` keeps the rows as they came."""
+        """The same samples with inputs encoded by ``features``; ``raw`` keeps the original rows."""
         rows = raw_rows(self.inputs)
         matrix = features.transform(self.batch(slice(None)).input if rows is None else rows)
         inputs = torch.from_numpy(matrix)
@@ -244,9 +246,9 @@ class LabelledData:
         return self._changed(inputs=inputs, columns=tuple(features.names), features=features, raw=kept)
 
     def batch(self, indices: Positions, *, device: torch.device | str | None = None) -> Batch:
-        """The samples at these positions; nothing else is read.
+        """The samples at these positions.
 
-        Positions on the same accelerator as all of the data are trusted, so the host never waits.
+        Positions on an accelerator are not checked, which avoids host synchronisation.
         """
         if isinstance(indices, Tensor) and indices.device.type != "cpu" and isinstance(self.inputs, Tensor):
             return Batch(self.inputs[indices], self.label[indices], self.index[indices])
@@ -258,7 +260,7 @@ class LabelledData:
         return batch if device is None else batch.to(device)
 
     def to(self, device: torch.device | str) -> LabelledData:
-        """All of it read into memory, on this device."""
+        """All data read into the memory of a device."""
         everything = self.batch(slice(None), device=device)
         clean = None if self.clean_label is None else self.clean_label.to(device)
         return self._changed(
@@ -267,7 +269,7 @@ class LabelledData:
 
 
 def find_duplicates(data: LabelledData) -> list[Duplicate]:
-    """Every sample that repeats an earlier one byte for byte, in order; reads all inputs once.
+    """All samples whose input equals an earlier one byte for byte, in order; reads all inputs once.
 
     Example:
         >>> import torch

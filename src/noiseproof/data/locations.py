@@ -1,4 +1,4 @@
-"""Where datasets live, and what to say when one is not there."""
+"""Locations of datasets, and errors for missing ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 SPLITS = ("train", "test")
 VALIDATION = "validation"
-"""A third split, of the few sources whose authors set data aside to choose by."""
-BY_HAND = {
+"""A third split, of sources whose authors provide validation data."""
+MANUAL_DOWNLOADS = {
     "clothing1m": "ask its authors for it (github.com/Cysu/noisy_label)",
     "webvision": "get google_resized_256, val_images_256 and info (data.vision.ee.ethz.ch/cvl/webvision)",
     "animal10n": "ask its authors for raw_image_ver.zip (dm.kaist.ac.kr/datasets/animal-10n)",
@@ -18,12 +18,12 @@ BY_HAND = {
     "resnet50.safetensors": "download model.safetensors of huggingface.co/timm/resnet50.tv_in1k",
     "mars": "get bbox_train and bbox_test (MARS by Zheng et al., 2016)",
 }
-"""How to get what no command here can download."""
+"""Instructions for data that cannot be downloaded by a command."""
 
 
-def by_hand(source: str) -> bool:
-    """Whether its user has to get the data of a source."""
-    return source.partition("(")[0] in BY_HAND
+def needs_manual_download(source: str) -> bool:
+    """Whether the user has to download the data of a source."""
+    return source.partition("(")[0] in MANUAL_DOWNLOADS
 
 
 def data_root() -> Path:
@@ -41,10 +41,10 @@ def data_root() -> Path:
 
 
 class DataMissingError(FileNotFoundError):
-    """A dataset is not where it is looked for; the message says what is expected and how to get it."""
+    """A dataset is missing; the message lists the expected files and how to get them."""
 
     brief = ""
-    """The same in one line, without all it may consist of."""
+    """A short message without the list of files."""
 
 
 def find_files(
@@ -52,56 +52,57 @@ def find_files(
 ) -> list[Path]:
     """The files of the first complete choice, all in one folder.
 
-    Looked for in ``root``, ``root/name`` and the official ``folders`` inside either.
+    Searched in ``root``, ``root/name`` and the official ``folders`` inside either.
     """
     parents = [root, root / name]
-    places = parents + [parent / folder for parent in parents for folder in folders]
+    searched = parents + [parent / folder for parent in parents for folder in folders]
     for choice in choices:
-        for place in places:
-            found = [place / file for file in choice]
+        for folder in searched:
+            found = [folder / file for file in choice]
             if all(path.exists() for path in found):
                 return found
-    problem = DataMissingError(_missing(name, root, choices, places))
-    problem.brief = _brief(name, root, choices, places)
+    problem = DataMissingError(_missing(name, root, choices, searched))
+    problem.brief = _brief(name, root, choices, searched)
     raise problem
 
 
 def weights_file(path: str | Path) -> Path:
-    """The path itself; weights of ``BY_HAND`` may also lie in the data folder."""
-    if Path(path).is_file() or str(path) not in BY_HAND:
+    """The path; weights of ``MANUAL_DOWNLOADS`` are also searched in the data folder."""
+    if Path(path).is_file() or str(path) not in MANUAL_DOWNLOADS:
         return Path(path)
     return find_files(str(path), data_root(), [[str(path)]])[0]
 
 
-def _missing(name: str, root: Path, choices: Sequence[Sequence[str]], places: Sequence[Path]) -> str:
+def _missing(name: str, root: Path, choices: Sequence[Sequence[str]], searched: Sequence[Path]) -> str:
     lines = [f"{name} is not complete under {root}. Expected, in that folder or one of its subfolders"]
-    subfolders = [place.relative_to(root).as_posix() for place in places[1:]]
+    subfolders = [folder.relative_to(root).as_posix() for folder in searched[1:]]
     lines.append(f"({', '.join(subfolders)}), one of:")
     for choice in choices:
-        present, absent = _parted(choice, places)
+        present, absent = _present_and_absent(choice, searched)
         note = f"  (present: {', '.join(present)}; missing: {', '.join(absent)})" if present else ""
         lines.append(f"  - {', '.join(choice)}{note}")
-    lines.append(f"To get them: {_how(name)}")
-    lines.append("or point root=... or the environment variable NOISEPROOF_DATA to a folder that has them.")
+    lines.append(f"To get them: {_instructions(name)}")
+    lines.append("or set root=... or the environment variable NOISEPROOF_DATA to a folder that has them.")
     return "\n".join(lines)
 
 
-def _brief(name: str, root: Path, choices: Sequence[Sequence[str]], places: Sequence[Path]) -> str:
-    begun = [absent for present, absent in (_parted(choice, places) for choice in choices) if present]
-    missing = f" (missing: {', '.join(begun[0])})" if begun else ""
-    needed = "" if begun or name not in BY_HAND else f" ({', '.join(choices[0])})"
-    return f"{name} is not complete under {root}{missing}{needed}: {_how(name)}"
+def _brief(name: str, root: Path, choices: Sequence[Sequence[str]], searched: Sequence[Path]) -> str:
+    states = (_present_and_absent(choice, searched) for choice in choices)
+    partial = [absent for present, absent in states if present]
+    missing = f" (missing: {', '.join(partial[0])})" if partial else ""
+    needed = "" if partial or name not in MANUAL_DOWNLOADS else f" ({', '.join(choices[0])})"
+    return f"{name} is not complete under {root}{missing}{needed}: {_instructions(name)}"
 
 
-def _how(name: str) -> str:
-    if name not in BY_HAND:
+def _instructions(name: str) -> str:
+    if name not in MANUAL_DOWNLOADS:
         return f"noiseproof data get {name}"
-    return f"{BY_HAND[name]} and put it into DIR/{name}, with --root DIR where a command has it"
+    return f"{MANUAL_DOWNLOADS[name]} and put it into DIR/{name}, with --root DIR where a command has it"
 
 
-def _parted(choice: Sequence[str], places: Sequence[Path]) -> tuple[list[str], list[str]]:
-    """Files that are in one of the places, and the others."""
-    present = [file for file in choice if any((place / file).exists() for place in places)]
+def _present_and_absent(choice: Sequence[str], searched: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """Files that exist in one of the folders, and the others."""
+    present = [file for file in choice if any((folder / file).exists() for folder in searched)]
     return present, [file for file in choice if file not in present]
 
 
@@ -110,7 +111,7 @@ class NoSplitError(ValueError):
 
 
 def check_split(source: str, split: str, *, validation: bool = False) -> None:
-    """``validation`` says whether the source has that split."""
+    """ValueError unless the source has this split; ``validation``: whether it has validation data."""
     if split == VALIDATION and not validation:
         raise NoSplitError(f"{source}: split={split!r} is unknown, there is no validation data")
     if split not in (*SPLITS, VALIDATION):
@@ -130,7 +131,7 @@ def split_path(source: str, path: str, split: str) -> Path:
     check_split(source, split, validation=True)
     if "{split}" not in path and split != "train":
         raise NoSplitError(
-            f"{source}: path={path!r} has no {split} split: write {{split}} where the names differ, as in"
+            f"{source}: path={path!r} has no {split} split: put {{split}} in place of its name, as in"
             f' path="somewhere/{{split}}"'
         )
     return Path(path.replace("{split}", split)).expanduser()

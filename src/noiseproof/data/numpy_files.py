@@ -1,4 +1,4 @@
-"""Arrays from .npz and .npy files: no pickles, and no allocation that the file does not back."""
+"""Read arrays from .npz and .npy files without pickle, and check sizes before allocation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..atomic import require_space, staging
 from ..files import DamagedFileError, open_regular
 from ..memory import is_large
-from .compressed import FREE, allowance
+from .compressed import FREE, max_unpacked_size
 
 MOST_BYTES = 1 << 33
 MOST_MEMBERS = 10_000
@@ -42,26 +42,23 @@ DAMAGE = (
     RuntimeError,
     IndexError,
 )
-"""What the standard library and numpy raise over a damaged file or one of a kind they cannot read."""
+"""Exceptions of the standard library and numpy for damaged or unsupported files."""
 
 
 def read_npz(path: str | Path, keys: Sequence[str]) -> list[NDArray[Any]]:
-    """These arrays of the file, in order; a missing key is an error that lists the ones there are.
-
-    Every damage is a ValueError that names the file and, where it is known, the member.
-    """
-    with opened(path) as archive:
+    """The arrays of these keys, in order; ValueError for a missing key or a damaged file."""
+    with open_npz(path) as archive:
         members = [member_of(archive, path, key) for key in keys]
         return [_array(archive, path, member) for member in members]
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
-    """The archive, its directory read."""
-    with damage_named(path):
+def open_npz(path: str | Path) -> Iterator[zipfile.ZipFile]:
+    """Open the archive and check its directory."""
+    with explain_damage(path):
         file = open_regular(path)
     with file:
-        with damage_named(path):
+        with explain_damage(path):
             check_directory(file, MOST_MEMBERS)
             archive = zipfile.ZipFile(file)
         with archive:
@@ -69,8 +66,8 @@ def opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
 
 
 @contextmanager
-def damage_named(path: str | Path, member: str | None = None, verb: str = "read") -> Iterator[None]:
-    """Every kind of damage as a ValueError that names file and member; a disk that fails stays an OSError."""
+def explain_damage(path: str | Path, member: str | None = None, verb: str = "read") -> Iterator[None]:
+    """Raise errors of damaged files as ValueError with file and member; errors of the disk pass through."""
     where = "" if member is None else f"member {member!r}: "
     try:
         yield
@@ -84,7 +81,7 @@ def damage_named(path: str | Path, member: str | None = None, verb: str = "read"
 
 
 def member_of(archive: zipfile.ZipFile, path: str | Path, key: str) -> zipfile.ZipInfo:
-    """Where the array of this name lies."""
+    """The member of the array with this name."""
     present = {name.removesuffix(".npy"): name for name in archive.namelist()}
     if key not in present:
         raise ValueError(
@@ -94,23 +91,22 @@ def member_of(archive: zipfile.ZipFile, path: str | Path, key: str) -> zipfile.Z
 
 
 def checked_header(file: Readable, size: int) -> NpyHeader:
-    """The header of a member of ``size`` bytes, which must be what it says, to the byte."""
+    """The header of a member of ``size`` bytes; ValueError if its array has another size."""
     header = read_header(file)
     if header.dtype.hasobject:
-        raise ValueError("it holds Python objects, which are never unpickled")
-    there = size - header.start
-    if header.nbytes != there:
-        has = "has only" if there < header.nbytes else "has"
+        raise ValueError("it contains Python objects, which are never unpickled")
+    actual = size - header.start
+    if header.nbytes != actual:
         raise ValueError(
-            f"it says shape {header.shape} of {header.dtype}, which is {header.nbytes} bytes,"
-            f" but {has} {there}"
+            f"its header has shape {header.shape} of {header.dtype}, which is {header.nbytes} bytes,"
+            f" but it has {actual}"
         )
     return header
 
 
 def check_ratio(path: str | Path, member: zipfile.ZipInfo) -> None:
-    """ValueError for a member that unpacks to far more than it takes in the file."""
-    most = allowance(member.compress_size, 4 * FREE)
+    """ValueError for a member with an implausible ratio of compression."""
+    most = max_unpacked_size(member.compress_size, 4 * FREE)
     if member.file_size > most:
         raise ValueError(
             f"cannot read {path}: member {member.filename!r}: it unpacks to {member.file_size:,} bytes, more"
@@ -118,40 +114,40 @@ def check_ratio(path: str | Path, member: zipfile.ZipInfo) -> None:
         )
 
 
-END, END_64, PLACE_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
-"""How the records at the end of an archive begin: the end, that of large ones, and where the latter lies."""
+END, END_64, LOCATOR_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
+"""Signatures of the end of central directory record, of its ZIP64 form, and of the locator of the latter."""
 LONGEST_END = 22 + 65535
 PER_MEMBER = 1024
-"""Bytes of the table of contents that a member may take on average; a name has mostly less than 100."""
+"""Largest mean size of an entry of the central directory, in bytes; names have mostly less than 100."""
 
 
 def check_directory(file: BinaryIO, members: int) -> None:
-    """ValueError if the archive has more members than that; its table of contents is not read for it.
+    """ValueError if the archive has more than ``members`` members, by its end record alone.
 
-    ``zipfile`` would first make an object of each, which takes minutes and gigabytes for millions.
+    ``zipfile`` creates an object per member, which takes minutes and gigabytes for millions of them.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - LONGEST_END))
     tail = file.read(LONGEST_END)
-    place = tail.rfind(END)
-    record = tail[place : place + 22]
-    if place >= 0 and len(record) == 22:
+    start = tail.rfind(END)
+    record = tail[start : start + 22]
+    if start >= 0 and len(record) == 22:
         count, length = struct.unpack("<10xHI6x", record)
-        where = tail.rfind(PLACE_64, 0, place)
-        if where >= 0 and (count == 0xFFFF or length == 0xFFFFFFFF):
-            file.seek(min(size, int.from_bytes(tail[where + 8 : where + 16], "little")))
+        locator = tail.rfind(LOCATOR_64, 0, start)
+        if locator >= 0 and (count == 0xFFFF or length == 0xFFFFFFFF):
+            file.seek(min(size, int.from_bytes(tail[locator + 8 : locator + 16], "little")))
             large = file.read(56)
             if large.startswith(END_64) and len(large) == 56:
                 count, length = struct.unpack("<32xQQ8x", large)
         if count > members or length > PER_MEMBER * members:
-            told = f"{count:,} members" if count > members else f"a table of contents of {length:,} bytes"
-            raise ValueError(f"it has {told}, more than {members:,} members are not read")
+            excess = f"{count:,} members" if count > members else f"a directory of {length:,} bytes"
+            raise ValueError(f"it has {excess}, more than {members:,} members are not read")
     file.seek(0)
 
 
 def _array(archive: zipfile.ZipFile, path: str | Path, member: zipfile.ZipInfo) -> NDArray[Any]:
     check_ratio(path, member)
-    with damage_named(path, member.filename):
+    with explain_damage(path, member.filename):
         if member.file_size > MOST_BYTES:
             raise ValueError(f"it has {member.file_size} bytes unpacked, more than {MOST_BYTES}")
         with archive.open(member) as file:
@@ -159,13 +155,13 @@ def _array(archive: zipfile.ZipFile, path: str | Path, member: zipfile.ZipInfo) 
         with archive.open(member) as file:
             array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
             if file.read(1):  # reading to the end compares the checksum
-                raise ValueError("it goes on after its array")
+                raise ValueError("it has bytes after its array")
         return array
 
 
 def map_npy(path: str | Path, verb: str = "read") -> NDArray[Any]:
-    """The array as a memory map; ValueError if the file is damaged, not a regular one, or holds objects."""
-    with damage_named(path, verb=verb), open_regular(path) as file:
+    """The array as a memory map; ValueError if the file is damaged, not regular, or contains objects."""
+    with explain_damage(path, verb=verb), open_regular(path) as file:
         header = checked_header(file, os.fstat(file.fileno()).st_size)
         if header.nbytes == 0:
             return np.empty(header.shape, header.dtype)
@@ -174,7 +170,7 @@ def map_npy(path: str | Path, verb: str = "read") -> NDArray[Any]:
 
 
 class Readable(Protocol):
-    """A file, as far as a header needs it."""
+    """Protocol of a file from which a header is read."""
 
     def read(self, size: int = ..., /) -> bytes: ...
 
@@ -182,13 +178,13 @@ class Readable(Protocol):
 
 
 class NpyHeader(NamedTuple):
-    """What a .npy file says of its array."""
+    """The header of a .npy file."""
 
     shape: tuple[int, ...]
     fortran: bool
     dtype: np.dtype[Any]
     start: int
-    """Bytes before the values."""
+    """Number of bytes before the values."""
 
     @property
     def nbytes(self) -> int:
@@ -196,7 +192,7 @@ class NpyHeader(NamedTuple):
 
 
 def read_header(file: Readable) -> NpyHeader:
-    """Shape, order and type of the array that follows; nothing is allocated for it.
+    """Read shape, order and dtype of an array without allocating it.
 
     Example:
         >>> import io
@@ -209,7 +205,7 @@ def read_header(file: Readable) -> NpyHeader:
     version = npy.read_magic(file)  # type: ignore[no-untyped-call]
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
     if read is None:
-        raise ValueError(f"npy format {version} is not known here")
+        raise ValueError(f"npy format {version} is not supported")
     shape, fortran, dtype = read(file)  # type: ignore[no-untyped-call]
     if any(side < 0 for side in shape):
         raise ValueError(f"the shape {shape} has a side below 0")
@@ -218,7 +214,7 @@ def read_header(file: Readable) -> NpyHeader:
 
 UNPACKED = "array.npy"
 CHUNK = 1 << 20
-"""Bytes held in memory at a time."""
+"""Bytes that are read at a time."""
 FOLDER = "streams"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 
@@ -226,10 +222,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, e
 def read_or_map(path: Path, key: str, root: Path, *, stream: bool | None = None) -> NDArray[Any]:
     """The array, in memory or as a memory map.
 
-    ``stream`` None maps an array that is larger than a quarter of the available memory. It is unpacked once,
-    block by block, to a file under ``root`` and mapped from there; the checksum is compared.
+    With ``stream=None`` an array larger than a quarter of the available memory is mapped. It is unpacked once
+    in blocks to a file under ``root``, which verifies its checksum, and mapped from there.
     """
-    with opened(path) as archive:
+    with open_npz(path) as archive:
         member = member_of(archive, path, key)
         if not (is_large(member.file_size) if stream is None else stream):
             return read_npz(path, [key])[0]
@@ -243,9 +239,9 @@ def _unpacked(archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo, roo
         with cache.writing() as new:
             check_ratio(path, member)
             require_space(new, member.file_size)
-            with damage_named(path, member.filename):
+            with explain_damage(path, member.filename):
                 _write_member(archive, member, new / UNPACKED)
-            cache.keep(new)
+            cache.commit(new)
         found = cache.map(UNPACKED)
     if found is None:
         raise ValueError(f"cannot read {path}: member {member.filename!r} cannot be mapped when unpacked")
@@ -253,7 +249,7 @@ def _unpacked(archive: zipfile.ZipFile, path: Path, member: zipfile.ZipInfo, roo
 
 
 def _write_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> None:
-    """Block by block; reading to the end compares the checksum."""
+    """Unpack a member in blocks, which verifies its checksum at the end."""
     with archive.open(member) as packed:
         checked_header(packed, member.file_size)
     with archive.open(member) as packed, target.open("xb") as file:
@@ -262,19 +258,19 @@ def _write_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Pat
 
 
 class StreamCache:
-    """A folder of files made from one source file; it is there completely or not at all.
+    """A cached folder of files derived from a source file; it is created atomically.
 
-    Its name holds the path of the source and what was asked of it, then the size and time of the source: a
-    source that changes gets a new folder, and the old one goes. Files are written beside it and the folder
-    is renamed when they are complete, so a half-written one is never used.
+    Its name contains hashes of the path of the source with the ``options``, and of the size and time of the
+    source: a changed source gets a new folder, and the old one is removed. Files are written to a temporary
+    folder, which is renamed when they are complete.
     """
 
-    def __init__(self, root: Path, source: Path, asked: object) -> None:
+    def __init__(self, root: Path, source: Path, options: object) -> None:
         self.source = source.resolve()
         self.stamp = self._stamp_now()
-        what = _digest([str(self.source), asked])
+        key = _digest([str(self.source), options])
         stem = "".join(letter if letter.isalnum() else "_" for letter in source.name.split(".")[0])
-        self.prefix = f"{stem.encode('ascii', 'replace').decode().replace('?', '_')[:40]}-{what}-"
+        self.prefix = f"{stem.encode('ascii', 'replace').decode().replace('?', '_')[:40]}-{key}-"
         self.folder = root / FOLDER / (self.prefix + _digest(self.stamp))
 
     def _stamp_now(self) -> list[int]:
@@ -282,7 +278,7 @@ class StreamCache:
         return [state.st_size, state.st_mtime_ns]
 
     def map(self, name: str, row: tuple[int, ...] = ()) -> NDArray[Any] | None:
-        """A .npy file, or float32 numbers in rows of a shape, as a memory map; None if it must be made."""
+        """A .npy file, or float32 numbers with rows of a shape, as a memory map; None if it is missing."""
         file = self.folder / name
         try:
             if row:
@@ -294,12 +290,12 @@ class StreamCache:
         return mapped
 
     def discard(self) -> None:
-        """Forget the folder, because something in it is missing or cannot be read."""
+        """Remove the folder, because a file in it is missing or cannot be read."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
-        """A folder for the new files; it goes again unless ``keep`` was called."""
+        """A temporary folder for the new files, which is removed unless ``commit`` is called."""
         try:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             with staging(self.folder) as new:
@@ -309,13 +305,13 @@ class StreamCache:
                 raise
             raise OSError(
                 problem.errno,
-                f"cannot write the streamed form of {self.source} ({problem.strerror}): point root=... or"
-                " NOISEPROOF_DATA to a folder with room, or pass stream=False",
+                f"cannot write the streamed form of {self.source} ({problem.strerror}): set root=... or"
+                " NOISEPROOF_DATA to a folder with free space, or pass stream=False",
                 os.fspath(self.folder.parent),
             ) from problem
 
-    def keep(self, new: Path) -> None:
-        """The files in ``new`` are complete: give them their name, and drop those of older sources."""
+    def commit(self, new: Path) -> None:
+        """Rename the folder of complete files, and remove those of older versions of the source."""
         if self._stamp_now() != self.stamp:
             raise ValueError(f"{self.source} changed while it was read: load it again")
         for file in new.iterdir():
@@ -324,7 +320,7 @@ class StreamCache:
         try:
             new.rename(self.folder)
         except OSError:
-            if not self.folder.is_dir():  # else another process was faster, with the same files
+            if not self.folder.is_dir():  # otherwise another process has created the same files
                 raise
         for older in self.folder.parent.glob(self.prefix + "*"):
             if older != self.folder:

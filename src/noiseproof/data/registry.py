@@ -1,4 +1,4 @@
-"""Every source by name, a plain dict you can read, and the specs that name them."""
+"""All sources by name, and loading of data by spec."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from ..features import Features
 from ..grammar import Literal, literal, nearest, options, read
 from ..memory import on_the_cpu
-from .duplicates import check_policy, left_to_caller, report_duplicates
+from .duplicates import check_policy, report_duplicates, without_duplicate_check
 from .labelled import LabelledData
-from .locations import BY_HAND, data_root
+from .locations import MANUAL_DOWNLOADS, data_root
 from .sources.arrays import arrays
 from .sources.cifar import cifar10, cifar100, cifar_n, vehicles10
 from .sources.digits import digits, mnist
@@ -25,7 +25,7 @@ from .sources.table import table
 
 LONGEST = 4000
 IN_MEMORY = "memory"
-"""Source that stands in the settings of a run for data that was passed in Python."""
+"""Source in the settings of a run whose data were passed in Python."""
 
 
 def parse_source(text: str) -> tuple[str, dict[str, Literal]]:
@@ -36,7 +36,7 @@ def parse_source(text: str) -> tuple[str, dict[str, Literal]]:
         ('folder', {'path': 'photos', 'size': 64})
         >>> parse_source("folder(3)")
         Traceback (most recent call last):
-        ValueError: cannot read the source 'folder(3)': options go by keyword, as in folder(path="photos")
+        ValueError: cannot read the source 'folder(3)': give options by keyword, as in folder(path="photos")
     """
     match read(text, "source", LONGEST):
         case ast.Name(id=name):
@@ -44,14 +44,14 @@ def parse_source(text: str) -> tuple[str, dict[str, Literal]]:
         case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
             return name, {word: literal(node, text) for word, node in options(keywords, text).items()}
         case ast.Call(func=ast.Name()):
-            reason = 'options go by keyword, as in folder(path="photos")'
+            reason = 'give options by keyword, as in folder(path="photos")'
         case _:
             reason = "expected a name or name(option=value)"
     raise ValueError(f"cannot read the source {text!r}: {reason}")
 
 
 def source_of_path(text: str) -> str | None:
-    """The source somebody means who gives a path alone; None for what can be a source.
+    """The spec of the source for a text that is only a path; None for other texts.
 
     Example:
         >>> source_of_path("my rows.csv"), source_of_path("digits")
@@ -83,9 +83,9 @@ SOURCES: dict[str, Callable[..., LabelledData]] = {
     "food101n": food101n,
     "mars": mars,
 }
-"""Name to loader; a loader takes ``root``, ``split`` and the options of its spec by keyword."""
+"""Loaders by name; a loader takes ``root``, ``split`` and the options of its spec by keyword."""
 POLICY, SAMPLES, ROOT = "duplicates", "samples", "root"
-"""Two options that every source has, because they are about what was loaded, and one of those in BY_HAND."""
+"""Options of all sources, and, for ``root``, of those in MANUAL_DOWNLOADS."""
 
 
 def load(
@@ -96,13 +96,13 @@ def load(
     duplicates: str | None = None,
     features: Features | None = None,
 ) -> LabelledData:
-    """The data a spec describes; LabelledData comes back as it is.
+    """Load the data of a spec; LabelledData are returned unchanged.
 
-    ``root`` is where datasets live, by default ``data_root()``; ``split`` is "train" or "test";
-    ``duplicates`` is "ignore", "warn" or "error" as in ``LabelledData``; a spec may say it too, as in
-    ``csv(path="rows.csv", duplicates="ignore")``, and the ``root`` of clothing1m and its like. With
-    ``samples=300`` any spec takes so many from all over the data, to try something. ``features`` are those
-    of a run, whose columns are wanted of a table.
+    ``root`` is the folder of datasets, by default ``data_root()``; ``split`` is "train" or "test";
+    ``duplicates`` is "ignore", "warn" or "error" as in ``LabelledData``, and may also be in the spec, as in
+    ``csv(path="rows.csv", duplicates="ignore")``, like the ``root`` of data in ``MANUAL_DOWNLOADS``. With
+    ``samples=300``, any spec loads 300 equidistant samples, for a trial. ``features`` are those of a run,
+    whose columns are read from a table.
 
     Example:
         >>> load("digits")
@@ -122,9 +122,9 @@ def load(
         duplicates = written if duplicates is None else duplicates
         if features is not None and SOURCES[name] is table:
             options["fitted"] = features
-        place = data_root() if root is None else Path(root).expanduser()
-        with on_the_cpu(), nullcontext() if duplicates is None else left_to_caller():
-            data = SOURCES[name](root=place, split=split, **options)
+        base = data_root() if root is None else Path(root).expanduser()
+        with on_the_cpu(), nullcontext() if duplicates is None else without_duplicate_check():
+            data = SOURCES[name](root=base, split=split, **options)
             data = data if few is None else _some(data, few)
     if duplicates is not None:
         report_duplicates(data.inputs, data.label, data.index, data.class_names, duplicates, stacklevel=3)
@@ -132,11 +132,11 @@ def load(
 
 
 def _checked_spec(spec: object) -> tuple[str, dict[str, Any]]:
-    """Name and options of a source that is there and has these options."""
+    """Name and options of a known source; ValueError for unknown ones."""
     if not isinstance(spec, str):
-        raise TypeError(f"data is given as a spec string or LabelledData, got {type(spec).__name__}")
-    if (meant := source_of_path(spec)) is not None:
-        raise ValueError(f"{spec!r} is a path, not a source: write {meant}")
+        raise TypeError(f"data must be a spec string or LabelledData, got {type(spec).__name__}")
+    if (source := source_of_path(spec)) is not None:
+        raise ValueError(f"{spec!r} is a path, not a source: write {source}")
     name, options = parse_source(spec)
     if name == IN_MEMORY:
         raise ValueError(f"{spec} was passed in Python and cannot be loaded again: pass data=...")
@@ -147,18 +147,18 @@ def _checked_spec(spec: object) -> tuple[str, dict[str, Any]]:
 
 
 def _some(data: LabelledData, count: object) -> LabelledData:
-    """So many samples at equal distances, or all of smaller data."""
+    """``count`` equidistant samples, or all samples of smaller data."""
     if not isinstance(count, int) or isinstance(count, bool) or count < 2:
         raise ValueError(f"samples={count!r} must be a whole number of at least 2")
     if count >= len(data):
         return data
-    return data.subset([place * (len(data) - 1) // (count - 1) for place in range(count)])
+    return data.subset([number * (len(data) - 1) // (count - 1) for number in range(count)])
 
 
 def _check_options(name: str, options: dict[str, Any]) -> None:
     parameters = inspect.signature(SOURCES[name]).parameters
     known = [word for word in parameters if word not in (ROOT, "split", "dataset", "fitted")]
-    everywhere = [POLICY, SAMPLES, *([ROOT] if name in BY_HAND else [])]
+    everywhere = [POLICY, SAMPLES, *([ROOT] if name in MANUAL_DOWNLOADS else [])]
     for option in options:
         if option not in (*known, *everywhere):
             raise ValueError(f"{name} has no option {option!r}{nearest(option, [*known, *everywhere])}")

@@ -1,7 +1,7 @@
-"""Reads the pickles that CIFAR comes in without unpickling them.
+"""Read the pickle files of CIFAR without unpickling them.
 
-A pickle is a program. Here only the few instructions run that write a dict of numbers, text, flat lists and
-integer arrays: nothing is imported, called or allocated because a file asks for it.
+A pickle is a program. Only the few instructions that build a dict of numbers, text, flat lists and integer
+arrays are interpreted: no imports, no calls and no allocations requested by the file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BytesOf: TypeAlias = Callable[[object], bytes]
 
 
 def read_plain_pickle(path: str | Path) -> dict[str, Plain]:
-    """The dict in a pickle file of numbers, text, flat lists and integer arrays; anything else is refused."""
+    """Read a pickled dict of numbers, text, flat lists and integer arrays; anything else is refused."""
     length = Path(path).stat().st_size
     if length > MOST_BYTES:
         raise PickleRefusedError(f"{path} has {length} bytes, more than {MOST_BYTES}")
@@ -54,7 +54,7 @@ def read_plain_pickle(path: str | Path) -> dict[str, Plain]:
 
 
 def parse_plain_pickle(content: bytes) -> dict[str, Plain]:
-    r"""As ``read_plain_pickle``, from bytes. Keys are text, whichever Python wrote them.
+    r"""``read_plain_pickle`` for bytes. Keys are converted to text, for Python 2 and 3.
 
     Example:
         >>> parse_plain_pickle(b"(dS'labels'\n(lI3\naI5\nas.")
@@ -72,7 +72,7 @@ def parse_plain_pickle(content: bytes) -> dict[str, Plain]:
             machine.step(opcode.name, argument, position)
     except PickleRefusedError:
         raise
-    except Exception as problem:  # whatever damaged bytes provoke in the decoder
+    except Exception as problem:  # the decoder may raise any exception for damaged bytes
         raise PickleRefusedError(f"damaged: {type(problem).__name__}: {problem!s:.200}") from None
     if position != len(content) - 1 or len(machine.stack) != 1 or type(machine.stack[0]) is not dict:
         raise PickleRefusedError("expected one dict and nothing after it")
@@ -81,7 +81,7 @@ def parse_plain_pickle(content: bytes) -> dict[str, Plain]:
 
 
 class PickleMachine:
-    """Runs instructions one by one; lists and dicts hold no other lists or dicts, so nothing can grow."""
+    """Interprets instructions; lists and dicts cannot contain lists or dicts, which bounds memory."""
 
     def __init__(self, length: int) -> None:
         self.stack: list[Any] = []
@@ -162,26 +162,26 @@ class PickleMachine:
         fill(items)
 
     def bytes_of(self, content: object) -> bytes:
-        """Python 2 text as bytes, no more of it in total than the file has."""
+        """Python 2 text as bytes, limited in total to the size of the file."""
         if isinstance(content, str):
             self.bytes_left -= len(content)
             if self.bytes_left < 0:
-                raise PickleRefusedError("text is used again and again to fill memory")
+                raise PickleRefusedError("repeated text exceeds the size of the file")
             return content.encode("latin-1")
         if not isinstance(content, bytes):
-            raise PickleRefusedError(f"a {type(content).__name__} stands where bytes belong")
+            raise PickleRefusedError(f"a {type(content).__name__} is not allowed in place of bytes")
         return content
 
 
 def finished(value: Any) -> Any:
-    """What a dict may hold: a flat list, a whole array or a flat value."""
+    """A valid value of the dict: a flat list, a complete array or a flat value."""
     if isinstance(value, ArrayShell) and value.array is not None:
         return value.array
     return value if type(value) is list else flat(value)
 
 
 def flat(value: Any) -> Any:
-    """A whole number of 64 bits, text or bytes."""
+    """A valid entry of a list: a 64-bit integer, text or bytes."""
     if isinstance(value, (str, bytes)) or (isinstance(value, int) and value.bit_length() < 64):
         return value
     raise PickleRefusedError(f"a {type(value).__name__} is not allowed as a value")
@@ -205,19 +205,19 @@ ACTIONS: dict[str, Callable[[PickleMachine], None]] = {
 
 
 class PickleRefusedError(ValueError):
-    """The file holds more than plain numbers, text, lists and integer arrays, or is damaged."""
+    """The file contains anything except numbers, text, lists and integer arrays, or is damaged."""
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A name that a pickle mentions."""
+    """A global name in a pickle, which is never imported."""
 
     meaning: str
 
 
 @dataclass
 class DtypeShell:
-    """A dtype whose byte order is not known yet."""
+    """A dtype before its byte order is set."""
 
     code: str
     order: str = "|"
@@ -236,7 +236,7 @@ class DtypeShell:
 
 @dataclass
 class ArrayShell:
-    """An array that waits for its content."""
+    """An array before its content is set."""
 
     array: NDArray[Any] | None = None
 
@@ -258,7 +258,7 @@ Shell: TypeAlias = DtypeShell | ArrayShell
 
 
 def reduced(mention: object, arguments: object, bytes_of: BytesOf) -> Shell | bytes:
-    """What a call means, for the three calls that arrays and Python 3 bytes need."""
+    """The result of one of the three calls that arrays and Python 3 bytes need."""
     match mention, arguments:
         case Mention(meaning="array rebuild"), (Mention(meaning="ndarray"), (0,), "b" | b"b"):
             return ArrayShell()
@@ -275,5 +275,5 @@ def as_text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("latin-1")
     if not isinstance(value, str):
-        raise PickleRefusedError(f"a {type(value).__name__} stands where text belongs")
+        raise PickleRefusedError(f"a {type(value).__name__} is not allowed in place of text")
     return value

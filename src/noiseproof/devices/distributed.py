@@ -65,20 +65,18 @@ class Ranks:
         first, last = (units * rank // self.count * unit for rank in (self.rank, self.rank + 1))
         return slice(first, min(last, size))
 
-    def sharded(
-        self, forward: Callable[[Tensor], Any], place: Callable[[], tuple[int, int, int, int]]
-    ) -> Any:
-        """``forward`` for a whole batch, of which this process computes its rows; it is given all or these.
+    def sharded(self, forward: Callable[[Tensor], Any], step: Callable[[], tuple[int, int, int, int]]) -> Any:
+        """``forward`` of a whole batch, of which this process computes its rows; the input is all or these.
 
         Args:
-            place: the seed of the run, the epoch and the number of the batch, which determine dropout, and
-                its size.
+            step: returns the seed of the run, the epoch, the number of the batch, which determine dropout,
+                and the size of the batch.
         """
         if self.count == 1:
             return forward
 
         def whole(inputs: Tensor) -> Any:
-            seed, epoch, batch, size = place()
+            seed, epoch, batch, size = step()
             rows = self.rows(size)
             self._splits = rows != slice(0, size)
             number = torch.tensor([batch * self.count + (self.rank if self._splits else 0)])
@@ -202,7 +200,7 @@ def _explained() -> Iterator[None]:
     except RuntimeError as problem:
         reason = str(problem).partition("\n")[0].rpartition("] ")[2].partition(". ")[0]
         raise RankLostError(
-            "another process of this run has ended, or cannot be reached; the same command goes on from the"
+            "another process of this run has ended, or cannot be reached; the same command resumes from the"
             f" last checkpoint ({reason})"
         ) from None
 
@@ -213,12 +211,12 @@ def together(device_name: str) -> Iterator[Ranks]:
 
     ``is_reported`` is set on errors of all processes but the one that failed first, which says why.
     """
-    begun, (rank, count) = dist.is_available() and dist.is_initialized(), place()
+    is_initialized, (rank, count) = dist.is_available() and dist.is_initialized(), rank_and_count()
     if count == 1:
         yield Ranks(pick_device(device_name))
         return
     device = _own_device(device_name)
-    ranks = Ranks(device, rank, count) if begun else _connected(device)
+    ranks = Ranks(device, rank, count) if is_initialized else _connected(device)
     try:
         with processes.same_rows(), nullcontext() if ranks.is_first else warnings.catch_warnings():
             if not ranks.is_first:
@@ -227,10 +225,10 @@ def together(device_name: str) -> Iterator[Ranks]:
             ranks.wait()
     except Exception as problem:
         problem.is_reported = ranks.is_reported()  # type: ignore[attr-defined]
-        if not begun and device.type == "cpu":  # NCCL would wait for the process that ended
+        if not is_initialized and device.type == "cpu":  # NCCL would wait for the process that ended
             dist.destroy_process_group()
         raise
-    if not begun:
+    if not is_initialized:
         dist.destroy_process_group()
 
 
@@ -245,20 +243,20 @@ def _connected(device: torch.device) -> Ranks:
 
 def _own_device(name: str) -> torch.device:
     """The GPU of this process among those of its machine, unless ``name`` says which, or the CPU."""
-    device, place = pick_device(name), int(os.environ.get("LOCAL_RANK", "0"))
+    device, local_rank = pick_device(name), int(os.environ.get("LOCAL_RANK", "0"))
     if device.type != "cuda" or device.index is not None:
         return device
-    if place >= torch.cuda.device_count():
+    if local_rank >= torch.cuda.device_count():
         raise ValueError(
-            f"process {place + 1} on this machine finds {torch.cuda.device_count()} GPUs: start as many"
+            f"process {local_rank + 1} on this machine finds {torch.cuda.device_count()} GPUs: start as many"
             " processes as there are GPUs (--nproc-per-node), or give --device cpu"
         )
-    torch.cuda.set_device(place)
-    return torch.device("cuda", place)
+    torch.cuda.set_device(local_rank)
+    return torch.device("cuda", local_rank)
 
 
-def place() -> tuple[int, int]:
-    """The number of this process and how many there are, as torch.distributed or ``torchrun`` say."""
+def rank_and_count() -> tuple[int, int]:
+    """Rank of this process and number of processes, by torch.distributed or the variables of ``torchrun``."""
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
     count = os.environ.get("WORLD_SIZE", "1")
@@ -267,7 +265,7 @@ def place() -> tuple[int, int]:
 
 def refuse_ranks(what: str) -> None:
     """OneProcessError for several processes of ``torchrun`` where each would do the same."""
-    rank, count = place()
+    rank, count = rank_and_count()
     if count > 1:
         raise OneProcessError(
             f"{what} cannot be divided among processes, and this is process {rank} of {count}: start the"

@@ -17,7 +17,7 @@ from ..losses import margin
 from .epoch_table import LARGEST, NOT_SEEN
 from .record import Record
 
-OUT_OF_RANGE = "index {} is out of range: it must be 0 to {2} for a Recorder of {1} samples"
+OUT_OF_RANGE = "index {0} is out of range: it must be 0 to {2} for a Recorder of {1} samples"
 LABEL_CHANGED = (
     "the labels of {count:,} of {seen:,} samples have changed, that of sample {first} from {old} to {new}:"
     " index must be the permanent number of a sample in the training data, not its position in a batch, in a"

@@ -1,7 +1,6 @@
-"""cleanlab, both ways: findings out, probabilities in, and an issue type for Datalab. Extra ``cleanlab``.
+"""cleanlab: findings for CleanLearning, and an issue type for Datalab. Needs the extra ``cleanlab``.
 
-Probabilities in: ``labels.find(probabilities=pred_probs, label=label)`` takes what cleanlab calls
-``pred_probs``.
+In the other direction, ``labels.find(probabilities=pred_probs, label=label)`` accepts ``pred_probs``.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def label_issues(found: DataFrame) -> DataFrame:
-    """What ``labels.find`` returned, for ``CleanLearning(...).fit(X, y, label_issues=...)``.
+    """The frame of ``labels.find`` in the format of ``CleanLearning(...).fit(X, y, label_issues=...)``.
 
     Columns is_label_issue, label_quality, given_label, predicted_label; one row per sample, in the order of
-    the numbers of the samples.
+    the sample numbers.
     """
     issues = found.sort_values("index")[["is_label_issue", "label_score", "given_label", "predicted_label"]]
     return issues.rename(columns={"label_score": "label_quality"}).reset_index(drop=True)
@@ -65,9 +64,9 @@ class LabelsIssueManager(IssueManager):  # type: ignore[misc]
         elif found is None and pred_probs is not None:
             found = find(probabilities=np.asarray(pred_probs), label=label)
         if found is None:
-            raise ValueError("noiseproof needs what labels.find returned: {'noiseproof': {'found': found}}")
+            raise ValueError("noiseproof needs the frame of labels.find: {'noiseproof': {'found': found}}")
         if len(found) != len(label):
-            raise ValueError(f"found has {len(found):,} labels, the Datalab has {len(label):,}")
+            raise ValueError(f"found has {len(found):,} labels, but the Datalab has {len(label):,}")
         issues = label_issues(found)
         score = issues["label_quality"].fillna(1.0).to_numpy(np.float64)
         self.issues = DataFrame(

@@ -1,7 +1,7 @@
-"""Hugging Face datasets: columns in, findings out as columns. Needs the extra ``hf``.
+"""``labels.find`` for Hugging Face datasets, with findings as columns. Needs the extra ``hf``.
 
-Images and numbers are read in place by ``data.load('huggingface(path="...")')`` and
-``data.sources.huggingface``.
+To train on images or numbers of a dataset, use ``data.load('huggingface(path="...")')`` or
+``data.from_huggingface``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FINDINGS = ("is_label_issue", "label_score", "wrong_probability", "predicted_lab
 
 
 def find_in(dataset: Any, inputs: str | Sequence[str], *, label: str = "label", **options: Any) -> DataFrame:
-    """``labels.find`` of a ``datasets.Dataset``: one column of texts, or columns of a table.
+    """``labels.find`` for a ``datasets.Dataset``: one column of texts, or columns of a table.
 
     Args:
         inputs: name of a column of texts, or names of several columns of any kind.
@@ -46,7 +46,7 @@ def find_in(dataset: Any, inputs: str | Sequence[str], *, label: str = "label", 
 def with_findings(dataset: Any, found: DataFrame, *, label: str = "label") -> Any:
     """The dataset with the columns is_label_issue, label_score, wrong_probability and predicted_label.
 
-    ``predicted_label`` holds class names, or class numbers where the dataset has numbers.
+    ``predicted_label`` contains class names, or class numbers if the dataset has numbers.
     """
     ordered = found.sort_values("index")
     if len(ordered) != len(dataset):

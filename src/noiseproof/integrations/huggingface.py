@@ -1,4 +1,4 @@
-"""Hugging Face Trainer: robust losses, the record, language models without stored logits. Extra ``hf``."""
+"""Hugging Face Trainer: robust losses, records, and fused losses of language models. Extra: ``hf``."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
 SAVED = "noiseproof-{}.safetensors"
-"""In each checkpoint, one per process."""
+"""File in each checkpoint, one per process."""
 
 
 class compute_loss:  # noqa: N801  (used as a function)
-    """A loss as ``Trainer(compute_loss_func=...)`` takes it.
+    """A loss for ``Trainer(compute_loss_func=...)``.
 
-    Trainer adds up the losses of the batches that make one step, and only their total number of labels says
-    what to divide by: ``num_items_in_batch``. A loss that takes the mean of each batch would be too large
-    by the number of accumulated batches. Here the sum over the labels that are not -100 is divided by it.
+    Trainer sums the losses of the accumulated batches of a step, so they must be divided by the total number
+    of labels, ``num_items_in_batch``; means over batches would be too large by the number of accumulated
+    batches. The sum over labels that are not -100 is divided by it.
 
     Args:
-        loss: spec of a loss, or a Loss; class weights multiply, and the divisor stays the number of labels.
-        causal: of a language model, where the logits at one place are for the label at the next.
+        loss: spec of a loss, or a Loss; class weights multiply losses, but not the number of labels.
+        causal: for language models, whose logits at one position are for the label at the next.
 
     Shape:
         logits (B, C) or (B, T, C), labels (B,) or (B, T); for ``binary(...)`` labels of the logits' shape
@@ -66,7 +66,7 @@ class compute_loss:  # noqa: N801  (used as a function)
         return logits.reshape(-1, logits.shape[-1]), flat
 
     def aligned(self, outputs: Any, labels: Any) -> tuple[Tensor, Tensor]:
-        """Logits (B, ..., C) and the labels they are for."""
+        """Logits (B, ..., C) and their labels."""
         if labels is None:
             raise ValueError("the batch has no labels: give the dataset a column 'labels'")
         logits: Tensor = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
@@ -76,21 +76,21 @@ class compute_loss:  # noqa: N801  (used as a function)
 
     def _items(self, logits: Tensor, label: Tensor, counted: Any) -> Any:
         soft = label.is_floating_point() and self.loss.takes_class_targets
-        if counted is not None:  # soft labels were counted one by one, but make one label together
+        if counted is not None:  # Trainer counts the entries of soft labels
             return counted / logits.shape[1] if soft else counted
         return (len(label) if soft else (label != self.loss.ignore_index).sum()) or 1
 
 
 class RecordCallback(TrainerCallback):  # type: ignore[misc]
-    """Records every training batch of Trainer; ``record()`` and ``find()`` say which labels are wrong.
+    """Records every training batch of Trainer; ``find()`` finds wrong labels by the record.
 
     The dataset needs a column with the permanent number of each sample:
-    ``data.add_column("index", range(len(data)))``. It reaches the callback, not the model. Checkpoints of
-    Trainer hold the record, so that ``resume_from_checkpoint`` goes on with it.
+    ``data.add_column("index", range(len(data)))``. It is not passed to the model. Checkpoints of Trainer
+    contain the record, so that ``resume_from_checkpoint`` continues it.
 
     Args:
         num_samples: size of the training data; for tokens ``(len(data), longest)``.
-        loss, causal: as of ``compute_loss``, which ``callback.compute_loss`` is.
+        loss, causal: of ``callback.compute_loss``, see ``compute_loss``.
         column: name of the column of numbers.
         binary: labels have the shape of the logits.
     Example::
@@ -118,7 +118,7 @@ class RecordCallback(TrainerCallback):  # type: ignore[misc]
         self._forward: _IndexedForward | None = None
 
     def compute_loss(self, outputs: Any, labels: Any, num_items_in_batch: Any = None) -> Tensor:
-        """For ``compute_loss_func``: the loss of the batch, which is recorded."""
+        """Record the batch and return its loss, for ``compute_loss_func``."""
         if self._forward is None:
             raise RuntimeError("pass the RecordCallback to Trainer as well: callbacks=[callback]")
         if self._forward.training:
@@ -146,7 +146,7 @@ class RecordCallback(TrainerCallback):  # type: ignore[misc]
         if path.is_file():
             self.recorder.load_state_dict(load_file(path))
         else:
-            warnings.warn(f"{path} is missing: the record begins at step {state.global_step}", stacklevel=2)
+            warnings.warn(f"{path} is missing: the record starts at step {state.global_step}", stacklevel=2)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         self.recorder.end_epoch()
@@ -160,19 +160,19 @@ class RecordCallback(TrainerCallback):  # type: ignore[misc]
         return Path(args.output_dir, f"checkpoint-{state.global_step}", SAVED.format(processes.rank()))
 
     def record(self) -> Record:
-        """The epochs so far, the same in every process."""
+        """The record of the completed epochs, equal in all processes."""
         return self.recorder.record()
 
     def find(self, **options: Any) -> DataFrame:
-        """``labels.find`` of the record."""
+        """``labels.find`` for the record."""
         return find(self.record(), **options)
 
 
 class _IndexedForward:
-    """``forward`` of a model that takes and keeps one more column: Trainer drops columns it does not take."""
+    """A ``forward`` with an additional column, which it stores; Trainer removes unknown columns."""
 
     def __init__(self, model: nn.Module, column: str) -> None:
-        self.model, self.column = [model], column  # in a list, so that it is not a part of its part
+        self.model, self.column = [model], column  # in a list, so that it is not a submodule
         self.index: Tensor | None = None
         self.inner: Callable[..., Any] = model.forward
         before = inspect.signature(self.inner)
@@ -192,11 +192,10 @@ class _IndexedForward:
 
 
 def fuse_loss(model: Any, loss: str | Loss) -> Any:
-    """Let a causal language model train with ``loss.linear``: its logits are never stored.
+    """Make a causal language model train with ``loss.linear``, which does not store logits.
 
-    Call it before Trainer is made; no ``compute_loss_func`` is needed. Evaluation and generation stay as
-    they were. ValueError for models whose logits are not hidden states times the weights of the output
-    layer.
+    Call it before Trainer is created; ``compute_loss_func`` is not needed. Evaluation and generation are not
+    changed. ValueError for models whose logits are not the product of hidden states and output weights.
 
     Example::
 

@@ -1,4 +1,4 @@
-"""Lightning: a callback that records what happens to each sample. Needs the extra ``lightning``."""
+"""Lightning: a callback that records training dynamics. Needs the extra ``lightning``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEYS = ("index", "logits", "label")
 
 
 class RecordCallback(Callback):  # type: ignore[misc]
-    """Records every training batch; ``record()`` and ``find()`` say which labels are wrong.
+    """Records every training batch; ``find()`` finds wrong labels by the record.
 
     ``training_step`` returns a dict with ``loss``, and with ``index`` (permanent numbers of the samples),
     ``logits`` and ``label``. Under DDP each process records its part, and the parts are merged at the end
@@ -32,10 +32,9 @@ class RecordCallback(Callback):  # type: ignore[misc]
     Lightning does by default.
 
     Args:
-        num_samples: size of the training data, or a tuple of sizes, as ``dynamics.Recorder`` takes it.
-        read: from what ``training_step`` returned and its batch to (index, logits, label), where they have
-        other
-            names.
+        num_samples: size of the training data, or a tuple of sizes, as for ``dynamics.Recorder``.
+        read: a function from the result of ``training_step`` and its batch to (index, logits, label), if the
+            result has other keys.
         options: of ``dynamics.Recorder``.
 
     Example::
@@ -80,11 +79,11 @@ class RecordCallback(Callback):  # type: ignore[misc]
         self.recorder.load_state_dict(state_dict)
 
     def record(self) -> Record:
-        """The epochs so far, the same in every process."""
+        """The record of the completed epochs, equal in all processes."""
         return self.recorder.record()
 
     def find(self, **options: Any) -> DataFrame:
-        """``labels.find`` of the record."""
+        """``labels.find`` for the record."""
         return find(self.record(), **options)
 
 
@@ -92,7 +91,7 @@ def _by_key(outputs: Any, batch: Any) -> tuple[Any, Any, Any]:
     if not isinstance(outputs, Mapping) or not set(KEYS) <= set(outputs):
         got = sorted(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
         raise ValueError(
-            f"training_step must return a dict with loss, {', '.join(KEYS)}, it returned {got}: add them, or"
+            f"training_step must return a dict with loss, {', '.join(KEYS)}, but returned {got}: add them, or"
             " pass RecordCallback(..., read=lambda outputs, batch: (index, logits, label))"
         )
     return tuple(outputs[key] for key in KEYS)  # type: ignore[return-value]

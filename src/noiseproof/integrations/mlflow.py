@@ -19,10 +19,10 @@ TAG = "noiseproof.folder"
 
 
 class MLflowWatcher(Watcher):
-    """Logs the settings of a run and the metrics of every epoch, and passes all news on to another watcher.
+    """Logs the settings of a run and the metrics of every epoch; calls are forwarded to another watcher.
 
-    A resumed run goes on in the MLflow run of its folder. Where MLflow writes to it reads from its own
-    variables, such as MLFLOW_TRACKING_URI; ``mlflow.set_experiment`` chooses the experiment.
+    A resumed run continues the MLflow run of its folder. MLflow reads its destination from its own variables,
+    such as MLFLOW_TRACKING_URI; ``mlflow.set_experiment`` selects the experiment.
 
     Example::
 
@@ -66,7 +66,7 @@ class MLflowWatcher(Watcher):
 
 
 def _experiment(client: Any) -> str:
-    """That of the user, or the default one."""
+    """The experiment of the user, or the default one."""
     active = mlflow.active_run()
     if active is not None:
         return str(active.info.experiment_id)

@@ -1,4 +1,4 @@
-"""skorch: classifiers with robust losses, and predict_proba that sums to 1. Needs the extra ``skorch``."""
+"""skorch: classifiers with robust losses and normalised predict_proba. Needs the extra ``skorch``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ except ImportError as problem:
 
 
 def probabilities(logits: Tensor) -> Tensor:
-    """For ``predict_nonlinearity``: skorch applies a softmax for torch's own losses only.
+    """Softmax for ``predict_nonlinearity``; by default skorch applies one only for losses of torch.
 
     Example::
 
@@ -26,7 +26,7 @@ def probabilities(logits: Tensor) -> Tensor:
 
 
 def classifier(module: Any, loss: str | Loss = "gce(q=0.7)", **options: Any) -> Any:
-    """A ``skorch.NeuralNetClassifier`` that trains with the loss; ``options`` are its own.
+    """A ``skorch.NeuralNetClassifier`` with this loss; ``options`` are passed to it.
 
     It is a scikit-learn classifier, so that ``labels.find(X, label=y, model=classifier(...))`` cross-fits it.
 

@@ -1,4 +1,4 @@
-"""The metrics of a run as TensorBoard shows them."""
+"""TensorBoard: the metrics of a run. Needs the extra ``track``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from ..train.callbacks import Watcher
 
 
 class TensorBoard(Watcher):
-    """Write the metrics of every epoch as scalars, and pass all news on to another watcher.
+    """Writes the metrics of every epoch as scalars; calls are forwarded to another watcher.
 
-    A resumed run goes on in the same curves: what was written for epochs that are trained again is dropped.
-    Class-wise accuracies are one scalar per class. Needs the package tensorboard (``noiseproof[track]``).
+    A resumed run continues the same curves; scalars of epochs that are trained again are purged. Accuracies
+    by class are one scalar per class.
 
     Example::
 
@@ -25,7 +25,7 @@ class TensorBoard(Watcher):
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as problem:
             raise ValueError(
-                f"TensorBoard cannot be written ({problem}): pip install 'noiseproof[track]'"
+                f"TensorBoard is not installed ({problem}): pip install 'noiseproof[track]'"
             ) from None
         self._make: Any = SummaryWriter
         self._writer: Any = None
@@ -52,7 +52,7 @@ class TensorBoard(Watcher):
 
 
 def scalars(line: dict[str, Any]) -> dict[str, float]:
-    """The numbers of a line of metrics; lists as one number per place, what is missing left out.
+    """The numbers of a line of metrics by name; lists become one number per entry, None is left out.
 
     Example:
         >>> scalars({"epoch": 3, "loss": 0.5, "snr": None, "test_class_accuracy": [1.0, None]})

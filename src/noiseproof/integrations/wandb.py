@@ -18,10 +18,10 @@ except ImportError as problem:
 
 
 class WandbWatcher(Watcher):
-    """Logs the settings of a run and the metrics of every epoch, and passes all news on to another watcher.
+    """Logs the settings of a run and the metrics of every epoch; calls are forwarded to another watcher.
 
-    A resumed run goes on in the W&B run of its folder. ``options`` are those of ``wandb.init``; with
-    ``mode="offline"`` nothing leaves the machine, and ``wandb sync`` sends it later.
+    A resumed run continues the W&B run of its folder. ``options`` are passed to ``wandb.init``; with
+    ``mode="offline"`` nothing is sent, and ``wandb sync`` uploads it later.
 
     Example::
 

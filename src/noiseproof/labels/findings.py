@@ -98,7 +98,7 @@ def weakness(about: Mapping[str, Any]) -> str | None:
     if "epochs" in about:
         return (
             f"The record of this network is not reliable evidence about labels: {consequence}. Cross-fit the"
-            " data with 'noiseproof labels find --folds 5' before you change a label. If the network fits few"
+            " data (noiseproof labels find --data DATA --folds 5) before you change a label. If it fits few"
             " labels, train it longer or with a higher learning rate."
         )
     return (

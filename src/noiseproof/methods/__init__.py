@@ -1,8 +1,8 @@
-"""When a loss is not enough: methods with a memory, a head or a matrix of their own."""
+"""Training methods that need more than a loss: a memory, a head or a transition matrix."""
 
 from . import nal
 from .backward import Backward
-from .base import Evaluation, Method, OneProcessError, Outputs, Situation
+from .base import Evaluation, Method, OneProcessError, Outputs, TrainingInfo
 from .bootstrap import BootstrapHard, BootstrapSoft
 from .co_teaching import CoTeaching
 from .corrections import Confusions, confusion, confusions
@@ -14,7 +14,7 @@ from .elr_plus import ELRPlus
 from .forward import Forward
 from .gls_sl import GLSSL
 from .joint import Joint
-from .loss_alone import LossAlone
+from .loss_method import LossMethod
 from .memory import MemoryMethod, SampleTable, TargetMemory
 from .mentornet_pd import MentorNetPD
 from .mixed import Mixed
@@ -46,7 +46,7 @@ __all__ = [
     "Evaluation",
     "Forward",
     "Joint",
-    "LossAlone",
+    "LossMethod",
     "MemoryMethod",
     "MentorNetPD",
     "Method",
@@ -57,8 +57,8 @@ __all__ = [
     "SAdaptation",
     "SampleTable",
     "SelfPaced",
-    "Situation",
     "TargetMemory",
+    "TrainingInfo",
     "TransitionMethod",
     "confusion",
     "confusions",

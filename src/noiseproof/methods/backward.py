@@ -1,4 +1,4 @@
-"""Backward correction: a weighting of the losses of all classes that is right in expectation."""
+"""Backward correction: a weighted sum of the losses of all classes that is unbiased under noise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..data import Batch
-from .base import Outputs, Situation, unprepared
+from .base import Outputs, TrainingInfo, not_prepared
 from .probabilities import log_probabilities
 from .transition import TransitionMethod
 
@@ -29,7 +29,7 @@ class Backward(TransitionMethod):
         logits (B, C); transition (C, C), see :class:`TransitionMethod`
     Example:
         >>> method = Backward(transition=torch.tensor([[0.75, 0.25], [0.0, 1.0]]))
-        >>> method.prepare(Situation(torch.tensor([1]), torch.tensor([0]), 2, None, epochs=1, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([1]), torch.tensor([0]), 2, None, epochs=1, seed=0))
         >>> method.inverse
         tensor([[ 1.3333, -0.3333],
                 [ 0.0000,  1.0000]])
@@ -47,18 +47,18 @@ class Backward(TransitionMethod):
         super().__init__(transition)
         self.register_buffer("inverse", None)
 
-    def prepare(self, situation: Situation) -> None:
-        found = self.matrix(situation)
+    def prepare(self, info: TrainingInfo) -> None:
+        found = self.matrix(info)
         condition = float(torch.linalg.cond(found))
         if not condition < WORST:
             raise ValueError(
                 f"backward: the matrix cannot be inverted (condition number {condition:.3g}): use forward,"
                 " which needs no inverse, or mix the matrix with the identity"
             )
-        self.inverse = torch.linalg.inv(found).float().to(situation.label.device)
+        self.inverse = torch.linalg.inv(found).float().to(info.label.device)
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         if self.inverse is None:
-            raise unprepared(self)
+            raise not_prepared(self)
         log_p = log_probabilities(outputs[0].logits)
         return -(self.inverse.to(log_p.dtype)[batch.label] * log_p).sum(1).mean()

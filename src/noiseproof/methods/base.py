@@ -1,4 +1,4 @@
-"""The interface between the one loop and everything that is more than a loss."""
+"""``Method``: the interface between the training loop and training methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def spec_of(method: Method) -> str:
-    """The spec that makes a method again; a None that is the default is left out."""
+    """The spec of a method, without options whose value and default are None."""
     defaults = hyperparameters(type(method))  # type: ignore[arg-type]
     values = {option: getattr(method, option) for option in defaults if option != "loss"}
     shown = [f"{o}={literal(v)}" for o, v in values.items() if not (v is None and defaults[o] is None)]
@@ -26,11 +26,11 @@ def spec_of(method: Method) -> str:
 
 
 class Outputs(NamedTuple):
-    """What one network returned for a batch.
+    """Outputs of one network for a batch.
 
     Shape:
-        logits (B, C) float32; features (B, D), None unless the method ``needs_features``; extra: whatever
-        a network of the user returns beside its logits, or a ``Mixed`` where inputs are mixed
+        logits (B, C) float32; features (B, D), None unless the method ``needs_features``; extra: additional
+        outputs of a network of the user, or a ``Mixed`` if inputs are mixed
     """
 
     logits: Tensor
@@ -38,8 +38,8 @@ class Outputs(NamedTuple):
     extra: object = None
 
 
-class Situation(NamedTuple):
-    """What a method may know before training: given labels, never clean ones.
+class TrainingInfo(NamedTuple):
+    """Facts about a training run for ``prepare``: given labels, never clean ones.
 
     Shape:
         label, index (N,) int64 on the device of the training
@@ -53,11 +53,11 @@ class Situation(NamedTuple):
     epochs: int
     seed: int
     validation: int = 0
-    """Samples put aside to choose the best epoch."""
+    """Number of validation samples."""
 
 
 class Evaluation(Protocol):
-    """The networks between two epochs, in evaluation mode, on the training data without random views."""
+    """Access to the networks between two epochs, in evaluation mode and without random augmentation."""
 
     @property
     def is_best(self) -> bool:
@@ -68,62 +68,62 @@ class Evaluation(Protocol):
         """Accuracy on validation data with given labels after this epoch; None without such data."""
 
     def outputs(self, positions: Tensor | None = None, *, features: bool = False) -> tuple[Outputs, ...]:
-        """What each network says of the training samples, without a gradient, computed when asked for.
+        """Outputs of each network for training samples, without gradients, computed on request.
 
         Args:
-            positions: of samples in the order of ``Situation``; all of them if left out.
-            features: whether features are wanted beside the logits.
+            positions: of samples in the order of ``TrainingInfo``; by default all samples.
+            features: whether to compute features too.
         """
 
 
 class Method(nn.Module):
-    """What is minimised, when that is more than a loss.
+    """Base class of training methods.
 
-    Parameters of a method are trained with the network, its buffers are its memory: both are in its
+    Parameters of a method are trained with the network, buffers are its memory; both are in its
     ``state_dict`` and hence in every checkpoint. Per-sample memory is keyed by the permanent index.
 
     The loop calls ``prepare`` once, ``loss`` for every batch, ``between_epochs`` and ``epoch_end`` after
-    each epoch. For a loop of your own, methods with one network and no need of features also have ``step``.
+    each epoch. For your own loop, methods with one network that do not need features also have ``step``.
     """
 
     name: ClassVar[str]
     networks: ClassVar[int] = 1
-    """How many networks are trained; ``loss`` returns the sum of the mean losses of each."""
+    """Number of networks; ``loss`` returns the sum of their mean losses."""
     needs_features: ClassVar[bool] = False
     mixup: ClassVar[str | None] = None
-    """What it does with mixed inputs: "labels", its loss is linear in the labels, so that the loop takes the
-    mean over both; "own", ``loss`` looks at ``Outputs.extra`` itself; None, it cannot use them."""
-    usual_mixup: ClassVar[float] = 0.0
-    usual_average: ClassVar[float] = 0.0
-    """``mixup`` and ``weight_average`` of the config where that does not say."""
+    """Support of mixed inputs: "labels": the loss is linear in the labels, so that the loop takes the mean
+    over both; "own": ``loss`` uses ``Outputs.extra``; None: not supported."""
+    default_mixup: ClassVar[float] = 0.0
+    default_average: ClassVar[float] = 0.0
+    """Defaults of ``mixup`` and ``weight_average`` of the config."""
     needs_unmixed: ClassVar[bool] = False
-    """Whether ``Outputs.extra.unmixed`` is wanted in epochs that ``mixes`` names."""
+    """Whether ``Outputs.extra.unmixed`` is needed in epochs for which ``mixes`` is true."""
     same_every_epoch: ClassVar[bool] = False
-    """Whether ``loss`` does not look at the epoch and never waits for the device."""
-    ignores: ClassVar[bool] = False
-    """Whether labels may be ``ignore_index``, or anything else that ``loss`` checks itself."""
+    """Whether ``loss`` does not depend on the epoch and never synchronises with the device."""
+    accepts_ignored: ClassVar[bool] = False
+    """Whether labels may be ``ignore_index``, or other values that ``loss`` checks itself."""
     one_process: ClassVar[bool] = False
-    """Whether it keeps a memory or weights that processes of torch.distributed would have to share."""
+    """Whether it has state that processes of torch.distributed would have to share."""
     columns: ClassVar[tuple[str, ...]] = ()
-    """Names of what ``observed`` returns: columns of the record beside margin and prediction."""
+    """Names of the values of ``observed``: additional columns of the record."""
 
-    def prepare(self, situation: Situation) -> None:
-        """Make room for memory and heads; called once, also before a checkpoint is restored."""
+    def prepare(self, info: TrainingInfo) -> None:
+        """Create memory and heads; called once, also before a checkpoint is restored."""
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         """The mean loss of a batch, of two networks the sum of both; ``epoch`` counts from 1."""
         raise NotImplementedError
 
     def phase(self, epoch: int) -> Hashable | None:
-        """What ``loss`` decides by the epoch: in epochs of one phase it does the same to every batch.
+        """The phase of an epoch; in all epochs of a phase ``loss`` executes the same operations.
 
-        A step is then captured once per phase and replayed (see ``train.graph``). None promises nothing,
-        also not that ``loss`` never waits for the device.
+        A step is captured once per phase and replayed as a CUDA graph (see ``train.graph``). None means that
+        steps cannot be captured.
         """
         return "always" if self.same_every_epoch else None
 
     def mixes(self, epoch: int) -> bool:
-        """Whether inputs are mixed in this epoch, if they are at all."""
+        """Whether inputs are mixed in this epoch, if mixup is used."""
         return True
 
     def observed(self) -> dict[str, Tensor]:
@@ -131,23 +131,23 @@ class Method(nn.Module):
         return {}
 
     def final_outputs(self) -> dict[str, Tensor]:
-        """Matrices that a finished run keeps beside its outputs, such as the target of every sample."""
+        """Matrices that are stored with the outputs of a finished run, such as the target of every sample."""
         return {}
 
     def between_epochs(self, evaluation: Evaluation, epoch: int) -> None:
-        """Called after epoch ``epoch`` was evaluated, with the networks as they are now."""
+        """Called after the evaluation of an epoch, with access to the networks."""
 
     def epoch_end(self, record: Record) -> None:
-        """After each epoch, with the record of that epoch alone."""
+        """Called after each epoch with the record of that epoch."""
 
     def step(self, logits: Tensor, target: Tensor, index: Tensor, epoch: int) -> Tensor:
-        """The mean loss, in a user's own loop."""
+        """The mean loss of a batch, for your own loop."""
         if self.networks != 1 or self.needs_features:
             raise TypeError(
                 f"{self.name} needs more than logits: call loss((Outputs(logits, features),), batch, epoch)"
             )
         check_one_process(self)
-        if not self.ignores and values_can_be_checked(target):
+        if not self.accepts_ignored and values_can_be_checked(target):
             raise_for_invalid(target, None, logits.shape[1], "a method skips none")
         return self.loss((Outputs(logits),), Batch(logits, target.long(), index.long()), epoch)
 
@@ -164,25 +164,22 @@ class Method(nn.Module):
 
 
 class OneProcessError(RuntimeError):
-    """An operation for one process was requested in several."""
+    """An operation for one process was called in several processes."""
 
 
 def check_one_process(method: Method) -> None:
-    """OneProcessError where several processes would each keep a memory of their own, and be wrong.
-
-    Each sees a part of the samples, so that what it remembers of the others is out of date.
-    """
+    """OneProcessError if several processes would each have their own, incomplete memory."""
     size = processes.count()
     if method.one_process and size > 1:
         raise OneProcessError(
-            f"{method.name} cannot be used in {size} processes of torch.distributed in your own loop: each"
-            " would remember only the samples it has seen; use train.fit or noiseproof train, which exchange"
-            " them, or a loss such as gce, which remembers nothing"
+            f"{method.name} cannot be used in {size} processes of torch.distributed in your own loop, as each"
+            " would have a memory of its own samples only: use train.fit or noiseproof train, which exchange"
+            " samples, or a loss such as gce, which has no memory"
         )
 
 
-def unprepared(method: Method) -> RuntimeError:
-    """What to raise where memory is used that ``prepare`` would have made."""
+def not_prepared(method: Method) -> RuntimeError:
+    """The error for a method that is used before ``prepare``."""
     return RuntimeError(
-        f"{method.name} knows no training data yet: call prepare(Situation(...)) before the first batch"
+        f"{method.name} is not prepared: call prepare(TrainingInfo(...)) before the first batch"
     )

@@ -8,7 +8,7 @@ from torch import Tensor
 from ..data import Batch
 from ..losses.checks import number
 from .base import Method, Outputs
-from .probabilities import entropy, log_probabilities, picked
+from .probabilities import entropy, log_probabilities, take_labels
 
 
 class BootstrapSoft(Method):
@@ -40,7 +40,7 @@ class BootstrapSoft(Method):
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
-        rows = (1 - self.beta) * entropy(log_p) - self.beta * picked(log_p, batch.label)
+        rows = (1 - self.beta) * entropy(log_p) - self.beta * take_labels(log_p, batch.label)
         return rows.mean()
 
 
@@ -72,5 +72,5 @@ class BootstrapHard(Method):
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
-        decided = picked(log_p, log_p.argmax(1))
-        return -torch.lerp(decided, picked(log_p, batch.label), self.beta).mean()
+        decided = take_labels(log_p, log_p.argmax(1))
+        return -torch.lerp(decided, take_labels(log_p, batch.label), self.beta).mean()

@@ -1,4 +1,4 @@
-"""Co-teaching: each of two networks picks the samples that the other one learns from."""
+"""Co-teaching: each of two networks selects the training samples of the other."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from torch import Tensor
 
 from ..data import Batch
 from ..losses.checks import number, whole
-from .base import Evaluation, Method, Outputs, Situation
+from .base import Evaluation, Method, Outputs, TrainingInfo
 from .mixed import cross_entropy
 
 
 def smallest(rows: Tensor, share: Tensor) -> Tensor:
-    """Which rows are that share of the batch with the smallest losses, at least one.
+    """Mask of the given share of rows with the smallest losses, at least one.
 
     Shape:
         rows (B,), share (); result (B,) bool
@@ -72,11 +72,11 @@ class CoTeaching(Method):
         self.exponent = number(self.name, "exponent", exponent, "exponent > 0", lambda x: x > 0)
         self.register_buffer("forgotten", torch.tensor(given))
 
-    def prepare(self, situation: Situation) -> None:
-        if self.noise_rate is None and not situation.validation:
+    def prepare(self, info: TrainingInfo) -> None:
+        if self.noise_rate is None and not info.validation:
             raise ValueError(
-                "co_teaching needs to know how many labels are wrong: give noise_rate=0.4 or so, or"
-                " validation=0.1 to estimate it"
+                "co_teaching needs the noise rate: give it, such as noise_rate=0.4, or validation=0.1 to"
+                " estimate it"
             )
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
@@ -86,7 +86,7 @@ class CoTeaching(Method):
         return _mean_of(one, chosen[1]) + _mean_of(two, chosen[0])
 
     def phase(self, epoch: int) -> float:
-        """How far the schedule is, from 0 to 1."""
+        """Progress of the schedule, from 0 to 1."""
         return min(float(epoch**self.exponent) / self.gradual, 1.0)
 
     def between_epochs(self, evaluation: Evaluation, epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""How well labels were corrected: confusion matrices before and after, with clean labels from outside."""
+"""Confusion matrices of given and corrected labels, to evaluate corrections with clean labels."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import torch
 from torch import Tensor
 
 
-class Corrects(Protocol):
-    """A method that estimates the label of every sample: nal, selc, joint."""
+class LabelCorrector(Protocol):
+    """Protocol of methods that estimate the label of every sample: nal, selc, joint."""
 
     def corrected_labels(self) -> Tensor:
         """(N,) int64 in the order of the training data."""
 
 
 class Confusions(NamedTuple):
-    """Counts (C, C); [i, j] = samples of clean class i that carry the label j."""
+    """Counts (C, C); [i, j] = number of samples of clean class i with the label j."""
 
     noisy: Tensor
     corrected: Tensor
 
 
 def confusion(label: Tensor, clean_label: Tensor, num_classes: int) -> Tensor:
-    """How often samples of clean class i carry the label j, (C, C) int64.
+    """Number of samples of clean class i with the label j, (C, C) int64.
 
     Example:
         >>> confusion(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1]), 2)
@@ -43,16 +43,16 @@ def confusion(label: Tensor, clean_label: Tensor, num_classes: int) -> Tensor:
     return torch.bincount(cells, minlength=num_classes**2).reshape(num_classes, num_classes)
 
 
-def confusions(method: Corrects, label: Tensor, clean_label: Tensor, num_classes: int) -> Confusions:
-    """Given labels and corrected labels, each against the truth.
+def confusions(method: LabelCorrector, label: Tensor, clean_label: Tensor, num_classes: int) -> Confusions:
+    """Confusion matrices of given labels and of corrected labels.
 
     Shape:
         label (given), clean_label (N,) in the order of the training data
     Example:
-        >>> from noiseproof.methods import SELC, Situation
+        >>> from noiseproof.methods import SELC, TrainingInfo
         >>> label, truth = torch.tensor([0, 1]), torch.tensor([1, 1])
         >>> method = SELC(alpha=0.4, start=0)
-        >>> method.prepare(Situation(label, torch.arange(2), 2, None, epochs=1, seed=0))
+        >>> method.prepare(TrainingInfo(label, torch.arange(2), 2, None, epochs=1, seed=0))
         >>> _ = method.step(torch.tensor([[0.0, 9.0]]), label[:1], torch.tensor([0]), epoch=1)
         >>> confusions(method, label, truth, 2)
         Confusions(noisy=tensor([[0, 0], [1, 1]]), corrected=tensor([[0, 0], [0, 2]]))

@@ -1,4 +1,4 @@
-"""D2L: a growing local dimensionality of the features signals memorisation; labels then count less."""
+"""D2L: reduces the weight of labels when the local dimensionality of the features grows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import Tensor
 from ..counter import draw
 from ..data import Batch
 from ..losses.checks import whole
-from .base import Evaluation, Method, Outputs, Situation, unprepared
-from .probabilities import log_probabilities, picked
+from .base import Evaluation, Method, Outputs, TrainingInfo, not_prepared
+from .probabilities import log_probabilities, take_labels
 
 STREAM = 0x44324C
 """Keeps the choice of samples apart from other draws of the same seed."""
@@ -66,9 +66,9 @@ class D2L(Method):
         logits (B, C)
     Example:
         >>> method = D2L()
-        >>> method.prepare(Situation(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=10, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=10, seed=0))
         >>> for lid in (9.0, 7.0, 6.0, 5.5, 5.1, 5.0, 5.2, 4.9, 5.1, 7.0):
-        ...     method.notice(lid)
+        ...     method.update_alpha(lid)
         >>> method.turned, method.alpha
         (tensor(10), tensor(0.2397))
 
@@ -90,45 +90,45 @@ class D2L(Method):
         self.subset = whole(self.name, "subset", subset, 3)
         self.start = whole(self.name, "start", start, 0)
         self.window = whole(self.name, "window", window, 2)
-        self.situation: Situation | None = None
+        self.info: TrainingInfo | None = None
         self.register_buffer("alpha", torch.tensor(1.0))
         self.register_buffer("done", torch.tensor(0))
         self.register_buffer("turned", torch.tensor(0))
 
-    def prepare(self, situation: Situation) -> None:
-        self.situation = situation
-        self.register_buffer("lids", torch.zeros(situation.epochs, dtype=torch.float64))
+    def prepare(self, info: TrainingInfo) -> None:
+        self.info = info
+        self.register_buffer("lids", torch.zeros(info.epochs, dtype=torch.float64))
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
-        decided = picked(log_p, log_p.argmax(1))
-        return -torch.lerp(decided, picked(log_p, batch.label), self.alpha.to(log_p.dtype)).mean()
+        decided = take_labels(log_p, log_p.argmax(1))
+        return -torch.lerp(decided, take_labels(log_p, batch.label), self.alpha.to(log_p.dtype)).mean()
 
     def between_epochs(self, evaluation: Evaluation, epoch: int) -> None:
-        if self.situation is None:
-            raise unprepared(self)
-        bits = draw(seed=self.situation.seed, epoch=epoch, index=self.situation.index, stream=STREAM)
+        if self.info is None:
+            raise not_prepared(self)
+        bits = draw(seed=self.info.seed, epoch=epoch, index=self.info.index, stream=STREAM)
         chosen = bits.argsort(stable=True)[: self.subset]
         features = evaluation.outputs(chosen, features=True)[0].features
         if features is None:
-            raise ValueError("d2l: the outputs have no features, but their dimensionality is what it watches")
+            raise ValueError("d2l: the outputs must have features, whose dimensionality is estimated")
         groups = [part for part in torch.split(features, CHUNK) if len(part) > 2]
         if not groups:
             raise ValueError(f"d2l needs at least 3 training samples, got {len(features)}")
-        self.notice(float(torch.cat([local_dimensionality(part, self.k) for part in groups]).nanmean()))
+        self.update_alpha(float(torch.cat([local_dimensionality(part, self.k) for part in groups]).nanmean()))
 
-    def notice(self, lid: float) -> None:
-        """What the end of an epoch means: the LID that was found, the turning point, the new alpha.
+    def update_alpha(self, lid: float) -> None:
+        """Set the turning point and alpha by the LID at the end of an epoch.
 
-        For a loop of your own that does not call ``between_epochs``.
+        For your own loop, if it does not call ``between_epochs``.
         """
-        if self.situation is None:
-            raise unprepared(self)
-        done, epochs = int(self.done), self.situation.epochs
+        if self.info is None:
+            raise not_prepared(self)
+        done, epochs = int(self.done), self.info.epochs
         if done == epochs:
             return
         before = self.lids[:done].tolist()
-        if not (math.isfinite(lid) and lid > 0):  # all features alike: nothing was learned of the dimension
+        if not (math.isfinite(lid) and lid > 0):  # undefined if all features are equal
             lid = before[-1] if before else 1.0
         self.lids[done] = lid
         self.done += 1

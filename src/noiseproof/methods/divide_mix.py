@@ -1,4 +1,4 @@
-"""DivideMix: samples whose loss is large are taken as unlabelled, and each network decides for the other."""
+"""DivideMix: samples with large losses are treated as unlabelled, by the losses of the other network."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from torch import Tensor
 
 from ..data import Batch
 from ..losses.checks import number, whole
-from .base import Evaluation, Outputs, Situation
+from .base import Evaluation, Outputs, TrainingInfo
 from .memory import MemoryMethod
 from .mixed import cross_entropy, mixed_of
 from .mixture import low_component
-from .probabilities import entropy, log_probabilities, one_hot, picked, soft_cross_entropy
+from .probabilities import entropy, log_probabilities, one_hot, soft_cross_entropy, take_labels
 from .spec import switch
 
 
@@ -50,7 +50,7 @@ class DivideMix(MemoryMethod):
     Example:
         >>> from noiseproof.methods import Mixed
         >>> method, label = DivideMix(warmup=1), torch.tensor([0, 1])
-        >>> method.prepare(Situation(label, label, 2, None, epochs=2, seed=0))
+        >>> method.prepare(TrainingInfo(label, label, 2, None, epochs=2, seed=0))
         >>> mix = Mixed(label, share=1.0, unmixed=torch.zeros(2, 2))
         >>> one = Outputs(torch.zeros(2, 2), extra=mix)
         >>> method.loss((one, one), Batch(torch.zeros(2, 1), label, label), epoch=2)  # 2 log 2
@@ -64,7 +64,7 @@ class DivideMix(MemoryMethod):
     name = "divide_mix"
     networks = 2
     mixup = "own"
-    usual_mixup = 4.0
+    default_mixup = 4.0
     needs_unmixed = True
 
     def __init__(
@@ -88,23 +88,23 @@ class DivideMix(MemoryMethod):
         self.penalty = switch(self.name, "penalty", penalty)
         self.label: Tensor | None = None
 
-    def prepare(self, situation: Situation) -> None:
-        self.label = situation.label
-        size = (len(situation.label), self.networks)
-        self.remember(situation, torch.ones(size, device=situation.label.device))
+    def prepare(self, info: TrainingInfo) -> None:
+        self.label = info.label
+        size = (len(info.label), self.networks)
+        self.create_table(info, torch.ones(size, device=info.label.device))
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         if not self.mixes(epoch):
             return self._warm(outputs[0], batch) + self._warm(outputs[1], batch)
         mix, unmixed = mixed_of(outputs, self)
-        said = [log_probabilities(logits).exp() for logits in unmixed]
+        p = [log_probabilities(logits).exp() for logits in unmixed]
         right = self.memory.read(batch.index)
-        given, guessed = one_hot(batch.label, said[0].shape[1]), (said[0] + said[1]) / 2
+        given, guessed = one_hot(batch.label, p[0].shape[1]), (p[0] + p[1]) / 2
         total = torch.zeros((), device=right.device)
         for network, output in enumerate(outputs):
             w = right[:, 1 - network].unsqueeze(1)
             labelled = w > self.threshold
-            refined = torch.where(labelled, torch.lerp(said[network], given, w), guessed)
+            refined = torch.where(labelled, torch.lerp(p[network], given, w), guessed)
             target = mix.apply(self._sharpened(refined))
             total = total + self._semi_supervised(output.logits, target, labelled.squeeze(1), epoch)
         return total
@@ -130,7 +130,7 @@ class DivideMix(MemoryMethod):
         if self.label is None or not self.mixes(epoch + 1):
             return
         for network, output in enumerate(evaluation.outputs()):
-            rows = -picked(log_probabilities(output.logits), self.label)
+            rows = -take_labels(log_probabilities(output.logits), self.label)
             self.memory.values[:, network] = low_component(rows).to(self.memory.values)
 
     def mixes(self, epoch: int) -> bool:
@@ -138,10 +138,10 @@ class DivideMix(MemoryMethod):
         return epoch > self.warmup
 
     def phase(self, epoch: int) -> float:
-        """How much unlabelled samples count, from 0 to 1; -1 in the warm-up."""
+        """Weight of unlabelled samples, from 0 to 1; -1 in the warm-up."""
         return min((epoch - self.warmup - 1) / self.ramp, 1.0) if self.mixes(epoch) else -1.0
 
-    def begun(self, epoch: int) -> bool:
+    def is_active(self, epoch: int) -> bool:
         return self.mixes(epoch)
 
     def final_outputs(self) -> dict[str, Tensor]:

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from ..data import Batch
 from ..losses.checks import number
-from .base import Outputs, Situation
+from .base import Outputs, TrainingInfo
 from .memory import MemoryMethod
-from .probabilities import log_probabilities, picked
+from .probabilities import log_probabilities, take_labels
 
 EDGE = 1e-4
 
@@ -31,7 +31,7 @@ class ELR(MemoryMethod):
         logits (B, C); memory t (N, C), zero at first
     Example:
         >>> method = ELR()
-        >>> method.prepare(Situation(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=1, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=1, seed=0))
         >>> method.step(torch.zeros(1, 2), torch.tensor([0]), torch.tensor([0]), epoch=1)
         tensor(0.2056)
 
@@ -49,9 +49,9 @@ class ELR(MemoryMethod):
         self.beta = number(self.name, "beta", beta, "0 <= beta < 1", lambda x: 0 <= x < 1)
         self.lam = number(self.name, "lam", lam, "lam >= 0", lambda x: x >= 0)
 
-    def prepare(self, situation: Situation) -> None:
-        size = (len(situation.label), situation.num_classes)
-        self.remember(situation, torch.zeros(size, device=situation.label.device))
+    def prepare(self, info: TrainingInfo) -> None:
+        size = (len(info.label), info.num_classes)
+        self.create_table(info, torch.zeros(size, device=info.label.device))
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
@@ -59,6 +59,6 @@ class ELR(MemoryMethod):
         if self.training:
             seen = (p / p.sum(1, keepdim=True)).detach().to(self.memory.values.dtype)
             self.memory.write(batch.index, torch.lerp(seen, self.memory.read(batch.index), self.beta))
-        self.believe(batch)
+        self.record_target_probability(batch)
         agreement = (self.memory.read(batch.index).to(p.dtype) * p).sum(1)
-        return (self.lam * torch.log1p(-agreement) - picked(log_p, batch.label)).mean()
+        return (self.lam * torch.log1p(-agreement) - take_labels(log_p, batch.label)).mean()

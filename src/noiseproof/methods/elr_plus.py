@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..data import Batch
 from ..losses.checks import number, whole
-from .base import Outputs, Situation
+from .base import Outputs, TrainingInfo
 from .elr import EDGE
 from .memory import MemoryMethod
 from .mixed import mixed_of
@@ -47,7 +47,7 @@ class ELRPlus(MemoryMethod):
     Example:
         >>> from noiseproof.methods import Mixed
         >>> method, zero = ELRPlus(), torch.tensor([0])
-        >>> method.prepare(Situation(zero, zero, 2, None, epochs=1, seed=0))
+        >>> method.prepare(TrainingInfo(zero, zero, 2, None, epochs=1, seed=0))
         >>> mix = Mixed(zero, share=1.0, unmixed=torch.zeros(1, 2))
         >>> one = Outputs(torch.zeros(1, 2), extra=mix)
         >>> method.loss((one, one), Batch(torch.zeros(1, 1), zero, zero), epoch=1)  # 2 * 0.2056
@@ -61,8 +61,8 @@ class ELRPlus(MemoryMethod):
     name = "elr_plus"
     networks = 2
     mixup = "own"
-    usual_mixup = 1.0
-    usual_average = 0.997
+    default_mixup = 1.0
+    default_average = 0.997
     needs_unmixed = True
 
     def __init__(self, *, beta: float = 0.7, lam: float = 3.0, ramp: int = 0, refine: bool = False) -> None:
@@ -72,9 +72,9 @@ class ELRPlus(MemoryMethod):
         self.ramp = whole(self.name, "ramp", ramp, 0)
         self.refine = switch(self.name, "refine", refine)
 
-    def prepare(self, situation: Situation) -> None:
-        size = (len(situation.label), self.networks, situation.num_classes)
-        self.remember(situation, torch.zeros(size, device=situation.label.device))
+    def prepare(self, info: TrainingInfo) -> None:
+        size = (len(info.label), self.networks, info.num_classes)
+        self.create_table(info, torch.zeros(size, device=info.label.device))
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         mix, unmixed = mixed_of(outputs, self)
@@ -93,14 +93,14 @@ class ELRPlus(MemoryMethod):
         return parts[0] + parts[1]
 
     def _renewed(self, seen: Tensor, batch: Batch, network: int) -> Tensor:
-        """The targets of these samples after what the other network says of them now."""
+        """The targets of these samples, updated by the current predictions of the other network."""
         if self.training:
             before = self.memory.read(batch.index)[:, network]
             self.memory.write(batch.index, torch.lerp(seen.softmax(1), before, self.beta), at=network)
         return self.memory.read(batch.index)[:, network]
 
     def phase(self, epoch: int) -> float:
-        """How much the second term counts."""
+        """Weight of the regularisation term."""
         return math.exp(-5 * (1 - min(epoch / self.ramp, 1.0)) ** 2) if self.ramp else 1.0
 
     def final_outputs(self) -> dict[str, Tensor]:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ..data import Batch
 from ..losses.checks import number
-from .base import Outputs, Situation, unprepared
+from .base import Outputs, TrainingInfo, not_prepared
 from .probabilities import log_probabilities
 from .transition import TransitionMethod
 
@@ -39,7 +39,7 @@ class Forward(TransitionMethod):
         logits (B, C); transition (C, C), see :class:`TransitionMethod`
     Example:
         >>> method = Forward(transition=torch.tensor([[0.75, 0.25], [0.0, 1.0]]))
-        >>> method.prepare(Situation(torch.tensor([1]), torch.tensor([0]), 2, None, epochs=1, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([1]), torch.tensor([0]), 2, None, epochs=1, seed=0))
         >>> method.step(torch.tensor([[9.0, 0.0]]), torch.tensor([1]), torch.tensor([0]), epoch=1).exp()
         tensor(3.9985)
 
@@ -59,12 +59,12 @@ class Forward(TransitionMethod):
         self.A = number(self.name, "A", A, "A < 0", lambda x: x < 0)
         self.register_buffer("log_transition", None)
 
-    def prepare(self, situation: Situation) -> None:
-        self.log_transition = self.matrix(situation).log().float().to(situation.label.device)
+    def prepare(self, info: TrainingInfo) -> None:
+        self.log_transition = self.matrix(info).log().float().to(info.label.device)
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         if self.log_transition is None:
-            raise unprepared(self)
+            raise not_prepared(self)
         log_p = log_probabilities(outputs[0].logits)
         log_noisy = log_noisy_probability(log_p, self.log_transition.to(log_p.dtype), batch.label)
         rows = self.rce * self.A * torch.expm1(log_noisy) - log_noisy if self.rce else -log_noisy

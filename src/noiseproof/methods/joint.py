@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..data import Batch
 from ..losses.checks import choice, number, whole
-from .base import Outputs, Situation, unprepared
+from .base import Outputs, TrainingInfo, not_prepared
 from .memory import MemoryMethod
 from .probabilities import entropy, log_probabilities, one_hot, soft_cross_entropy
 from .spec import switch
@@ -39,7 +39,7 @@ class Joint(MemoryMethod):
         logits (B, C); memory (N, average, C) float16
     Example:
         >>> method = Joint(start=1, average=2)
-        >>> method.prepare(Situation(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=2, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=2, seed=0))
         >>> logits, zero = torch.tensor([[0.0, 4.0]]), torch.tensor([0])
         >>> method.step(logits, zero, zero, epoch=1) > method.step(logits, zero, zero, epoch=2)
         tensor(True)
@@ -73,10 +73,10 @@ class Joint(MemoryMethod):
         self.given: Tensor | None = None
         self.share: Tensor | None = None
 
-    def prepare(self, situation: Situation) -> None:
-        label, classes = situation.label, situation.num_classes
+    def prepare(self, info: TrainingInfo) -> None:
+        label, classes = info.label, info.num_classes
         size = (len(label), self.average, classes)
-        self.remember(situation, torch.zeros(size, dtype=torch.float16, device=label.device))
+        self.create_table(info, torch.zeros(size, dtype=torch.float16, device=label.device))
         self.given = label
         counts = torch.bincount(label, minlength=classes).float()
         self.share = torch.ones_like(counts) / classes if self.prior == "uniform" else counts / counts.sum()
@@ -96,13 +96,13 @@ class Joint(MemoryMethod):
         """Whether labels are renewed, and which of the remembered epochs is written."""
         return epoch > self.start, epoch % self.average
 
-    def begun(self, epoch: int) -> bool:
+    def is_active(self, epoch: int) -> bool:
         return self.phase(epoch)[0]
 
     def corrected_labels(self) -> Tensor:
         """The most likely class of every label as it stands now, (N,), in the order of the training data."""
         if self.given is None:
-            raise unprepared(self)
+            raise not_prepared(self)
         return self._renewed(self.memory.values, self.given).argmax(1)
 
     def _renewed(self, seen: Tensor, label: Tensor) -> Tensor:
@@ -115,7 +115,7 @@ class Joint(MemoryMethod):
 
     def _distance_to_prior(self, log_p: Tensor) -> Tensor:
         if self.share is None:
-            raise unprepared(self)
+            raise not_prepared(self)
         log_mean = torch.logsumexp(log_p, 0) - math.log(max(len(log_p), 1))
         share = self.share.to(log_p.dtype)
         return (torch.xlogy(share, share) - share * log_mean).sum()

@@ -1,4 +1,4 @@
-"""MentorNet's predefined curriculum: all samples, then the easy ones, then the easy ones by degrees."""
+"""MentorNet's predefined curriculum: weights of samples by their loss, in three stages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ..data import Batch
 from ..losses.checks import number
-from .base import Outputs, Situation, unprepared
+from .base import Outputs, TrainingInfo, not_prepared
 from .mixed import cross_entropy
 from .self_paced import LossThreshold
 
@@ -34,7 +34,7 @@ class MentorNetPD(LossThreshold):
         logits (B, C); threshold ()
     Example:
         >>> method = MentorNetPD(percentile=0.5, burn_in=0.0)
-        >>> method.prepare(Situation(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=9, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=9, seed=0))
         >>> logits, label = torch.tensor([[2.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 0])
         >>> method.step(logits, label, torch.arange(2), epoch=1)
         tensor(0.0635)
@@ -66,14 +66,14 @@ class MentorNetPD(LossThreshold):
         )
         self.epochs: int | None = None
 
-    def prepare(self, situation: Situation) -> None:
-        self.epochs = situation.epochs
+    def prepare(self, info: TrainingInfo) -> None:
+        self.epochs = info.epochs
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         if self.epochs is None:
-            raise unprepared(self)
+            raise not_prepared(self)
         rows = cross_entropy(outputs[0], batch.label)
-        threshold, stage = self.renewed(rows, self.percentile), self.phase(epoch)
+        threshold, stage = self.updated_threshold(rows, self.percentile), self.phase(epoch)
         if stage == ALL:
             return rows.mean()
         if stage == EASY:
@@ -82,7 +82,7 @@ class MentorNetPD(LossThreshold):
         return (weight * rows).mean()
 
     def phase(self, epoch: int) -> str:
-        """Which of the three weights is used."""
+        """The stage of the curriculum, which determines the weights."""
         done = (epoch - 1) / (self.epochs or 1)
         if done < self.burn_in:
             return ALL

@@ -1,4 +1,4 @@
-"""Mixup: inputs of a step mixed with those of their partners, its loss, and the running mean of weights."""
+"""Mixup of the inputs of a step, its loss, and averaging of weights."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from ..data import Batch
 from .base import Method, Outputs
-from .probabilities import log_probabilities, picked
+from .probabilities import log_probabilities, take_labels
 
 
 class Mixed(NamedTuple):
-    """How the inputs of a batch were mixed: ``Outputs.extra`` of each network in such a step.
+    """Partners and weights of mixed inputs; the ``Outputs.extra`` of each network in a step with mixup.
 
     Shape:
         partner (B,) int64, positions in the batch; unmixed (B, C)
@@ -25,8 +25,8 @@ class Mixed(NamedTuple):
     share: float
     """Weight of a sample in its own input, from 1/2 to 1."""
     unmixed: Tensor | None = None
-    """Logits for the inputs as they were, without a gradient, of the network with averaged weights if there
-    is one; None unless the method ``needs_unmixed``."""
+    """Logits for the unmixed inputs, without gradients, by the network with averaged weights if there is one;
+    None unless the method ``needs_unmixed``."""
 
     def to(self, device: torch.device | str) -> Mixed:
         """The same on another device."""
@@ -43,20 +43,20 @@ class Mixed(NamedTuple):
 
 
 def cross_entropy(output: Outputs, label: Tensor) -> Tensor:
-    """The cross entropy of each sample, for its mixed label where inputs are mixed.
+    """The cross entropy of each sample, for its mixed label if inputs are mixed.
 
     Shape:
         label (B,); result (B,)
     """
     log_p, mix = log_probabilities(output.logits), output.extra
-    rows = -picked(log_p, label)
+    rows = -take_labels(log_p, label)
     if not isinstance(mix, Mixed) or mix.share == 1:
         return rows
-    return mix.share * rows - (1 - mix.share) * picked(log_p, label[mix.partner])
+    return mix.share * rows - (1 - mix.share) * take_labels(log_p, label[mix.partner])
 
 
 def loss_of_step(method: Method, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
-    """``method.loss``; where inputs are mixed and it is linear in the labels, its mean over both."""
+    """``method.loss``; for mixed inputs and a loss linear in the labels, its weighted mean over both."""
     mix = outputs[0].extra
     if method.mixup != "labels" or not isinstance(mix, Mixed) or mix.share == 1:
         return method.loss(outputs, batch, epoch)
@@ -81,12 +81,12 @@ STREAM = 0x4D4958
 
 
 def mixup_of(wanted: float | None, method: Method) -> float:
-    """Parameter of mixup: the one wanted, or the one the method usually has; 0 is none."""
-    alpha = method.usual_mixup if wanted is None else wanted
+    """The parameter of mixup, by default that of the method; 0 means no mixup."""
+    alpha = method.default_mixup if wanted is None else wanted
     if alpha and method.mixup is None:
         raise ValueError(
-            f"mixup={alpha:g} cannot be used with {method.name}, which remembers what the network says of"
-            " each sample by itself: leave out mixup, or use a loss, co_teaching, elr_plus or divide_mix"
+            f"mixup={alpha:g} cannot be used with {method.name}, which stores predictions of unmixed samples:"
+            " leave out mixup, or use a loss, co_teaching, elr_plus or divide_mix"
         )
     return alpha
 
@@ -132,7 +132,7 @@ class WeightAverage:
 
 @torch.no_grad()
 def logits_without_gradient(networks: tuple[nn.Module, ...], inputs: Tensor) -> list[Tensor]:
-    """What networks say in evaluation mode; their modes stay as they are."""
+    """Logits of networks in evaluation mode; their modes are restored."""
     found = []
     for network in networks:
         modes = {module: module.training for module in network.modules()}

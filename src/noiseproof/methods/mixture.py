@@ -1,4 +1,4 @@
-"""Two normal distributions fitted to losses: the one with the lower mean is of samples with right labels."""
+"""A mixture of two normal distributions for losses, as in DivideMix."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 ROUNDS, TOLERANCE, SMALLEST_VARIANCE = 10, 1e-2, 5e-4
-"""Steps of the fit, the gain in log likelihood below which it ends, and what is added to each variance."""
+"""Largest number of steps, tolerance of the log likelihood, and constant added to each variance."""
 
 
 def low_component(values: Tensor) -> Tensor:
-    r"""The probability of each value to belong to the component with the lower mean.
+    r"""The probability that each value belongs to the component with the lower mean.
 
-    Values are first scaled to [0, 1]. Expectation maximisation begins with the two clusters of k-means and
-    ends after at most ten rounds, as DivideMix fits its mixture with scikit-learn. Values are sorted first,
-    so their order does not matter, not even to the last bit.
+    Values are scaled to [0, 1]. EM is initialised with the two clusters of k-means and runs for at most ten
+    steps, as in DivideMix, which uses scikit-learn. Values are sorted first, so that the result is bitwise
+    independent of their order.
 
     Shape:
         values (N,); result (N,) float64, 1 where all values are the same
@@ -28,7 +28,7 @@ def low_component(values: Tensor) -> Tensor:
     low, high = values.min(), values.max()
     if not bool(high > low):
         return torch.ones_like(values)
-    ordered, place = ((values - low) / (high - low)).sort()
+    ordered, order = ((values - low) / (high - low)).sort()
     above = _upper_cluster(ordered)
     share = torch.stack([~above, above], 1).double()
     before = -math.inf
@@ -41,12 +41,12 @@ def low_component(values: Tensor) -> Tensor:
     weight, mean, variance = _fitted(ordered, share)
     share, _ = _shares(ordered, weight, mean, variance)
     found = torch.empty_like(values)
-    found[place] = share[:, int(mean.argmin())]
+    found[order] = share[:, int(mean.argmin())]
     return found
 
 
 def _upper_cluster(ordered: Tensor) -> Tensor:
-    """Which values are in the upper one of the two clusters of k-means, begun at both ends."""
+    """(N,) bool, the upper one of the two clusters of k-means, initialised at both ends."""
     above = ordered > 0.5
     for _ in range(100):
         middle = (ordered[above].mean() + ordered[~above].mean()) / 2

@@ -1,4 +1,4 @@
-"""Noise attention learning: an extra head predicts how far each given label is to be trusted."""
+"""Noise attention learning: an additional head predicts how much each given label can be trusted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..counter import draw
 from ..data import Batch
 from ..losses.checks import number, whole
 from ..models.seeding import build
-from .base import Outputs, Situation, unprepared
+from .base import Outputs, TrainingInfo, not_prepared
 from .memory import TargetMemory
 from .probabilities import log_probabilities, soft_cross_entropy, soft_rce
 from .spec import switch
@@ -22,13 +22,13 @@ PRESETS = {
     "webvision": "nal(lam=50.0, alpha=0.9, start=200, period=10, rce=0.1, A=-9.210340371976182)",
     "clothing1m": "nal(lam=50.0, alpha=0.9, start=60, period=10, rce=0.1, A=-9.210340371976182)",
 }
-"""Specs by dataset: lambda of the appendix, the rest as the public scripts have it by default.
+"""Specs by dataset: lambda of the appendix, other settings as in the public scripts.
 
-That of ANIMAL-10N counts epochs from 0, begins at 40 and renews its targets in every epoch.
+The script of ANIMAL-10N counts epochs from 0, starts at 40 and updates its targets in every epoch.
 """
 
 STREAM = 0x4E414C
-"""Keeps the weights of the head apart from other draws of the same seed."""
+"""Stream of random numbers of the head."""
 
 
 def log_mixture(log_p: Tensor, attention: Tensor, target: Tensor) -> Tensor:
@@ -41,9 +41,9 @@ def log_mixture(log_p: Tensor, attention: Tensor, target: Tensor) -> Tensor:
         >>> log_mixture(log_p, torch.tensor([0.0]), torch.tensor([[1.0, 0.0]])).exp()
         tensor([[0.6250, 0.3750]])
     """
-    believed = logsigmoid(attention).unsqueeze(1) + log_p
-    given = logsigmoid(-attention).unsqueeze(1) + target.log()
-    return torch.logaddexp(believed, given)
+    from_prediction = logsigmoid(attention).unsqueeze(1) + log_p
+    from_target = logsigmoid(-attention).unsqueeze(1) + target.log()
+    return torch.logaddexp(from_prediction, from_target)
 
 
 class NAL(TargetMemory):
@@ -73,7 +73,7 @@ class NAL(TargetMemory):
         logits (B, C), features (B, D); memory (N, C); columns ``tau``, ``target_probability`` (B,)
     Example:
         >>> method = NAL(lam=0.5)
-        >>> method.prepare(Situation(torch.tensor([0, 1]), torch.tensor([0, 1]), 2, 3, epochs=1, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([0, 1]), torch.tensor([0, 1]), 2, 3, epochs=1, seed=0))
         >>> batch = Batch(torch.zeros(2, 3), torch.tensor([0, 1]), torch.tensor([0, 1]))
         >>> method.loss((Outputs(torch.zeros(2, 2), torch.zeros(2, 3)),), batch, epoch=1).shape
         torch.Size([])
@@ -115,23 +115,23 @@ class NAL(TargetMemory):
         self.head: nn.Module | None = None
         self.tau: Tensor | None = None
 
-    def prepare(self, situation: Situation) -> None:
-        super().prepare(situation)
-        self.memory.values = self._kept(self.memory.values)
-        width = situation.num_features
+    def prepare(self, info: TrainingInfo) -> None:
+        super().prepare(info)
+        self.memory.values = self._clamped(self.memory.values)
+        width = info.num_features
         if width is None:
-            raise ValueError("nal: situation.num_features is None, but the attention reads the features")
-        bits = draw(seed=situation.seed, epoch=0, index=torch.zeros(1, dtype=torch.int64), stream=STREAM)
+            raise ValueError("nal: info.num_features must not be None: the attention head needs features")
+        bits = draw(seed=info.seed, epoch=0, index=torch.zeros(1, dtype=torch.int64), stream=STREAM)
         head = build(lambda: nn.Linear(width, 1), int(bits) & (2**62 - 1))
-        self.head = head.to(situation.label.device)
+        self.head = head.to(info.label.device)
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
         attention = self.attention(outputs[0].features)
         self.tau = torch.sigmoid(attention.detach())
         if self.training and self.phase(epoch):
-            self._learn_targets(batch.index, log_p.exp(), self.tau > self.threshold)
-        self.believe(batch)
+            self._update_targets(batch.index, log_p.exp(), self.tau > self.threshold)
+        self.record_target_probability(batch)
         target = self.memory.read(batch.index).to(log_p.dtype)
         log_mix = log_mixture(log_p, attention, target)
         rows = soft_cross_entropy(log_mix, target) - self.lam * logsigmoid(attention)
@@ -140,15 +140,15 @@ class NAL(TargetMemory):
         return rows.mean()
 
     def phase(self, epoch: int) -> bool:
-        """Whether targets are renewed."""
+        """Whether targets are updated."""
         return epoch >= self.start and epoch % self.period == 0
 
     def attention(self, features: Tensor | None) -> Tensor:
-        """What the head says before the sigmoid, (B,)."""
+        """(B,) output of the head before the sigmoid."""
         if self.head is None:
-            raise unprepared(self)
+            raise not_prepared(self)
         if features is None:
-            raise ValueError("nal: the outputs have no features, but the attention reads them")
+            raise ValueError("nal: the outputs must have features, which the attention head needs")
         found: Tensor = self.head(features.float()).squeeze(1)
         return found.float()
 
@@ -158,14 +158,14 @@ class NAL(TargetMemory):
     def final_outputs(self) -> dict[str, Tensor]:
         """Targets (N, C), and the head: ``attention_weight`` (1, D), ``attention_bias`` (1, 1)."""
         if not isinstance(self.head, nn.Linear):
-            raise unprepared(self)
+            raise not_prepared(self)
         head = {"attention_weight": self.head.weight, "attention_bias": self.head.bias.reshape(1, 1)}
         return super().final_outputs() | head
 
-    def _learn_targets(self, index: Tensor, p: Tensor, believed: Tensor) -> None:
-        before, after = self.memory.read(index), self.moved(index, p, self.alpha)
-        self.memory.write(index, self._kept(torch.where(believed.unsqueeze(1), after, before)))
+    def _update_targets(self, index: Tensor, p: Tensor, chosen: Tensor) -> None:
+        before, after = self.memory.read(index), self.updated_targets(index, p, self.alpha)
+        self.memory.write(index, self._clamped(torch.where(chosen.unsqueeze(1), after, before)))
 
-    def _kept(self, target: Tensor) -> Tensor:
-        kept = target.clamp(self.floor, 1.0)
-        return kept / kept.sum(1, keepdim=True) if self.renormalize else kept
+    def _clamped(self, target: Tensor) -> Tensor:
+        clamped = target.clamp(self.floor, 1.0)
+        return clamped / clamped.sum(1, keepdim=True) if self.renormalize else clamped

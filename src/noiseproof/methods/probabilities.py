@@ -1,4 +1,4 @@
-"""What methods do with probabilities, in log space: rows (B, C) to one number per row (B,)."""
+"""Functions of probabilities in log space that methods share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..losses.rows import check_logits
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
-    """log softmax of (B, C) logits, in float32 for half precision; nan and inf are named where that is free.
+    """Log softmax of (B, C) logits, in float32 for half precision; ValueError for nan and inf on a CPU.
 
     >>> log_probabilities(torch.tensor([[1e4, 0.0]]))
     tensor([[     0., -10000.]])
@@ -21,7 +21,7 @@ def log_probabilities(logits: Tensor) -> Tensor:
 
 
 def one_hot(label: Tensor, classes: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """1 at the label and 0 elsewhere, (B, C); unlike torch's it never looks at the labels, so never waits.
+    """One-hot labels (B, C); unlike that of torch, it does not synchronise with the device.
 
     >>> one_hot(torch.tensor([1, 0]), 3)
     tensor([[0., 1., 0.],
@@ -52,6 +52,6 @@ def soft_rce(p: Tensor, log_target: Tensor, A: float) -> Tensor:
     return -(p * log_target.clamp_min(A)).sum(1)
 
 
-def picked(rows: Tensor, label: Tensor) -> Tensor:
-    """The entry of each row that its label names."""
+def take_labels(rows: Tensor, label: Tensor) -> Tensor:
+    """(B,) the entry of each row at its label."""
     return rows.gather(1, label.unsqueeze(1)).squeeze(1)

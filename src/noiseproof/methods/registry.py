@@ -1,4 +1,4 @@
-"""Every method by name: a plain dict you can read."""
+"""All methods by name, and methods from specs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .elr_plus import ELRPlus
 from .forward import Forward
 from .gls_sl import GLSSL
 from .joint import Joint
-from .loss_alone import LossAlone
+from .loss_method import LossMethod
 from .mentornet_pd import MentorNetPD
 from .nal import NAL
 from .s_adaptation import SAdaptation
@@ -54,11 +54,11 @@ _BUILT_IN = frozenset(METHODS)
 
 
 def get(spec: str | Method | Loss | None, *, loss: str | Loss = "ce") -> Method:
-    """A method from its spec, or the plain loss where there is none.
+    """A method from its spec, or for None the loss as a method.
 
     Args:
-        loss: the loss a method trains with, for those that take one as ``loss=``; the others have a loss
-            of their own and allow no other beside it.
+        loss: the loss of methods with a parameter ``loss``; other methods have their own loss and accept no
+            other.
 
     Example:
         >>> print(get(None, loss="gce(q=0.4)"))
@@ -72,7 +72,7 @@ def get(spec: str | Method | Loss | None, *, loss: str | Loss = "ce") -> Method:
     if isinstance(spec, Method):
         return spec
     if spec is None or isinstance(spec, Loss):
-        return LossAlone(get_loss(loss) if spec is None else spec)
+        return LossMethod(get_loss(loss) if spec is None else spec)
     if not isinstance(spec, str):
         raise TypeError(f"a method is a spec string, a Method or a Loss, got {type(spec).__name__}")
     name = spec.partition("(")[0].strip()
@@ -84,7 +84,7 @@ def get(spec: str | Method | Loss | None, *, loss: str | Loss = "ce") -> Method:
 def register(name: str, factory: Callable[..., Method]) -> None:
     """Make ``factory`` available under ``name`` in spec strings, where its parameters are options.
 
-    The names of the library cannot be taken; registering one's own name again replaces it.
+    Names of the library cannot be replaced; registering your own name again replaces it.
     """
     check_new("method", name, factory, _BUILT_IN)
     METHODS[name] = factory

@@ -1,4 +1,4 @@
-"""S-adaptation: a second softmax layer on top of the first learns the transition matrix."""
+"""S-adaptation: an additional softmax layer learns the transition matrix."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from torch import Tensor, nn
 
 from ..data import Batch
 from ..losses.checks import number
-from .base import Outputs, Situation, check_one_process, unprepared
+from .base import Outputs, TrainingInfo, check_one_process, not_prepared
 from .forward import log_noisy_probability
 from .probabilities import log_probabilities
 from .transition import TransitionMethod
 
 LEAST = 1e-4
-"""Smallest entry to begin with: a zero would have no gradient."""
+"""Smallest initial entry; a zero would have no gradient."""
 
 
 class SAdaptation(TransitionMethod):
@@ -34,7 +34,7 @@ class SAdaptation(TransitionMethod):
         logits (B, C); parameter b (C, C)
     Example:
         >>> method = SAdaptation(rate=0.25)
-        >>> method.prepare(Situation(torch.tensor([1]), torch.tensor([0]), 2, None, epochs=1, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([1]), torch.tensor([0]), 2, None, epochs=1, seed=0))
         >>> method.learned()
         tensor([[0.7500, 0.2500],
                 [0.2500, 0.7500]])
@@ -52,17 +52,17 @@ class SAdaptation(TransitionMethod):
         self.rate = number(self.name, "rate", rate, "0 < rate < 1", lambda x: 0 < x < 1)
         self.b: nn.Parameter | None = None
 
-    def prepare(self, situation: Situation) -> None:
-        classes = situation.num_classes
+    def prepare(self, info: TrainingInfo) -> None:
+        classes = info.num_classes
         others = self.rate / (classes - 1)
         found = others + (1 - self.rate - others) * torch.eye(classes, dtype=torch.float64)
         if self.transition is not None:
-            found = self.matrix(situation)
+            found = self.matrix(info)
         start = found.clamp_min(LEAST).log().float()
-        self.b = nn.Parameter(start.to(situation.label.device))
+        self.b = nn.Parameter(start.to(info.label.device))
 
     def learned(self) -> Tensor:
-        """The matrix as it stands now, (C, C)."""
+        """(C, C) the current matrix."""
         return self._log_matrix().detach().exp()
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
@@ -71,6 +71,6 @@ class SAdaptation(TransitionMethod):
 
     def _log_matrix(self) -> Tensor:
         if self.b is None:
-            raise unprepared(self)
+            raise not_prepared(self)
         check_one_process(self)
         return torch.log_softmax(self.b, 1)

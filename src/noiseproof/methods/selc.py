@@ -8,7 +8,7 @@ from ..data import Batch
 from ..losses.checks import number, whole
 from .base import Outputs
 from .memory import TargetMemory
-from .probabilities import log_probabilities, picked, soft_cross_entropy
+from .probabilities import log_probabilities, soft_cross_entropy, take_labels
 
 
 class SELC(TargetMemory):
@@ -27,9 +27,9 @@ class SELC(TargetMemory):
         logits (B, C); memory q (N, C)
     Example:
         >>> import torch
-        >>> from noiseproof.methods import Situation
+        >>> from noiseproof.methods import TrainingInfo
         >>> method = SELC(alpha=0.5, start=1)
-        >>> method.prepare(Situation(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=2, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=2, seed=0))
         >>> logits, zero = torch.tensor([[0.0, 4.0]]), torch.tensor([0])
         >>> method.step(logits, zero, zero, epoch=1), method.step(logits, zero, zero, epoch=2)
         (tensor(4.0181), tensor(2.0541))
@@ -52,11 +52,11 @@ class SELC(TargetMemory):
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
         if not self.phase(epoch):
-            self.believe(batch)
-            return -picked(log_p, batch.label).mean()
+            self.record_target_probability(batch)
+            return -take_labels(log_p, batch.label).mean()
         if self.training:
-            self.memory.write(batch.index, self.moved(batch.index, log_p.exp(), self.alpha))
-        self.believe(batch)
+            self.memory.write(batch.index, self.updated_targets(batch.index, log_p.exp(), self.alpha))
+        self.record_target_probability(batch)
         target = self.memory.read(batch.index).to(log_p.dtype)
         return soft_cross_entropy(log_p, target).mean()
 
@@ -64,5 +64,5 @@ class SELC(TargetMemory):
         """Whether targets are learned."""
         return epoch > self.start
 
-    def begun(self, epoch: int) -> bool:
+    def is_active(self, epoch: int) -> bool:
         return self.phase(epoch)

@@ -1,4 +1,4 @@
-"""Self-paced learning: first the samples with a small loss, then more of them."""
+"""Self-paced learning: trains on samples with small losses first, then on a growing share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .mixed import cross_entropy
 
 
 def quantile(values: Tensor, share: float) -> Tensor:
-    """The value below which that share lies, interpolated linearly, without waiting for the device.
+    """The quantile of values, interpolated linearly, without host synchronisation.
 
     Shape:
         values (B,); result ()
@@ -21,14 +21,14 @@ def quantile(values: Tensor, share: float) -> Tensor:
         tensor(3.)
     """
     ordered = values.sort().values
-    place = share * (len(values) - 1)
-    below = min(int(place), len(values) - 1)
+    position = share * (len(values) - 1)
+    below = min(int(position), len(values) - 1)
     above = min(below + 1, len(values) - 1)
-    return torch.lerp(ordered[below], ordered[above], place - below)
+    return torch.lerp(ordered[below], ordered[above], position - below)
 
 
 class LossThreshold(Method):
-    r"""A method that compares losses with a running quantile of them, ``threshold``.
+    r"""A method that compares losses with their running quantile, ``threshold``.
 
     In each batch :math:`\lambda\leftarrow\delta\lambda+(1-\delta)Q_s(\ell)`, with :math:`Q_s` the quantile
     of the losses of the batch and :math:`\delta` = ``decay``; the first batch sets it.
@@ -42,8 +42,8 @@ class LossThreshold(Method):
         self.decay = number(self.name, "decay", decay, "0 <= decay < 1", lambda x: 0 <= x < 1)
         self.register_buffer("threshold", torch.tensor(-torch.inf))
 
-    def renewed(self, rows: Tensor, share: float) -> Tensor:
-        """The threshold to compare this batch with; it is remembered in training mode."""
+    def updated_threshold(self, rows: Tensor, share: float) -> Tensor:
+        """The threshold for this batch; in training mode the running quantile is updated."""
         now = quantile(rows.detach(), share).to(self.threshold.dtype)
         is_first = self.threshold == -torch.inf
         if self.training:
@@ -103,7 +103,7 @@ class SelfPaced(LossThreshold):
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         rows = cross_entropy(outputs[0], batch.label)
         warms_up, share = self.phase(epoch)
-        threshold = self.renewed(rows, share)
+        threshold = self.updated_threshold(rows, share)
         return (rows if warms_up else torch.where(rows.detach() <= threshold, rows, 0)).mean()
 
     def phase(self, epoch: int) -> tuple[bool, float]:

@@ -1,4 +1,4 @@
-"""SOP: every sample has parameters of its own that model its label noise."""
+"""SOP: per-sample parameters model the label noise of each sample."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from torch import Tensor
 from ..counter import draw, shifted_right
 from ..data import Batch
 from ..losses.checks import number
-from .base import Outputs, Situation
+from .base import Outputs, TrainingInfo
 from .memory import MemoryMethod
-from .probabilities import log_probabilities, one_hot, picked
+from .probabilities import log_probabilities, one_hot, take_labels
 
 STREAM = 0x534F50
-"""Keeps the numbers of samples apart from other draws of the same seed."""
+"""Stream of random numbers of the initial parameters."""
 EDGE = 1e-4
 
 
@@ -41,7 +41,7 @@ class SOP(MemoryMethod):
         logits (B, C); memory (N, 1 + C): u, then v
     Example:
         >>> method = SOP(lr_u=1.0, lr_v=1.0)
-        >>> method.prepare(Situation(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=1, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=1, seed=0))
         >>> zero = torch.tensor([0])
         >>> method.step(torch.tensor([[0.0, 4.0]]), zero, zero, epoch=1)
         tensor(6.0181)
@@ -60,10 +60,10 @@ class SOP(MemoryMethod):
         self.lr_v = number(self.name, "lr_v", lr_v, "lr_v >= 0", lambda x: x >= 0)
         self.scale = number(self.name, "scale", scale, "scale > 0", lambda x: x > 0)
 
-    def prepare(self, situation: Situation) -> None:
-        columns = 1 + situation.num_classes
-        numbers = [_normal(situation.index, situation.seed, column) for column in range(columns)]
-        self.remember(situation, self.scale * torch.stack(numbers, 1))
+    def prepare(self, info: TrainingInfo) -> None:
+        columns = 1 + info.num_classes
+        numbers = [_normal(info.index, info.seed, column) for column in range(columns)]
+        self.create_table(info, self.scale * torch.stack(numbers, 1))
 
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         p = log_probabilities(outputs[0].logits).exp()
@@ -74,7 +74,7 @@ class SOP(MemoryMethod):
         return cross_entropy + square
 
     def _learn(self, own: Tensor, p: Tensor, batch: Batch) -> None:
-        """One step of descent for u and v of these samples, with the network as it is."""
+        """One step of gradient descent for u and v of these samples."""
         with torch.enable_grad():
             leaf = own.detach().requires_grad_()
             cross_entropy, square = self._terms(leaf, p, batch.label)
@@ -84,7 +84,7 @@ class SOP(MemoryMethod):
         self.memory.write(batch.index, own.detach() - moved)
 
     def _terms(self, own: Tensor, p: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
-        """Cross entropy of what is explained, and the square of what is not."""
+        """The cross entropy and the squared error."""
         y = one_hot(label, p.shape[1], p.dtype)
         u, v = (
             (own[:, :1].square() * y).clamp(0, 1 - EDGE),
@@ -93,11 +93,11 @@ class SOP(MemoryMethod):
         explained = (p + u - v).clamp_min(EDGE)
         log_q = explained.log() - explained.sum(1, keepdim=True).log()
         decided = one_hot(p.detach().argmax(1), p.shape[1], p.dtype)
-        return -picked(log_q, label).mean(), (decided + u - v - y).square().sum(1).mean()
+        return -take_labels(log_q, label).mean(), (decided + u - v - y).square().sum(1).mean()
 
 
 def _normal(index: Tensor, seed: int, column: int) -> Tensor:
-    """A normal number for every sample, by the method of Box and Muller."""
+    """A normal random number for every sample, by the Box-Muller transform."""
     bits = (draw(seed=seed, epoch=part, index=index, stream=STREAM + column) for part in (0, 1))
     first, second = (shifted_right(drawn, 40).float() * 2**-24 for drawn in bits)
     return (-2 * torch.log1p(-first)).sqrt() * (2 * torch.pi * second).cos()

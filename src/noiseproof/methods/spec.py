@@ -1,4 +1,4 @@
-"""Reading method specs such as ``elr(beta=0.7, lam=3.0)``."""
+"""Parse method specs such as ``elr(beta=0.7, lam=3.0)``."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from .base import Method
 
 
 def parse(text: str, known: Mapping[str, Callable[..., Method]], loss: Loss) -> Method:
-    """The method a spec names; one with a parameter ``loss`` gets the loss of the run."""
+    """The method of a spec; a method with a parameter ``loss`` gets the loss of the run."""
     parameters = {name: list(inspect.signature(factory).parameters) for name, factory in known.items()}
     allowed = {name: [word for word in words if word != "loss"] for name, words in parameters.items()}
     name, found = call(text, "method", allowed)
     if "loss" in parameters[name]:
         return known[name](**found, loss=loss)
     if str(loss) != "ce":
-        raise ValueError(f"{name} has a loss of its own: leave out loss={str(loss)!r}")
+        raise ValueError(f"{name} has its own loss: leave out loss={str(loss)!r}")
     return known[name](**found)
 
 
 def switch(method: str, option: str, value: object) -> bool:
-    """``value`` if it is True or False.
+    """``value``; TypeError unless it is True or False.
 
     >>> switch("joint", "hard", 1)
     Traceback (most recent call last):

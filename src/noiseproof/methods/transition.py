@@ -1,4 +1,4 @@
-"""What methods with a transition matrix share: where it comes from, and whether it fits the labels."""
+"""Base class of methods with a transition matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..noise import Noise, get, transition
 from ..noise.base import ClassNoise
 from ..noise.formats import READERS
 from ..noise.matrix import IN_MEMORY, Matrix
-from .base import Method, Situation
+from .base import Method, TrainingInfo
 
 HOW = (
     "give transition=..., a npy, npz, csv or json file, a noise such as 'symmetric(0.4)', or in Python a"
@@ -24,7 +24,7 @@ class TransitionMethod(Method):
 
     Args:
         transition: a (K, K) array or tensor, the path of a npy, npz, csv or json file, or the spec of
-            class-conditional noise, whose matrix it is then. Nothing is estimated here.
+            class-conditional noise. The matrix is not estimated here.
     """
 
     mixup = "labels"
@@ -34,18 +34,18 @@ class TransitionMethod(Method):
         self._noise = None if transition is None else _noise(self.name, transition)
         self.transition = _shown(transition, self._noise)
 
-    def matrix(self, situation: Situation) -> Tensor:
+    def matrix(self, info: TrainingInfo) -> Tensor:
         """(K, K) float64, checked against the labels."""
         if self._noise is None:
-            raise ValueError(f"{self.name} has no matrix: {HOW}")
-        found = transition(self._noise, num_classes=situation.num_classes, seed=situation.seed)
-        counts = torch.bincount(situation.label, minlength=situation.num_classes).cpu()
+            raise ValueError(f"{self.name} needs a matrix: {HOW}")
+        found = transition(self._noise, num_classes=info.num_classes, seed=info.seed)
+        counts = torch.bincount(info.label, minlength=info.num_classes).cpu()
         impossible = (counts > 0) & (found.sum(0) == 0)
         if bool(impossible.any()):
             label = int(impossible.nonzero()[0])
             raise ValueError(
-                f"{self.name}: {int(counts[label])} samples are labelled {label}, but column {label} of the"
-                " matrix is zero: it says that nothing is ever labelled so"
+                f"{self.name}: {int(counts[label])} samples have the label {label}, but column {label} of the"
+                " matrix is zero, so this label is impossible"
             )
         return found
 
@@ -58,14 +58,14 @@ def _noise(method: str, source: object) -> ClassNoise:
 
 
 def _is_file(source: object) -> bool:
-    """Also the digest an array prints as: :class:`Matrix` says what is wrong with that."""
+    """Whether a source is a file, or the digest of an array, for which :class:`Matrix` raises an error."""
     if isinstance(source, str):
         return Path(source).suffix.lower() in READERS or source.startswith(IN_MEMORY)
     return isinstance(source, Path)
 
 
 def _shown(source: object, noise: ClassNoise | None) -> str | None:
-    """What the spec says: the path or noise as it was given; of an array only its digest."""
+    """The value in the spec: the path or noise as given, or the digest of an array."""
     if isinstance(source, (str, Path)):
         return str(source)
     return noise.source if isinstance(noise, Matrix) else noise and str(noise)  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Truncated GCE as its paper trains it: GCE first, then samples are pruned and restored between epochs."""
+"""Truncated GCE as trained in its paper: GCE first, then samples are pruned and restored between epochs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from ..data import Batch
 from ..losses import GCE, margin
 from ..losses.checks import choice, number, whole
-from .base import Evaluation, Outputs, Situation
+from .base import Evaluation, Outputs, TrainingInfo
 from .memory import MemoryMethod
 
 
@@ -35,7 +35,7 @@ class PrunedGCE(MemoryMethod):
         logits (B, C); memory v (N,)
     Example:
         >>> method = PrunedGCE(start=2, period=1)
-        >>> method.prepare(Situation(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=2, seed=0))
+        >>> method.prepare(TrainingInfo(torch.tensor([0]), torch.tensor([0]), 2, None, epochs=2, seed=0))
         >>> logits, zero = torch.tensor([[0.0, 4.0]]), torch.tensor([0])
         >>> method.step(logits, zero, zero, epoch=1), method.step(logits, zero, zero, epoch=2)
         (tensor(0.7936), tensor(0.))
@@ -60,14 +60,14 @@ class PrunedGCE(MemoryMethod):
         self.criterion = GCE(q=self.q, reduction="none")
         self.label: Tensor | None = None
 
-    def prepare(self, situation: Situation) -> None:
-        if self.by == "validation" and not situation.validation:
+    def prepare(self, info: TrainingInfo) -> None:
+        if self.by == "validation" and not info.validation:
             raise ValueError(
                 "truncated_gce: by='validation' needs validation data: give validation=0.1 or so,"
                 " or by='visit'"
             )
-        self.label = situation.label
-        self.remember(situation, torch.ones(len(situation.label), device=situation.label.device))
+        self.label = info.label
+        self.create_table(info, torch.ones(len(info.label), device=info.label.device))
         if self.by == "validation":
             self.register_buffer("decided", torch.ones_like(self.memory.values))
 
@@ -84,14 +84,14 @@ class PrunedGCE(MemoryMethod):
             return
         if evaluation.is_best:
             self.decided.copy_(self._is_kept(evaluation.outputs()[0].logits, self.label))
-        if self.begun(epoch + 1):
+        if self.is_active(epoch + 1):
             self.memory.values.copy_(self.decided)
 
     def phase(self, epoch: int) -> bool:
         """Whether visited samples are pruned and restored."""
-        return self.by == "visit" and self.begun(epoch)
+        return self.by == "visit" and self.is_active(epoch)
 
-    def begun(self, epoch: int) -> bool:
+    def is_active(self, epoch: int) -> bool:
         return epoch >= self.start and epoch % self.period == 0
 
     def _is_kept(self, logits: Tensor, label: Tensor) -> Tensor:

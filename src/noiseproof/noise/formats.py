@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.numpy_files import map_npy, opened, read_npz
+from ..data.numpy_files import map_npy, open_npz, read_npz
 from ..files import parse_json, read_bytes
 
 LARGEST = 1 << 30
@@ -23,7 +23,7 @@ def _read_npy(path: Path, key: str | None) -> NDArray[np.generic]:
 
 
 def _read_npz(path: Path, key: str | None) -> NDArray[np.generic]:
-    with opened(path) as archive:
+    with open_npz(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
     return read_npz(path, [_only(path, key, names)])[0]
 

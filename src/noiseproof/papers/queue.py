@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..data.locations import by_hand
+from ..data.locations import needs_manual_download
 from ..devices.device import pick_device
 from ..dynamics.run_folder import RESULT
 from ..processes import Interruption
@@ -90,7 +90,11 @@ def queue(changes: Changes = Changes(precision="bf16"), done: Collection[str] = 
     ranks = {key: number for number, part in reversed(parts) for key in plan(part, changes)}
     found: dict[str, Waiting] = {}
     for table in TABLES.values():
-        runs = {key: one for key, one in plan(table, changes).items() if not by_hand(one.config.data)}
+        runs = {
+            key: one
+            for key, one in plan(table, changes).items()
+            if not needs_manual_download(one.config.data)
+        }
         firsts = {one.relabel_of for key, one in runs.items() if key not in done}
         for key, planned in runs.items():
             if key in done and key not in firsts:  # a second run needs the folder of its first

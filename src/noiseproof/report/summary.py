@@ -255,7 +255,7 @@ def _gradient(facts: Facts) -> str:
 def _suspects(facts: Facts) -> str:
     weak = (
         " The record of this network is not reliable evidence about labels: cross-fit the data"
-        " (noiseproof labels find --folds 5) before you change a label."
+        " (noiseproof labels find --data DATA --folds 5) before you change a label."
     )
     found = _suspected(facts) if facts.suspects else "No label is suspected."
     return found + (weak if facts.weak or underfits(facts) else "")

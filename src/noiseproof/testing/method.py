@@ -165,7 +165,7 @@ def check_method(method: str | Method) -> None:
     """Run every check of :data:`METHOD_CHECKS`; the first that fails raises AssertionError naming it.
 
     A Method is copied, not changed. Epochs 1 to 200 are visited in leaps, so ``start`` should be 70 at most.
-    Clean labels need no check here: neither :class:`Situation` nor :class:`Batch` has any.
+    Clean labels need no check here: neither :class:`TrainingInfo` nor :class:`Batch` has any.
 
     Example:
         >>> check_method("elr(beta=0.5)")

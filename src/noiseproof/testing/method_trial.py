@@ -12,7 +12,7 @@ from torch import Tensor
 from ..data import Batch
 from ..dynamics import Record
 from ..losses import margin
-from ..methods import Method, Mixed, Outputs, Situation, get
+from ..methods import Method, Mixed, Outputs, TrainingInfo, get
 
 CLASSES, FEATURES, SAMPLES, BATCH = 4, 3, 12, 6
 EPOCHS = (1, 2, 3, 30, 31, 40, 41, 60, 61, 70, 71, 200)
@@ -44,7 +44,7 @@ class Trial:
         rows = torch.arange(SAMPLES) if rows is None else rows
         method = self.fresh()
         method.prepare(
-            Situation(
+            TrainingInfo(
                 self.label[rows], self.index[rows], CLASSES, FEATURES, EPOCHS[-1], seed=1, validation=SAMPLES
             )
         )

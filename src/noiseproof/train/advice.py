@@ -11,7 +11,7 @@ from torch import Tensor
 from ..data import LabelledData
 from ..losses import MarginLoss, curve
 from ..losses.curves.curve import advise
-from ..methods import LossAlone, Method
+from ..methods import LossMethod, Method
 from .config import Config
 from .optimizer import parse_optimizer
 
@@ -47,7 +47,7 @@ def warn_of_steps(method: Method, config: Config) -> None:
     Adam, ``clip`` and normalisation over the batch limit the steps, so there is no warning with them. A small
     network with batch norm tolerates large steps, as measured in tables/gr_defaults.
     """
-    if not isinstance(method, LossAlone) or parse_optimizer(config.optimizer)[0] != "sgd" or config.clip:
+    if not isinstance(method, LossMethod) or parse_optimizer(config.optimizer)[0] != "sgd" or config.clip:
         return
     if config.model.startswith("mlp") and "norm=True" in config.model:
         return
@@ -123,7 +123,7 @@ def not_learned(logits: Tensor, data: LabelledData) -> str | None:
 
 def remedy(method: Method, config: Config, classes: int, steps: int) -> str:
     """What is likeliest to help."""
-    loss = method.criterion if isinstance(method, LossAlone) else None
+    loss = method.criterion if isinstance(method, LossMethod) else None
     words = []
     if isinstance(loss, MarginLoss):
         try:

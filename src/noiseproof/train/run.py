@@ -124,7 +124,7 @@ class Run(RunFolder):
 
     def _as_numbers(self, samples: LabelledData) -> LabelledData:
         """Rows of a table as the network was trained on: by its features, or as they are without those."""
-        return samples.plain(self.columns) if self.features is None else samples.encoded(self.features)
+        return samples.as_numbers(self.columns) if self.features is None else samples.encoded(self.features)
 
     @property
     def _facts(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ..devices.distributed import Ranks
 from ..dynamics import EmphasisMeter, Record
 from ..dynamics.epoch_table import EpochTable
 from ..losses import margin
-from ..methods import Outputs, Situation
+from ..methods import Outputs, TrainingInfo
 from ..methods.mixed import WeightAverage, draw_mix, logits_without_gradient, mixup_of
 from ..models import Ensemble, forward_with_features
 from ..models.ensemble import mean_logits
@@ -91,7 +91,7 @@ class Session:
 
     def _weight_average(self) -> WeightAverage | None:
         decay = self.config.weight_average
-        decay = self.method.usual_average if decay is None else decay
+        decay = self.method.default_average if decay is None else decay
         return WeightAverage(self.model, decay) if decay else None
 
     def _forward(self) -> Forward:
@@ -187,7 +187,7 @@ class Session:
                 self.model.eval()
                 width = forward_with_features(self.networks[0], probe)[1].shape[1]
         self.method.prepare(
-            Situation(
+            TrainingInfo(
                 label=task.train.label.to(self.device),
                 index=task.train.index.to(self.device),
                 num_classes=task.train.num_classes,

@@ -14,7 +14,7 @@ def test_npz(tmp_path):
     spec = f"arrays(path={(tmp_path / 'a.npz').as_posix()!r})"
     assert (load(spec).batch([3]).input.numpy() == X[[3]]).all()
     assert len(load(spec, split="test")) == 2
-    with pytest.raises(ValueError, match="has its labels inside"):
+    with pytest.raises(ValueError, match="file contains its labels"):
         load(spec[:-1] + ", labels='y.npy')")
 
 
@@ -116,7 +116,7 @@ def test_a_value_beyond_float32_is_named(tmp_path):
     large[2, 1, 0] = 1e300
     np.savez(tmp_path / "a.npz", x_train=large, y_train=Y)
     with pytest.raises(
-        ValueError, match=r"sample 2 contains 1e\+300 at \[1, 0\], but networks compute in float32"
+        ValueError, match=r"sample 2 contains 1e\+300 at \[1, 0\], which exceeds the largest float32"
     ):
         load(f"npz(path={(tmp_path / 'a.npz').as_posix()!r})")
 
@@ -128,7 +128,7 @@ def test_an_npz_file_that_is_absent_or_has_other_names_says_which_it_needs(tmp_p
         ValueError, match=r"no array 'x_train' \(it has: data, target\): name inputs and labels"
     ):
         load(f"arrays(path='{folder}/a.npz')")
-    with pytest.raises(FileNotFoundError, match=r"b\.npz is not a file: one \.npz holds x_train, y_train"):
+    with pytest.raises(FileNotFoundError, match=r"b\.npz is not a file: give an \.npz with x_train, y_train"):
         load(f"arrays(path='{folder}/b.npz')")
 
 

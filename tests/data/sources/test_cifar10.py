@@ -84,7 +84,7 @@ def test_a_hostile_batch_is_refused(tmp_path):
         ({b"data": h.array((1, 3072), b"a" * 3072), b"labels": h.numbers([1, 2])}, "no list 'labels' of 1"),
         (
             {b"data": h.array((1, 3072), b"a" * 3072), b"labels": b"](" + h.text("a") + b"e"},
-            "other than whole",
+            "only whole numbers",
         ),
     ],
 )

@@ -45,7 +45,7 @@ def test_splits_share_the_classes_of_training(tmp_path):
     written(tmp_path / "test", {"d/1.png": encoded(0, "png")})
     with pytest.raises(ValueError, match=r"test/d is not a class of the training folder \(a, b, c\)"):
         load(spec, split="test")
-    with pytest.raises(ValueError, match=r"holds splits, not classes: use folder\(path="):
+    with pytest.raises(ValueError, match=r"contains splits, not classes: use folder\(path="):
         load(f"folder(path={tmp_path.as_posix()!r})")
 
 
@@ -139,7 +139,7 @@ def test_an_empty_subfolder_is_not_a_class(tmp_path):
                 (tmp_path / split / name / file).write_bytes(encoded(1, "png"))
     (tmp_path / "test/e").mkdir()
     with pytest.warns(
-        UserWarning, match="the subfolder 'b' and 1 more holds no JPEG, PNG, WebP or BMP file, so"
+        UserWarning, match="the subfolder 'b' and 1 more has no JPEG, PNG, WebP or BMP file and"
     ):
         data = load(f"folder(path='{tmp_path.as_posix()}/{{split}}')")
     assert data.class_names == ("a", "c")

@@ -65,7 +65,7 @@ def test_rows_of_numbers():
 def test_mistakes():
     with pytest.raises(ValueError, match=r"unknown column 'lab', did you mean 'label'\?"):
         from_huggingface(pictures(), label="lab")
-    with pytest.raises(ValueError, match="which column holds the inputs"):
+    with pytest.raises(ValueError, match="the column of inputs is not known"):
         from_huggingface(pictures(), input="sound")
     with pytest.raises(ValueError, match="mode='P'"):
         from_huggingface(pictures(), mode="P")
@@ -101,7 +101,7 @@ def test_a_missing_split_is_named(monkeypatch):
     fake = types.ModuleType("datasets")
     monkeypatch.setitem(sys.modules, "datasets", fake)
     fake.load_from_disk = lambda path: pictures(3)
-    with pytest.raises(ValueError, match="somewhere holds one dataset and no test split"):
+    with pytest.raises(ValueError, match="somewhere is one dataset without a test split"):
         load("huggingface(path='somewhere')", split="test")
     fake.load_from_disk = lambda path: {"train": pictures(4), "tests": pictures(2)}
     with pytest.raises(ValueError, match=r"no split 'test', did you mean 'tests'\? \(known: train, tests\)"):

@@ -98,7 +98,7 @@ def test_people_of_the_test_videos_without_those_that_are_nobody(tmp_path):
     assert (len(train), len(test)) == (24, 36)
     assert frame_of("00-1C5T0001F1234.jpg") == (-1, 5, 1, 1234)
     put(root / "mars", {"bbox_train/0001/someone.jpg": image(0, 0)})
-    with pytest.raises(ValueError, match=r"expected one such as 0002C1T0003F017\.jpg"):
+    with pytest.raises(ValueError, match=r"is not a file name of MARS, such as 0002C1T0003F017\.jpg"):
         load("mars", root=root)
 
 

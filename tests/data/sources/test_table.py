@@ -48,7 +48,7 @@ def test_test_rows_use_the_classes_of_training(tmp_path):
     assert load(spec, split="test").label.tolist() == [2, 0, 1]
     (tmp_path / "test.csv").write_text("a,label\n1,eel\n2,fox\n")
     with pytest.raises(
-        ValueError, match=r"test\.csv: row 1 has the label 'fox' in 'label', no class of the training table"
+        ValueError, match=r"test\.csv: row 1 has the label 'fox' in 'label', which is not a class in training"
     ):
         load(spec, split="test")
 
@@ -79,12 +79,12 @@ def test_paths_of_images(tmp_path):
         ("a,label\n", {}, ValueError, "has no rows"),
         ("a,label\n1,-1\n", {}, ValueError, "row 0 has the label -1 in 'label', below 0"),
         ("a,label\n1,0\n", {"features": "c"}, ValueError, "unknown column 'c'"),
-        ("a,label\n1,0\n", {"features": "a, label"}, ValueError, "holds the column of labels 'label'"),
+        ("a,label\n1,0\n", {"features": "a, label"}, ValueError, "contains the labels, 'label'"),
         (
             "a,label,truth\n1,0,0\n",
             {"features": "truth", "clean_label": "truth"},
             ValueError,
-            "holds the column of labels 'truth'",
+            "contains the labels, 'truth'",
         ),
         ("a,label\n1,0\n2,1,3,4\n", {}, ValueError, r"cannot read the table .*a\.csv: .*line 3"),
         ("", {}, ValueError, r"cannot read the table .*a\.csv: No columns"),
@@ -183,7 +183,7 @@ def test_the_sign_between_columns_is_that_of_the_first_line_with_any(text, tmp_p
 @pytest.mark.parametrize("other", ["cat ", "CAT", " Cat"])
 def test_names_that_differ_in_spaces_or_case_alone_are_pointed_out(other, stream, tmp_path):
     with pytest.warns(
-        UserWarning, match=f"only in spaces or case: .*{other!r}.*; write them alike if they are one"
+        UserWarning, match=f"only in spaces or case: .*{other!r}.*; use one spelling if they are one class"
     ):
         data = load(
             csv(tmp_path / "a.csv", f"a,label\n1,cat\n2,{other}\n3,dog\n", stream=stream), root=tmp_path

@@ -1,4 +1,4 @@
-"""Random and central crops."""
+"""Geometric augmentations: crops, flips, resizing, rotations and shifts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from ...counter import lower_below, shifted_right, upper_below
 from .steps import FixedStep, RandomStep, Step, as_float, whole
 
 UNIT = 1 << 16
-"""Sine and cosine in steps of 1/65536: the rest is integer arithmetic, the same on every device."""
+"""Sine and cosine are rounded to multiples of 1/65536, so that all else is exact integer arithmetic."""
 FILLS = ("zero", "edge")
 
 
 class Crop(RandomStep):
-    """Pads every image with zeros and cuts a window out of it at a random place.
+    """Pads every image with zeros and crops a window at a random position.
 
-    Every offset is equally likely. ``crop(padding=4)`` on 32x32 images is the augmentation of the CIFAR
+    All offsets are equally likely. ``crop(padding=4)`` on 32x32 images is the augmentation of the CIFAR
     experiments, with 81 offsets; ``crop(size=224)`` after ``resize(size=256)`` that of Clothing1M. On test
-    images a crop with a ``size`` becomes ``center_crop`` with the same padding, one without falls away.
+    images, a crop with a ``size`` is replaced by ``center_crop`` with the same padding, one without is left
+    out.
 
     Shape:
         (N, C, H, W) to the same, or to (N, C, size, size)
@@ -61,7 +62,7 @@ class Crop(RandomStep):
 
 
 class CenterCrop(FixedStep):
-    """The middle of every image, padded with zeros if asked to; of two middles the upper left one.
+    """Crops the centre of every image, optionally padded with zeros; of two centres the upper left one.
 
     Shape:
         (N, C, H, W) to (N, C, size, size)
@@ -102,7 +103,7 @@ class Flip(RandomStep):
     stream = 2
 
     def mirrored(self, bits: Tensor) -> Tensor:
-        """Which samples are mirrored."""
+        """(N,) bool, whether each sample is mirrored."""
         return shifted_right(bits, 63) == 1
 
     def apply(self, images: Tensor, bits: Tensor) -> Tensor:
@@ -110,7 +111,7 @@ class Flip(RandomStep):
 
 
 class Resize(FixedStep):
-    """Bilinear to a square, with a filter against aliasing when it shrinks; the aspect ratio is not kept.
+    """Resizes bilinearly to a square, with antialiasing; the aspect ratio is not kept.
 
     Shape:
         (N, C, H, W) to (N, C, size, size), floating point
@@ -133,7 +134,7 @@ class Resize(FixedStep):
 
 
 def rotated(images: Tensor, angle: Tensor) -> Tensor:
-    """Every image turned counter-clockwise about its centre; nearest pixel, zero from outside.
+    """Rotate every image counter-clockwise about its centre; nearest pixel, zero outside the image.
 
     Shape:
         images (N, C, H, W), angle (N,) floating point in radians
@@ -159,9 +160,9 @@ def _nearest(twice: Tensor, size: int) -> Tensor:
 
 
 class Rotate(RandomStep):
-    """Turns every image by an angle between -degrees and degrees, all equally likely.
+    """Rotates every image by an angle drawn uniformly from -degrees to degrees.
 
-    Nearest pixel and zero fill, as the torchvision transform that public CIFAR-100 code adds.
+    Nearest pixel and zero fill, as the torchvision transform in public CIFAR-100 code.
 
     Shape:
         (N, C, H, W) to the same
@@ -193,9 +194,9 @@ class Rotate(RandomStep):
 
 
 class Shift(RandomStep):
-    """Moves every image by whole pixels, at most the given fractions of its size, all equally likely.
+    """Shifts every image by whole pixels, drawn uniformly up to the given fractions of its size.
 
-    What moves in is zero, or with ``fill="edge"`` the nearest pixel, as in the Keras generator of SL's code.
+    New pixels are zero, or with ``fill="edge"`` the nearest pixel, as in the Keras generator of SL's code.
 
     Shape:
         (N, C, H, W) to the same
@@ -222,7 +223,7 @@ class Shift(RandomStep):
         self.width, self.height, self.fill = float(width), float(height), fill
 
     def offsets(self, images: Tensor, bits: Tensor) -> tuple[Tensor, Tensor]:
-        """First row and column of every window: the image moves the other way."""
+        """First row and column of every window; the image is shifted in the opposite direction."""
         down, right = int(self.height * images.shape[-2]), int(self.width * images.shape[-1])
         return upper_below(bits, 2 * down + 1) - down, lower_below(bits, 2 * right + 1) - right
 
@@ -232,7 +233,7 @@ class Shift(RandomStep):
 
 
 def window(images: Tensor, top: Tensor, left: Tensor, height: int, width: int, fill: str = "zero") -> Tensor:
-    """Rows from ``top`` and columns from ``left`` of every image; beyond its edge zero or the nearest pixel.
+    """A window of every image at row ``top`` and column ``left``; outside zero or the nearest pixel.
 
     Shape:
         images (N, C, H, W), top and left (N,) int64, may be negative; result (N, C, height, width)

@@ -1,4 +1,4 @@
-"""Mean and standard deviation per channel, by name: a plain dict you can read."""
+"""Augmentations of pixel values: normalisation, subtraction of the mean, and colour jitter."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CONSTANTS: dict[str, tuple[Channels, Channels]] = {
     "clothing1m": ((0.6959, 0.6537, 0.6371), (0.3113, 0.3192, 0.3214)),
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
 }
-"""Plain names: statistics of all pixels of the training set, as in the code of APL. ``_nal``: the numbers in
-the code of NAL and SELC; their CIFAR-10 deviations are means over single images, a fifth smaller."""
+"""Mean and standard deviation per channel: statistics of all pixels of the training set, as in the code of
+APL; ``_nal``: those in the code of NAL and SELC, whose CIFAR-10 deviations are means over single images."""
 UNIT = 1 << 24
 """Random factors in steps of 2**-24, exact in float32."""
 Numbers = float | tuple[float, ...]
@@ -39,7 +39,7 @@ def named_constants(step: str, name: str) -> tuple[Channels, Channels]:
 class Normalize(FixedStep):
     """(x - mean) / std for every channel, of images in 0 ... 1.
 
-    ``normalize(cifar10)`` takes both from the named constants; given numbers take precedence.
+    ``normalize(cifar10)`` uses named constants; given numbers take precedence.
 
     Shape:
         (N, C, H, W) to the same, floating point; one number per channel or one for all
@@ -57,7 +57,7 @@ class Normalize(FixedStep):
     ) -> None:
         if of is None and (mean is None or std is None):
             known = ", ".join(CONSTANTS)
-            raise ValueError(f"normalize: give mean= and std=, or the name of known ones ({known})")
+            raise ValueError(f"normalize: give mean= and std=, or the name of constants ({known})")
         known_mean, known_std = (None, None) if of is None else named_constants(self.name, of)
         self.of, self.mean, self.std = of, numbers(self.name, "mean", mean), numbers(self.name, "std", std)
         self._mean = known_mean if self.mean is None else self.mean
@@ -89,7 +89,7 @@ class SubtractMean(FixedStep):
     def __init__(self, of: str | None = None, *, mean: Numbers | Tensor | None = None) -> None:
         if of is None and mean is None:
             known = ", ".join(CONSTANTS)
-            raise ValueError(f"subtract_mean: give mean=, or the name of a known one ({known})")
+            raise ValueError(f"subtract_mean: give mean=, or the name of constants ({known})")
         self.of = of
         self.mean = mean if isinstance(mean, Tensor) else numbers(self.name, "mean", mean)
         self._mean = self.mean if self.mean is not None else named_constants(self.name, str(of))[0]
@@ -106,10 +106,11 @@ class SubtractMean(FixedStep):
 
 
 class Jitter(RandomStep):
-    """Brightness, contrast and saturation times 1 - x ... 1 + x, hue turned by up to ``hue`` of a circle.
+    """Random brightness, contrast and saturation by factors in 1 - x ... 1 + x, and hue up to ``hue`` turns.
 
-    In this order, and kept in 0 ... 1 after each; torchvision's ColorJitter shuffles the order and turns the
-    hue in HSV, here colours turn about the grey axis. Images of one channel have no saturation and hue.
+    Applied in this order, with values clipped to 0 ... 1 after each; torchvision's ColorJitter shuffles the
+    order and rotates the hue in HSV, here colours are rotated about the grey axis. For images of one channel,
+    saturation and hue are ignored.
 
     Shape:
         (N, C, H, W) in 0 ... 1 to the same, floating point
@@ -164,7 +165,7 @@ def blended(images: Tensor, base: Tensor, factor: Tensor) -> Tensor:
 
 
 def turned(images: Tensor, angle: Tensor) -> Tensor:
-    """Colours turned about the grey axis: a third of a circle makes red green, green blue and blue red.
+    """Rotate colours about the grey axis; a third of a turn maps red to green, green to blue, blue to red.
 
     Example:
         >>> red = torch.tensor([1.0, 0.0, 0.0]).view(1, 3, 1, 1)
@@ -177,7 +178,7 @@ def turned(images: Tensor, angle: Tensor) -> Tensor:
 
 
 def per_channel(step: Step, values: Numbers | None, images: Tensor) -> Tensor | float:
-    """One number, or a tensor (C, 1, 1) made on the device without a copy from the host."""
+    """One number, or a tensor (C, 1, 1) created on the device without a copy from the host."""
     known = as_tuple(values)
     if len(known) == 1:
         return known[0]

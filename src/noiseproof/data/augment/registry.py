@@ -1,4 +1,4 @@
-"""Every step by name, and augmentations from spec strings parsed with ``ast``, never evaluated."""
+"""All augmentation steps by name, and augmentations from spec strings, which are never evaluated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Spec = str | Sequence[str | Callable[..., Tensor]] | Augmentation | None
 
 
 def augmentation(spec: Spec) -> Augmentation:
-    """An augmentation from a spec string, a list of steps or specs, or None for none.
+    """An augmentation from a spec string, a list of steps or specs, or None.
 
     Example:
         >>> augmentation("crop(padding=4) | flip | normalize(cifar10)")
@@ -55,7 +55,7 @@ def augmentation(spec: Spec) -> Augmentation:
 
 
 def parse(text: str) -> list[Step]:
-    """The steps of ``step | step(...) | ...``; ``none`` is no step."""
+    """The steps of ``step | step(...) | ...``; [] for ``none``."""
     text = text.strip()
     nodes = chain(read(text, "augmentation"), ast.BitOr)
     if len(nodes) > MOST_STEPS:
@@ -92,8 +92,7 @@ def _word(node: ast.expr, text: str) -> str:
         case ast.Name(id=word) | ast.Constant(value=str(word)):
             return word
     raise ValueError(
-        f"{shown(node, text)} stands where a name belongs in {text!r}: parameters go by keyword, as in"
-        " crop(padding=4)"
+        f"{shown(node, text)} in {text!r} is not a name: give parameters by keyword, as in crop(padding=4)"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a step of augmentation is: fixed, or random in the sample alone."""
+"""Base classes of augmentation steps, and ``Augmentation``, a sequence of steps."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torch import Tensor
 from ...counter import draw
 
 REPEAT = 1 << 32
-"""Distance between the streams of a step and of its next occurrence, so that flip | flip flips twice."""
+"""Distance between the streams of repeated steps, so that flip | flip uses different random numbers."""
 OWN_REPEAT = 1 << 40
-"""Distance between the seeds of an own step and of its next occurrence: it has no other random numbers."""
+"""Distance between the seeds of repeated steps of the user."""
 
 
 class Step(ABC):
@@ -35,7 +35,7 @@ class Step(ABC):
 
     @abstractmethod
     def evaluation(self) -> Step | None:
-        """What takes the place of this step on test images."""
+        """The step that replaces this one on test images; None leaves it out."""
 
     def __str__(self) -> str:
         values = []
@@ -51,7 +51,7 @@ class Step(ABC):
 
 
 class FixedStep(Step):
-    """A step without randomness: test images get the same."""
+    """A deterministic step, which is also applied to test images."""
 
     @abstractmethod
     def apply(self, images: Tensor) -> Tensor:
@@ -68,23 +68,23 @@ class FixedStep(Step):
 
 
 class RandomStep(Step):
-    """A step that depends on nothing but the images and (seed, epoch, sample)."""
+    """A random step, a function of the images and (seed, epoch, sample)."""
 
     stream: int
-    """Number of its own random numbers."""
+    """Number of its stream of random numbers."""
     repeat: int = 0
-    """How many steps of the same kind come before it in an augmentation."""
+    """Number of steps of the same kind before it in an augmentation."""
 
     @abstractmethod
     def apply(self, images: Tensor, bits: Tensor) -> Tensor:
-        """The images changed as the 64 random bits of every sample say."""
+        """Augment the images by 64 random bits of every sample."""
 
     def __call__(
         self, images: Tensor, *, seed: int = 0, epoch: int | Tensor = 0, index: Tensor | None = None
     ) -> Tensor:
         check_images(images)
         if index is None:
-            raise ValueError(f"{self} is random: say which samples these are with index=")
+            raise ValueError(f"{self} is random: pass the sample numbers, index=...")
         if not isinstance(index, Tensor):
             raise TypeError(f"index must be a tensor of one whole number per image, got {index!r}")
         if index.shape != images.shape[:1] or index.is_floating_point():
@@ -109,12 +109,12 @@ def check_images(images: object) -> None:
 
 
 def as_float(images: Tensor) -> Tensor:
-    """uint8 becomes float32 in 0 ... 1, floating point stays as it is."""
+    """Convert uint8 to float32 in 0 ... 1; floating-point images are returned unchanged."""
     return images if images.is_floating_point() else images.float() / 255
 
 
 def whole(step: str, parameter: str, value: object, *, least: int, most: int = 1 << 16) -> int:
-    """``value`` if it is a whole number in the range."""
+    """``value``; TypeError or ValueError unless it is a whole number in the range."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{step}: {parameter} must be a whole number, got {value!r}")
     if not least <= value <= most:
@@ -123,12 +123,12 @@ def whole(step: str, parameter: str, value: object, *, least: int, most: int = 1
 
 
 class Augmentation:
-    """Steps one after the other; the result is floating point, uint8 divided by 255.
+    """A sequence of steps; the result is floating point, uint8 divided by 255.
 
-    The view of a sample is a pure function of (seed, epoch, sample): it does not depend on the other
-    samples of the batch, their order, the number of workers or processes, or the device. Global random
-    state is neither read nor changed. Own steps are callables of the same keywords; one that occurs again
-    gets another seed, where the steps of this library draw from another stream of the same seed.
+    The augmented image of a sample is a function of (seed, epoch, sample): it does not depend on the other
+    samples of the batch, their order, the number of workers or processes, or the device. The global random
+    state is neither read nor changed. Steps of the user are callables with the same keywords; a repeated one
+    gets another seed, whereas steps of this library use another stream of the same seed.
 
     Shape:
         images (N, C, H, W) uint8 or floating point, index (N,) int64, epoch an int or 0-dimensional tensor
@@ -160,7 +160,7 @@ class Augmentation:
         return not all(isinstance(step, FixedStep) for step in self.steps)
 
     def evaluation(self) -> Augmentation:
-        """The same for test images: only what is deterministic; own steps are taken to be random."""
+        """The augmentation of test images, without random steps; steps of the user count as random."""
         found = [step.evaluation() for step in self.steps if isinstance(step, Step)]
         return Augmentation([step for step in found if step is not None])
 
@@ -171,7 +171,7 @@ class Augmentation:
 
 
 def _repeated(step: Callable[..., Tensor], repeat: int) -> Callable[..., Tensor]:
-    """The step itself, or a copy that knows how many of its kind came before."""
+    """The step, or a copy with another ``repeat``."""
     if not isinstance(step, RandomStep) or step.repeat == repeat:
         return step
     again = copy.copy(step)

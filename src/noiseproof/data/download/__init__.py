@@ -1,1 +1,1 @@
-"""Downloading datasets from their official addresses, and verifying them."""
+"""Download datasets from their official addresses, and verify them."""

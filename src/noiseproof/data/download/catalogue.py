@@ -1,4 +1,4 @@
-"""What can be downloaded, and whether what is on disk is the official files."""
+"""Datasets that can be downloaded, with checksums of their files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from ...grammar import nearest
 
 UNKNOWN_SIZE_CAP = 64 * 10**6
-"""Most bytes of a download whose size is not known."""
+"""Largest download of unknown size, in bytes."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """One address. A ``sha256`` of None means that nobody could verify one: then the contents are checked."""
+    """A file to download; without a verified ``sha256`` only the contents of the dataset are checked."""
 
     url: str
     size: int | None
@@ -28,18 +28,18 @@ class Download:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What to download and what must be there afterwards, in the folder ``root/name``."""
+    """Downloads of a dataset, and its contents in the folder ``root/name``."""
 
     licence: str
     downloads: tuple[Download, ...] = ()
     form: str = "files"
-    """How downloads become contents: "files" as they are, "archive" unpacked, "human_labels" converted."""
+    """Installation of downloads: "files" are moved, "archive" is unpacked, "human_labels" are converted."""
     contents: Mapping[str, str] = field(default_factory=dict)
-    """Path to SHA-256; ``cifar_n.npz#name`` is one array, hashed as uint8."""
+    """SHA-256 by path; ``cifar_n.npz#name`` is one array, hashed as uint8."""
 
     @property
     def size(self) -> int | None:
-        """Bytes to download; None where an address does not say."""
+        """Bytes to download; None if unknown."""
         sizes = [download.size for download in self.downloads]
         return None if None in sizes else sum(size or 0 for size in sizes)
 

@@ -1,4 +1,4 @@
-"""Get datasets from their official hosts, only when asked, and verify what is on disk."""
+"""Download datasets from their official hosts on request, and verify them."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ LABELS = {
         "noisy_label": "cifar100_noisy",
     },
 }
-"""File of the CIFAR-N authors to its keys to our names."""
+"""Names of arrays by key, for each file of the CIFAR-N authors."""
 LARGEST_PICKLE = 64 * 10**6
 
 
 def install_files(downloaded: Sequence[Path], folder: Path) -> None:
-    """Moves every file into the folder."""
+    """Move every file into the folder."""
     folder.mkdir()
     for path in downloaded:
         shutil.move(path, folder / path.name)
 
 
 def install_archive(downloaded: Sequence[Path], folder: Path) -> None:
-    """Unpacks the one archive into the folder: plain files and folders that stay inside."""
+    """Unpack the archive into the folder: regular files and folders that stay inside."""
     (archive,) = downloaded
     folder.mkdir()
     try:
@@ -58,7 +58,7 @@ def install_archive(downloaded: Sequence[Path], folder: Path) -> None:
 
 
 def install_human_labels(downloaded: Sequence[Path], folder: Path) -> None:
-    """``cifar_n.npz`` from the two files of the authors, which are pickles and are never unpickled."""
+    """Convert the two files of the authors to ``cifar_n.npz``, without unpickling them."""
     import numpy as np
 
     arrays: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def install_human_labels(downloaded: Sequence[Path], folder: Path) -> None:
 
 
 def read_torch_file(path: Path) -> dict[str, object]:
-    """The dict of plain numbers and arrays that ``torch.save`` wrote; anything else is refused."""
+    """The dict of numbers and arrays in a file of ``torch.save``; anything else is refused."""
     from ..safe_pickle import parse_plain_pickle
 
     try:
@@ -98,17 +98,17 @@ FORMS: dict[str, Callable[[Sequence[Path], Path], None]] = {
 
 __all__ = ["DATASETS", "Dataset", "Download", "Report", "fetch", "verify"]
 PREFIXES = ("https://",)
-"""Addresses a connection is made to; anything else is refused before a byte is sent."""
+"""Allowed beginnings of addresses."""
 CHUNK = 1 << 17
 TIMEOUT = 30
-AS_IT_IS = {"Accept-Encoding": "identity"}
+UNCOMPRESSED = {"Accept-Encoding": "identity"}
 
 
 def fetch(name: str, root: str | Path, *, progress: bool = True) -> Report:
-    """Download what is missing or wrong of a dataset into ``root/name``; complete data costs no connection.
+    """Download missing or wrong files of a dataset into ``root/name``; no connection for complete data.
 
-    Every download goes over https, is no longer than announced, has the expected SHA-256, and is renamed
-    into place at the end: a failure leaves no file behind.
+    Downloads use https and must have the expected size and SHA-256; files are renamed into place at the end,
+    so that a failure leaves no files behind.
 
     Raises:
         ValueError: an unknown name, or a body that is not the expected one.
@@ -121,17 +121,17 @@ def fetch(name: str, root: str | Path, *, progress: bool = True) -> Report:
     bad = {*found.missing, *found.wrong}
     wanted = [load for load in dataset.downloads if dataset.form != "files" or load.file in bad]
     root.mkdir(parents=True, exist_ok=True)
-    with staging(root / name) as place:
-        require_space(place, sum(load.size or 0 for load in wanted))
+    with staging(root / name) as folder:
+        require_space(folder, sum(load.size or 0 for load in wanted))
         with _progress_bar(name, wanted, progress) as advance:
-            downloaded = [_download(load, place, advance) for load in wanted]
-        FORMS[dataset.form](downloaded, place / "new")
-        _check_new(name, dataset, place / "new", bad)
-        _move_files(place / "new", root / name)
+            downloaded = [_download(load, folder, advance) for load in wanted]
+        FORMS[dataset.form](downloaded, folder / "new")
+        _check_new(name, dataset, folder / "new", bad)
+        _move_files(folder / "new", root / name)
     return report_on(name, dataset, root / name)
 
 
-def _download(load: Download, place: Path, advance: Callable[[int], None]) -> Path:
+def _download(load: Download, folder: Path, advance: Callable[[int], None]) -> Path:
     import pooch  # type: ignore[import-untyped]
 
     known = None if load.sha256 is None else f"sha256:{load.sha256}"
@@ -140,9 +140,9 @@ def _download(load: Download, place: Path, advance: Callable[[int], None]) -> Pa
     logger.setLevel(logging.WARNING)
     try:
         getter = HttpsDownloader(load.size, advance)
-        return Path(pooch.retrieve(load.url, known, fname=load.file, path=place, downloader=getter))
+        return Path(pooch.retrieve(load.url, known, fname=load.file, path=folder, downloader=getter))
     except ValueError as problem:
-        raise ValueError(f"{load.file} was not kept: {problem}") from None
+        raise ValueError(f"{load.file} was rejected: {problem}") from None
     finally:
         logger.setLevel(level)
 
@@ -151,7 +151,7 @@ def _check_new(name: str, dataset: Dataset, new: Path, wanted: set[str]) -> None
     found = report_on(name, dataset, new)
     unfit = sorted(wanted & {*found.missing, *found.wrong})
     if unfit:
-        raise ValueError(f"{name} was not kept: {', '.join(unfit)} in the download is not the official one")
+        raise ValueError(f"{name} was rejected: {', '.join(unfit)} in the download is not the official one")
 
 
 def _move_files(new: Path, folder: Path) -> None:
@@ -178,7 +178,7 @@ def _progress_bar(name: str, loads: Sequence[Download], wanted: bool) -> Iterato
 
 
 class HttpsDownloader:
-    """A downloader as ``pooch`` calls it, with the exact size of the body, or None where it is not known."""
+    """A downloader for ``pooch``; ``size`` is the exact size of the body, or None if unknown."""
 
     def __init__(self, size: int | None, on_bytes: Callable[[int], None] | None = None) -> None:
         self.size = size
@@ -191,7 +191,7 @@ class HttpsDownloader:
         try:
             with (
                 session() as opened,
-                opened.get(url, stream=True, timeout=TIMEOUT, headers=AS_IT_IS) as answer,
+                opened.get(url, stream=True, timeout=TIMEOUT, headers=UNCOMPRESSED) as answer,
                 open(output_file, "wb") as file,
             ):
                 answer.raise_for_status()
@@ -204,7 +204,7 @@ class HttpsDownloader:
                     self.on_bytes(len(chunk))
                 self.check(url, received, at_least=self.size or 0)
         except requests.exceptions.InvalidSchema:
-            raise ValueError(f"refused to download {url}: it is not, or leads away from, https") from None
+            raise ValueError(f"refused to download {url}: it is not https, or redirects elsewhere") from None
         except (requests.RequestException, HTTPError) as problem:
             raise OSError(f"cannot download {url}: {problem}") from problem
 
@@ -218,7 +218,7 @@ class HttpsDownloader:
 
 
 def session() -> Session:
-    """A requests session that knows no other kind of address than ``PREFIXES``."""
+    """A requests session that allows only addresses with ``PREFIXES``."""
     import requests
     from requests.adapters import HTTPAdapter
 

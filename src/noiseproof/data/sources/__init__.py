@@ -1,1 +1,1 @@
-"""One file per source of data."""
+"""Sources of data, one file per kind."""

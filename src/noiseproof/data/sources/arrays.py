@@ -1,4 +1,4 @@
-"""Numpy files: .npz with inputs and labels, or two .npy files of which the inputs are memory-mapped."""
+"""Numpy files: .npz with inputs and labels, or two .npy files with memory-mapped inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..class_labels import numbers_and_names
 from ..labelled import LabelledData
 from ..locations import NoSplitError, check_split, data_root, split_path
-from ..numpy_files import map_npy, opened, read_npz, read_or_map
+from ..numpy_files import map_npy, open_npz, read_npz, read_or_map
 
 
 def arrays(
@@ -27,23 +27,23 @@ def arrays(
     ``arrays(path="x_{split}.npy", labels="y_{split}.npy")``, which may be larger than memory.
 
     Inputs keep their shape and dtype; arrays of Python objects are refused. Labels are class numbers, of
-    which the largest in training says how many classes there are, or text, which names the classes.
-    ``labelled=False`` reads inputs alone, x_test or x_train of an .npz or one .npy file, to predict them.
+    which the largest in training determines the number of classes, or class names. ``labelled=False`` reads
+    only inputs, x_test or x_train of an .npz or one .npy file, for prediction.
 
-    ``stream=True`` maps the inputs of an .npz file instead of reading them, from a file in the folder
-    ``streams`` of ``root``, unpacked once. That is the default for inputs larger than a quarter of the
-    available memory. Inputs of an .npy file are mapped where they lie, unless ``stream=False`` reads them.
+    ``stream=True`` maps the inputs of an .npz file from a file in the folder ``streams`` of ``root``, to
+    which they are unpacked once. This is the default for inputs larger than a quarter of the available
+    memory. Inputs of an .npy file are always mapped, unless ``stream=False``.
     """
     check_split("arrays", split)
-    place = data_root() if root is None else root
+    base = data_root() if root is None else root
     if not labelled:
-        return _unlabelled(path, split, labels, place, stream)
+        return _unlabelled(path, split, labels, base, stream)
     if path.endswith(".npz"):
         if labels is not None:
-            raise ValueError("arrays: labels=... goes with .npy files; an .npz file has its labels inside")
+            raise ValueError("arrays: labels=... is for .npy files: an .npz file contains its labels")
         file = _checked_npz(Path(path).expanduser(), split)
         label, training = read_npz(file, [f"y_{split}", "y_train"])
-        inputs = read_or_map(file, f"x_{split}", place, stream=stream)
+        inputs = read_or_map(file, f"x_{split}", base, stream=stream)
     elif path.endswith(".npy") and labels is not None:
         inputs = _npy_inputs(path, split, stream)
         label = np.array(_mapped(split_path("arrays", labels, split)))
@@ -58,7 +58,7 @@ def arrays(
 
 
 def _unlabelled(path: str, split: str, labels: str | None, root: Path, stream: bool | None) -> LabelledData:
-    """Inputs alone, all of one class."""
+    """Inputs without labels; all get the same class."""
     if labels is not None or not path.endswith((".npz", ".npy")):
         raise ValueError(
             f"arrays: path={path!r} with labels={labels!r} and labelled=False: expected an .npz or .npy file"
@@ -79,21 +79,21 @@ def _npy_inputs(path: str, split: str, stream: bool | None) -> NDArray[Any]:
 
 
 def _checked_npz(file: Path, split: str, *, labelled: bool = True) -> Path:
-    """The file, if it has what is needed; one without test arrays is training data alone."""
+    """The file; NoSplitError or ValueError if it does not have the arrays of the split."""
     if not file.is_file():
         raise FileNotFoundError(
-            f"{file} is not a file: one .npz holds x_train, y_train and, for tests, x_test, y_test"
+            f"{file} is not a file: give an .npz with x_train, y_train and, for tests, x_test, y_test"
         )
-    with opened(file) as archive:
-        there = {name.removesuffix(".npy") for name in archive.namelist()}
-    if split == "test" and not there & ({"x_test", "y_test"} if labelled else {"x_test"}):
+    with open_npz(file) as archive:
+        names = {name.removesuffix(".npy") for name in archive.namelist()}
+    if split == "test" and not names & ({"x_test", "y_test"} if labelled else {"x_test"}):
         raise NoSplitError(f"{file} has no x_test" + (" and y_test" if labelled else ""))
     needed = {f"x_{split}", f"y_{split}", "y_train"} if labelled else {f"x_{split}"}
-    missing = sorted(needed - there)
+    missing = sorted(needed - names)
     if missing:
-        only_inputs = labelled and f"x_{split}" in there
+        only_inputs = labelled and f"x_{split}" in names
         raise ValueError(
-            f"{file} has no array {missing[0]!r} (it has: {', '.join(sorted(there))}): name inputs and labels"
+            f"{file} has no array {missing[0]!r} (it has: {', '.join(sorted(names))}): name inputs and labels"
             " x_train, y_train and, for tests, x_test, y_test"
             + (", or add labelled=False to predict inputs without labels" if only_inputs else "")
         )

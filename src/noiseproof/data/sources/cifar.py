@@ -1,4 +1,4 @@
-"""CIFAR-10: 50,000 training and 10,000 test images of ten classes."""
+"""CIFAR-10, CIFAR-100, their human labels (CIFAR-N), and the vehicles of CIFAR-100."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GROUPS: tuple[int, ...] = tuple(
     next(number for number, names in enumerate(SUPERCLASSES.values()) if name in names)
     for name in CIFAR100_CLASSES
 )
-"""Superclass of each class, numbered in the order above, which is the official one."""
+"""Superclass of each class, in the official order above."""
 PIXELS = 3 * 32 * 32
 KINDS = {
     "aggre": "cifar10",
@@ -54,12 +54,14 @@ KINDS = {
     "worse": "cifar10",
     "noisy": "cifar100",
 }
-"""Kind of label to the dataset it belongs to."""
+"""Dataset of each kind of labels."""
 VEHICLES = SUPERCLASSES["vehicles_1"] + SUPERCLASSES["vehicles_2"]
 
 
 def cifar10(*, root: Path, split: str = "train") -> LabelledData:
-    """Images as uint8 (3, 32, 32) in the official order, from .bin, Python batches or ``cifar10.npz``.
+    """CIFAR-10: 50,000 training and 10,000 test images, uint8 (3, 32, 32), in the official order.
+
+    Reads .bin files, Python batches or ``cifar10.npz``.
 
     Reference:
         Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009
@@ -91,9 +93,9 @@ def _read_cifar10(path: Path, split: str) -> tuple[NDArray[np.uint8], NDArray[An
 def cifar100(*, root: Path, split: str = "train") -> LabelledData:
     """Images as uint8 (3, 32, 32) with fine labels, from .bin, Python batches or ``cifar100.npz``.
 
-    ``groups`` is the superclass of each class; the coarse labels in the files must agree with it. The
-    official training set repeats 14 images, 9 of them under another label, the test set 2 and 2; that is
-    known and not warned of, ``find_duplicates`` lists them.
+    ``groups`` is the superclass of each class, and must agree with the coarse labels in the files. The
+    official training set repeats 14 images, 9 of them under another label, the test set 2 and 2; there is no
+    warning of these, ``find_duplicates`` lists them.
 
     Reference:
         Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009
@@ -118,7 +120,7 @@ def cifar100(*, root: Path, split: str = "train") -> LabelledData:
 
 
 def _read_cifar100(path: Path, split: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """Images and the columns coarse, fine."""
+    """Images, and labels with the columns coarse and fine."""
     if path.suffix == ".bin":
         return read_binary(path, 2)
     if path.suffix == ".npz":
@@ -138,17 +140,17 @@ def _check_superclasses(path: Path, coarse: NDArray[Any], fine: NDArray[Any]) ->
 
 
 def read_binary(path: Path, label_bytes: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Records of some label bytes and 3,072 pixels; images (N, 3, 32, 32) and labels (N, label_bytes)."""
+    """Read records of label bytes and 3,072 pixels: images (N, 3, 32, 32) and labels (N, label_bytes)."""
     record = label_bytes + PIXELS
     length = path.stat().st_size
     if length == 0 or length % record:
-        raise ValueError(f"{path} has {length} bytes, not a multiple of {record}: truncated, get it again")
+        raise ValueError(f"{path} has {length} bytes, not a multiple of {record}: download it again")
     rows = np.fromfile(path, np.uint8).reshape(-1, record)
     return rows[:, label_bytes:].reshape(-1, 3, 32, 32), rows[:, :label_bytes]
 
 
 def read_python(path: Path, label_keys: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The same from a Python batch, read without unpickling."""
+    """Read images and labels from a Python batch, without unpickling."""
     found = read_plain_pickle(path)
     images = found.get("data")
     if not (isinstance(images, np.ndarray) and images.dtype == np.uint8 and images.shape[1:] == (PIXELS,)):
@@ -159,13 +161,13 @@ def read_python(path: Path, label_keys: Sequence[str]) -> tuple[NDArray[np.uint8
         if not isinstance(labels, list) or len(labels) != len(images):
             raise ValueError(f"{path} has no list {key!r} of {len(images)} labels")
         if not all(isinstance(label, int) for label in labels):
-            raise ValueError(f"{path}: {key!r} contains something other than whole numbers")
+            raise ValueError(f"{path}: {key!r} must contain only whole numbers")
         columns.append(np.array(labels, np.int64))
     return images.reshape(-1, 3, 32, 32), np.stack(columns, 1)
 
 
 def read_arrays(path: Path, keys: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The same from .npz, whose images are (N, 32, 32, 3); the first key is that of the images."""
+    """Read images (N, 32, 32, 3), by the first key, and labels from an .npz file."""
     images, *labels = read_npz(path, keys)
     if images.dtype != np.uint8 or images.shape[1:] != (32, 32, 3):
         raise ValueError(f"{path}: {keys[0]} is {images.dtype} {images.shape}, expected uint8 (N, 32, 32, 3)")
@@ -176,7 +178,7 @@ def read_arrays(path: Path, keys: Sequence[str]) -> tuple[NDArray[np.uint8], NDA
 
 
 def check_labels(path: Path, labels: NDArray[Any], classes: Sequence[int]) -> None:
-    """Each column of labels is below its number of classes; otherwise file and record are named."""
+    """ValueError if a label is not below the number of classes of its column."""
     for column, count in zip(labels.T, classes, strict=True):
         stray = (column < 0) | (column >= count)
         if stray.any():
@@ -185,11 +187,11 @@ def check_labels(path: Path, labels: NDArray[Any], classes: Sequence[int]) -> No
 
 
 def cifar_n(*, root: Path, split: str = "train", kind: str = "worse") -> LabelledData:
-    """CIFAR under human labels, with the official ones as clean labels; the test split is the plain one.
+    """CIFAR with human labels, and the official labels as clean labels; test data are those of CIFAR.
 
     ``aggre``, ``random1`` to ``random3`` and ``worse`` are CIFAR-10N, ``noisy`` is CIFAR-100N. Reads
-    ``cifar_n.npz`` with arrays such as cifar10_clean and cifar10_worse in the official order of CIFAR;
-    its clean labels must equal those of the dataset, else the orders differ and the labels are useless.
+    ``cifar_n.npz`` with arrays such as cifar10_clean and cifar10_worse in the official order of CIFAR; its
+    clean labels must equal those of the dataset, which verifies the order.
 
     Reference:
         Wei et al., Learning with Noisy Labels Revisited, ICLR 2022
@@ -207,7 +209,7 @@ def cifar_n(*, root: Path, split: str = "train", kind: str = "worse") -> Labelle
     if differ:
         raise ValueError(
             f"{path}: {name}_clean, of shape {clean.shape}, differs from the labels of {name} in {differ} of"
-            f" {len(data)} samples: the human labels belong to another order of the images"
+            f" {len(data)} samples: the human labels are in another order"
         )
     return LabelledData(
         data.inputs,
@@ -221,10 +223,10 @@ def cifar_n(*, root: Path, split: str = "train", kind: str = "worse") -> Labelle
 
 
 def vehicles10(*, root: Path, split: str = "train") -> LabelledData:
-    """5,000 training and 1,000 test images, uint8 (3, 32, 32), from the files of cifar100.
+    """The vehicles of CIFAR-100: 5,000 training and 1,000 test images, uint8 (3, 32, 32).
 
     Classes are numbered 0 to 9 in the order bicycle, bus, motorcycle, pickup_truck, train, lawn_mower,
-    rocket, streetcar, tank, tractor; ``groups`` are vehicles 1 and vehicles 2; samples are numbered anew.
+    rocket, streetcar, tank, tractor; ``groups`` are vehicles 1 and vehicles 2; samples are renumbered.
 
     Reference:
         Wang et al., Emphasis Regularisation by Gradient Rescaling, Table 9

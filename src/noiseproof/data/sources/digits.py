@@ -1,4 +1,4 @@
-"""MNIST, and any dataset that comes in idx files of the same names."""
+"""MNIST and other datasets in idx files of the same names, and the digits of scikit-learn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRAIN = 1400
 def mnist(
     *, root: Path, split: str = "train", path: str | None = None, num_classes: int = 10
 ) -> LabelledData:
-    """Grey images as uint8 (1, height, width).
+    """MNIST: grey images, uint8 (1, height, width).
 
     Reads ``train-images-idx3-ubyte`` and its relatives, with or without ``.gz``, or ``mnist.npz`` with
     x_train, y_train, x_test, y_test. ``path`` is the folder of another idx dataset, such as Fashion-MNIST.
@@ -62,10 +62,10 @@ def _read_images_and_labels(found: list[Path], split: str) -> tuple[NDArray[Any]
 
 
 def read_idx(path: str | Path, *, dimensions: int) -> NDArray[np.uint8]:
-    """The array of an idx file of unsigned bytes.
+    """Read an idx file of unsigned bytes.
 
-    The file is: two zero bytes, 8 (unsigned byte), the number of dimensions, each side as a big-endian
-    32-bit integer, then exactly as many bytes as the sides multiply to.
+    Its format: two zero bytes, 8 (unsigned byte), the number of dimensions, each size as a big-endian 32-bit
+    integer, then the values.
     """
     try:
         with _opened(Path(path)) as file:
@@ -98,7 +98,7 @@ def _array(file: BinaryIO, dimensions: int) -> NDArray[np.uint8]:
 
 
 def _exactly(file: BinaryIO, count: int) -> bytes:
-    """Reads in steps, so that a file that lies about its size costs no memory."""
+    """Read exactly ``count`` bytes in steps, so that a wrong size in the header allocates no memory."""
     parts = []
     missing = count
     while missing:
@@ -113,7 +113,7 @@ def _exactly(file: BinaryIO, count: int) -> bytes:
 def digits(*, root: Path | None = None, split: str = "train") -> LabelledData:
     """1,400 training and 397 test digits, (1, 8, 8) float32 in [0, 1].
 
-    The order is fixed by a hash of each number, so it is the same for every version of every library.
+    The order is determined by hashes of the sample numbers, so it does not depend on library versions.
 
     Example:
         >>> digits(split="test")

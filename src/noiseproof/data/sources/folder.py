@@ -1,4 +1,4 @@
-"""Any folder of images with one subfolder per class."""
+"""Folders of images with one subfolder per class."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def folder(
     on_error: str = "raise",
     labelled: bool = True,
 ) -> LabelledData:
-    """JPEG, PNG, WebP and BMP files, read when a batch asks for them, as uint8 (channels, height, width).
+    """JPEG, PNG, WebP and BMP files, read on demand, as uint8 (channels, height, width).
 
-    Classes are the subfolders of the training folder that hold an image, in alphabetical order; samples are
-    the files below them in the order of their paths. Transparent pixels become white. With a test set:
-    ``folder(path="photos/{split}")``. ``labelled=False`` takes every image below the folder, to predict them.
+    Classes are the subfolders of the training folder that contain images, in alphabetical order; samples are
+    their files, also in subfolders, sorted by path. Transparent pixels become white. With a test set:
+    ``folder(path="photos/{split}")``. ``labelled=False`` reads all images in the folder, for prediction.
     """
     here = split_path("folder", path, split)
     if not labelled:
@@ -40,9 +40,9 @@ def folder(
         rest = {"name": "folder", "mode": mode, "size": size, "on_error": on_error}
         return image_data(files, [0] * len(files), ["unlabelled"], **rest)  # type: ignore[arg-type]
     names = classes_in(split_path("folder", path, "train"))
-    strangers = [name for name in class_folders(here) if name not in names and has_images(here / name)]
-    if strangers:
-        raise ValueError(f"{here / strangers[0]} is not a class of the training folder ({', '.join(names)})")
+    unknown = [name for name in class_folders(here) if name not in names and has_images(here / name)]
+    if unknown:
+        raise ValueError(f"{here / unknown[0]} is not a class of the training folder ({', '.join(names)})")
     found = [(file, label) for label, name in enumerate(names) for file in image_paths(here / name)]
     if not found:
         raise ValueError(f"{here}: no JPEG, PNG, WebP or BMP file in its subfolders")
@@ -51,7 +51,7 @@ def folder(
 
 
 def class_folders(path: Path) -> list[str]:
-    """Subfolders in alphabetical order, which are the classes."""
+    """Names of the subfolders in alphabetical order."""
     if not path.is_dir():
         raise FileNotFoundError(f"{path} is not a folder: expected one with a subfolder of images per class")
     names = sorted(
@@ -60,12 +60,14 @@ def class_folders(path: Path) -> list[str]:
     if not names:
         raise ValueError(f"{path} has no subfolders: expected one per class")
     if {name.lower() for name in names} <= SPLIT_NAMES:
-        raise ValueError(f'{path} holds splits, not classes: use folder(path="{path.as_posix()}/{{split}}")')
+        raise ValueError(
+            f'{path} contains splits, not classes: use folder(path="{path.as_posix()}/{{split}}")'
+        )
     return names
 
 
 def classes_in(path: Path) -> list[str]:
-    """Subfolders with an image in them; the others are named in a warning."""
+    """Subfolders that contain images; warns of the others."""
     names = class_folders(path)
     found = [name for name in names if has_images(path / name)]
     if not found:
@@ -74,20 +76,19 @@ def classes_in(path: Path) -> list[str]:
         empty = [name for name in names if name not in found]
         more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
         warnings.warn(
-            f"{path}: the subfolder {empty[0]!r}{more} holds no JPEG, PNG, WebP or BMP file, so it is not a"
-            " class",
+            f"{path}: the subfolder {empty[0]!r}{more} has no JPEG, PNG, WebP or BMP file and is not a class",
             stacklevel=4,
         )
     return found
 
 
 def has_images(path: Path) -> bool:
-    """Whether an image lies somewhere below a folder."""
+    """Whether a folder or its subfolders contain an image."""
     return any(_is_image(Path(parent, name)) for parent, _, files in _walk(path) for name in files)
 
 
 def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """As os.walk, without hidden folders; links to folders are not followed."""
+    """``os.walk`` without hidden folders; links to folders are not followed."""
     for parent, folders, files in os.walk(path):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield parent, folders, files
@@ -98,7 +99,7 @@ def _is_image(file: Path) -> bool:
 
 
 def image_paths(path: Path) -> list[str]:
-    """Image files below a folder, sorted; links to folders are not followed, hidden files are left out."""
+    """Sorted image files of a folder and its subfolders, without links to folders and hidden files."""
     found, others = [], []
     for parent, _, files in _walk(path):
         for file in (Path(parent, name) for name in files):
@@ -126,9 +127,10 @@ def image_data(
     on_error: str,
     clean_labels: Sequence[int] | None = None,
 ) -> LabelledData:
-    """Images read when asked for. ``on_error="skip"`` reads all once now and leaves the broken ones out;
+    """Data of images that are read on demand.
 
-    they are listed in ``skipped`` of the result, and the others keep the numbers they would have had.
+    ``on_error="skip"`` reads all images once and leaves out broken files, which are listed in ``skipped``;
+    the other samples keep their numbers.
     """
     if on_error not in POLICIES:
         raise ValueError(f"{name}: on_error={on_error!r} is unknown, choose 'raise' or 'skip'")

@@ -1,4 +1,4 @@
-"""Datasets of the Hugging Face library, as objects or saved to disk."""
+"""Datasets of the Hugging Face library, in memory or saved to disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...grammar import nearest
-from ..images import CHANNELS, on_white
+from ..images import CHANNELS, flatten_transparency
 from ..labelled import LabelledData
 from ..locations import check_split
 
@@ -29,10 +29,10 @@ def huggingface(
     mode: str = "RGB",
     size: int | None = None,
 ) -> LabelledData:
-    """A ``datasets.Dataset`` with a column of class numbers and one of images or numbers.
+    """Data of a ``datasets.Dataset`` with a column of class numbers and one of images or numbers.
 
-    Rows are read when a batch asks for them; nothing is downloaded. In a spec, ``path`` is a folder written
-    by ``save_to_disk`` (needs the extra ``hf``). Class names come from the ClassLabel feature.
+    Rows are read on demand; nothing is downloaded. In a spec, ``path`` is a folder written by
+    ``save_to_disk`` (needs the extra ``hf``). Class names are those of the ClassLabel feature.
     """
     rows = _from_disk(path, split) if dataset is None else dataset
     columns = list(rows.column_names)
@@ -40,7 +40,7 @@ def huggingface(
         raise ValueError(f"unknown column {label!r}{nearest(label, columns)}")
     chosen = input or next((name for name in INPUT_COLUMNS if name in columns), None)
     if chosen not in columns:
-        raise ValueError(f"which column holds the inputs? pass input=... {nearest(str(chosen), columns)}")
+        raise ValueError(f"the column of inputs is not known: pass input=...{nearest(str(chosen), columns)}")
     names = getattr(rows.features[label], "names", None)
     labels = np.asarray(rows[label])
     return LabelledData(
@@ -69,15 +69,15 @@ class DatasetColumn:
             if tensor.shape != tensors[0].shape:
                 raise ValueError(
                     f"sample {position} has shape {tuple(tensor.shape)} but sample {positions[0]} has"
-                    f" {tuple(tensors[0].shape)}: pass size=... to bring images to one size"
+                    f" {tuple(tensors[0].shape)}: pass size=... to resize all images"
                 )
         return torch.stack(tensors) if tensors else torch.empty(0)
 
     def _values(self, positions: list[int]) -> list[Any]:
-        """The library decodes images here, all rows at once; if that fails, the bad row is looked for."""
+        """Values of all rows, decoded together; if that fails, an error with the number of the bad row."""
         try:
             return list(self.rows[positions][self.column])
-        except Exception:  # decoders raise anything
+        except Exception:  # decoders may raise any exception
             for position in positions:
                 try:
                     self.rows[[position]]
@@ -88,7 +88,7 @@ class DatasetColumn:
     def _tensor(self, value: Any, position: int) -> Tensor:
         try:
             return self._converted(value)
-        except Exception as problem:  # decoders raise anything
+        except Exception as problem:  # decoders may raise any exception
             raise self._unusable(position, problem) from problem
 
     def _unusable(self, position: int, problem: Exception) -> ValueError:
@@ -103,7 +103,7 @@ class DatasetColumn:
         if not hasattr(value, "convert"):
             tensor = torch.as_tensor(value)
             return tensor.float() if tensor.dtype == torch.float64 else tensor
-        image = on_white(value).convert(self.mode)
+        image = flatten_transparency(value).convert(self.mode)
         if self.size is not None:
             image = image.resize((self.size, self.size), resample=2)
         pixels = np.asarray(image, np.uint8).reshape(image.height, image.width, CHANNELS[self.mode])
@@ -131,7 +131,7 @@ def _split_of(found: Any, split: str, path: str) -> Any:
         return found[split]
     if split != "train":
         raise ValueError(
-            f"huggingface: {path} holds one dataset and no {split} split: save a DatasetDict with train and"
+            f"huggingface: {path} is one dataset without a {split} split: save a DatasetDict with train and"
             " test"
         )
     return found

@@ -1,7 +1,7 @@
-"""Datasets whose wrong labels came with the images, in the layouts their authors give them out in.
+"""Datasets with real label noise, in the layouts of their authors.
 
-Lists and file names are read when the data are loaded, an image when a batch asks for it; every image is
-resized to a square, the aspect ratio is not kept. No list can name a file outside the folder it belongs to.
+Lists and file names are read when the data are loaded, images on demand; images are resized to a square
+without keeping the aspect ratio. A list cannot refer to files outside its folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..locations import NoSplitError, check_split, find_files
 from .folder import image_data, image_paths
 
 MOST_BYTES = 1 << 28
-"""Of a list; a million lines of 50 characters are 50 MB."""
+"""Largest list in bytes; a million lines of 50 characters are 50 MB."""
 FASHION = (
     *("T-Shirt", "Shirt", "Knitwear", "Chiffon", "Sweater", "Hoodie", "Windbreaker", "Jacket", "Down Coat"),
     *("Suit", "Shawl", "Dress", "Vest", "Underwear"),
@@ -36,9 +36,9 @@ Found = Sequence[tuple[str, int]]
 def clothing1m(
     *, root: Path, split: str = "train", size: int = 256, on_error: str = "raise", clean: bool = False
 ) -> LabelledData:
-    """A million photos of 14 kinds of clothes under the labels of shops; ``clean``: the 50,000 checked ones.
+    """Clothing1M: a million photos of 14 kinds of clothes with labels of shops; ``clean``: 50,000 verified.
 
-    Validation and test data are checked by people. Lists may lie in ``annotations/``.
+    Labels of validation and test data are verified by people. Lists may be in ``annotations/``.
 
     Reference:
         Xiao et al., Learning from Massive Noisy Labeled Data for Image Classification, CVPR 2015
@@ -67,10 +67,10 @@ def webvision(
     classes: int = 50,
     imagenet: bool = False,
 ) -> LabelledData:
-    """WebVision 1.0: what Google finds for the first 50, 200, 400 or all 1,000 classes of ImageNet.
+    """WebVision 1.0: Google images of the first 50, 200, 400 or all 1,000 classes of ImageNet.
 
-    Test data are its validation images, or with ``imagenet`` those of ImageNet, in ``imagenet/val/SYNSET/``;
-    they take the order of the classes from ``info/synsets.txt``.
+    Test data are its validation images, or with ``imagenet`` those of ImageNet, in ``imagenet/val/SYNSET/``,
+    in the order of the classes in ``info/synsets.txt``.
 
     Reference:
         Li et al., WebVision Database: Visual Learning and Understanding from Web Data, arXiv 1708.02862
@@ -82,8 +82,8 @@ def webvision(
     if split == "test" and imagenet:
         (listed,) = find_files("webvision", root, [["info/synsets.txt"]])
         synsets = [line.split()[0] for _, line in _lines(listed)][:classes]
-        places = [_inside(listed.parents[1] / "imagenet" / "val", one, listed, 0, "") for one in synsets]
-        found = [(path, label) for label, place in enumerate(places) for path in image_paths(Path(place))]
+        folders = [_inside(listed.parents[1] / "imagenet" / "val", one, listed, 0, "") for one in synsets]
+        found = [(path, label) for label, one in enumerate(folders) for path in image_paths(Path(one))]
         return _data("webvision", found, names, size, on_error)
     name, folder = ("val_filelist", "val_images_256") if split == "test" else ("train_filelist_google", "")
     (listed,) = find_files("webvision", root, [[f"info/{name}.txt"]])
@@ -96,9 +96,9 @@ def webvision(
 
 
 def animal10n(*, root: Path, split: str = "train", size: int = 64, on_error: str = "raise") -> LabelledData:
-    """50,000 photos of five pairs of animals that people confuse; the name of a file begins with its label.
+    """ANIMAL-10N: 50,000 photos of five pairs of similar animals; the name of a file begins with its label.
 
-    Classes are numbered as their authors list them; some code says that 4 and 5 are the other way round.
+    Classes are numbered as their authors list them; some public code exchanges 4 and 5.
 
     Reference:
         Song et al., SELFIE: Refurbishing Unclean Samples for Robust Deep Learning, ICML 2019
@@ -115,9 +115,9 @@ def animal10n(*, root: Path, split: str = "train", size: int = 64, on_error: str
 def food101n(
     *, root: Path, split: str = "train", size: int = 256, on_error: str = "raise", verified: bool = False
 ) -> LabelledData:
-    """310,009 photos of 101 dishes from the web; test data are those of Food-101, in ``food-101/``.
+    """Food-101N: 310,009 photos of 101 dishes from the web; test data: Food-101, in ``food-101/``.
 
-    ``verified`` trains on the labels that people found right; they also make the validation data.
+    ``verified`` selects the samples whose labels were verified by people, as in the validation data.
 
     Reference:
         Lee et al., CleanNet: Transfer Learning for Scalable Image Classifier Training with Label Noise,
@@ -135,20 +135,20 @@ def food101n(
         (listed,) = find_files("food101n", root, [[f"meta/{kind[split]}.tsv"]], ["Food-101N_release"])
         words = ((line, text.split("\t")) for line, text in _lines(listed) if "class_name" not in text)
         rows = [(line, key) for line, (key, *truth) in words if not checked or truth == ["1"]]
-    place = {name: number for number, name in enumerate(names)}
+    number_of = {name: number for number, name in enumerate(names)}
     found = []
     for line, key in rows:
         name = key.partition("/")[0]
-        if name not in place:
+        if name not in number_of:
             raise ValueError(f"{listed}, line {line}: {name!r} is not a class of {meta}")
-        found.append((_inside(listed.parents[1] / "images", key, listed, line), place[name]))
+        found.append((_inside(listed.parents[1] / "images", key, listed, line), number_of[name]))
     return _data("food101n", found, names, size, on_error)
 
 
 def mars(
     *, root: Path, split: str = "train", size: int = 256, on_error: str = "raise", people: str = "train"
 ) -> LabelledData:
-    """Frames of videos of 625 people; those of ``people="test"`` are others, to be found again.
+    """MARS: frames of videos of 625 people; ``people="test"`` are other people, for retrieval.
 
     Reference:
         Zheng et al., MARS: A Video Benchmark for Large-Scale Person Re-Identification, ECCV 2016
@@ -163,13 +163,13 @@ def mars(
     frames = [(path, frame_of(path).person) for path in image_paths(here)]
     frames = [(path, person) for path, person in frames if person >= 0]
     persons = sorted({person for _, person in frames})
-    place = {person: number for number, person in enumerate(persons)}
-    found = [(path, place[person]) for path, person in frames]
+    number_of = {person: number for number, person in enumerate(persons)}
+    found = [(path, number_of[person]) for path, person in frames]
     return _data("mars", found, [f"{person:04d}" for person in persons], size, on_error)
 
 
 class Frame(NamedTuple):
-    """What the name of an image of MARS says; person -1 is no person, person 0 is nobody of the others."""
+    """The name of an image of MARS; person -1 is a false detection, person 0 an unknown person."""
 
     person: int
     camera: int
@@ -184,18 +184,18 @@ def frame_of(path: str) -> Frame:
     """
     name = PurePosixPath(path).name
     if (found := FRAME.fullmatch(name)) is None:
-        raise ValueError(f"{name!r} is not a name of MARS: expected one such as 0002C1T0003F017.jpg")
+        raise ValueError(f"{name!r} is not a file name of MARS, such as 0002C1T0003F017.jpg")
     return Frame(-1 if found[1] == "00-1" else int(found[1]), *map(int, found.groups()[1:]))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines of a list by number, without the empty ones."""
+    """Numbers and texts of the non-empty lines of a list."""
     text = read_bytes(path, MOST_BYTES).decode("utf-8", "replace")
     yield from ((number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip())
 
 
 def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Lines of two words, the last without spaces, as in ``images/7/64/3863634,12.jpg 5``."""
+    """Number, path and label of lines such as ``images/7/64/3863634,12.jpg 5``."""
     for number, line in _lines(path):
         key, *rest = line.rsplit(maxsplit=1)
         if len(rest) != 1:
@@ -204,7 +204,7 @@ def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def _inside(folder: Path, key: str, listed: Path, line: int, ending: str | None = None) -> str:
-    """The path of an image of a list, which must lie below the folder."""
+    """The path of an image of a list; ValueError unless it is inside the folder."""
     parts = PurePosixPath(key).parts
     if not parts or parts[0] == "/" or ".." in parts or "\\" in key or ":" in parts[0] or "\0" in key:
         raise ValueError(f"{listed}, line {line}: {key[:80]!r} is not a path inside {folder}")
@@ -223,6 +223,6 @@ def _number(word: str, classes: int, listed: Path, key: str) -> int:
 
 def _data(name: str, found: Found, names: Sequence[str], size: int, on_error: str) -> LabelledData:
     if not found:
-        raise ValueError(f"{name}: the lists name no image")
+        raise ValueError(f"{name}: the lists contain no images")
     paths, labels = zip(*found, strict=True)
     return image_data(paths, labels, names, name=name, mode="RGB", size=size, on_error=on_error)

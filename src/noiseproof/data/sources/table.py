@@ -51,51 +51,50 @@ def table(
 ) -> LabelledData:
     """Rows of a .csv or .parquet file.
 
-    ``label`` names the column of labels. The classes are the different labels of the training table, in
-    ``label`` or ``clean_label``, each under its own name: whole numbers in their order, text alphabetically.
-    So labels 0, 1, 2 are their class numbers, and 1, 2, 3 are three classes as well.
+    ``label`` is the column of labels. The classes are the unique labels of the training table, in ``label``
+    or ``clean_label``: whole numbers in their order, text alphabetically. So labels 0, 1, 2 are their class
+    numbers, and 1, 2, 3 are three classes as well.
 
-    Inputs are the ``features`` ("a, b, c"; by default every other column), which may hold numbers,
-    categories, dates, truth values or text, or the files named in the column ``image``, relative to the
-    table. Training fits ``noiseproof.features.Features`` on its rows; columns that only number or name the
-    rows are left out unless ``features`` names them. With a test set: ``csv(path="rows_{split}.csv")``.
-    ``label=None`` reads rows without labels, to predict them. ``embedding`` names the folder of a
-    sentence-transformers model for columns of text.
+    Inputs are the columns ``features`` ("a, b, c"; by default all other columns) of numbers, categories,
+    dates, truth values or text, or the image files in the column ``image``, relative to the table. Training
+    fits ``noiseproof.features.Features`` on its rows; columns that identify rows are left out unless they
+    are in ``features``. With a test set: ``csv(path="rows_{split}.csv")``. ``label=None`` reads rows without
+    labels, for prediction. ``embedding`` is the folder of a sentence-transformers model for text columns.
 
-    ``stream=True`` fits the features on a sample of the training table, writes those of all rows to a .npy
-    file in the folder ``streams`` of ``root`` and maps it, so that a table may be larger than memory;
-    labels stay in memory. The next call finds that file again unless a table has changed. By default tables
-    are streamed if one is larger than a quarter of the available memory; a compressed file or Parquet counts
-    four times. ``fitted`` are the features of a run, to predict rows. Images are always read when asked for.
+    ``stream=True`` fits the features on a sample of the training table, writes the encoded rows to a file in
+    the folder ``streams`` of ``root`` and maps it, so that a table may be larger than memory; labels are in
+    memory. The file is reused unless a table has changed. By default, tables are streamed if one is larger
+    than a quarter of the available memory; compressed and Parquet files count four times. ``fitted`` are the
+    features of a run, for prediction. Images are always read on demand.
     """
     labels = [name for name in (label, clean_label) if name is not None]
-    place = split_path("csv", path, split)
-    training_place = place if label is None else split_path("csv", path, "train")
-    for file in dict.fromkeys((training_place, place)):
+    source = split_path("csv", path, split)
+    training_file = source if label is None else split_path("csv", path, "train")
+    for file in dict.fromkeys((training_file, source)):
         refuse_repeated(file, [*labels, *([] if image is None else [image])])
     wanted = None if features is None else [name.strip() for name in features.split(",")]
     settings = {"drop_ids": wanted is None, "embedding": embedding}
-    if image is None and (_one_is_large(path, place) if stream is None else stream):
+    if image is None and (_one_is_large(path, source) if stream is None else stream):
         asked = _Asked(label, clean_label, wanted, settings, data_root() if root is None else root, fitted)
-        return _streamed(place, training_place, asked)
+        return _streamed(source, training_file, asked)
     as_text = [] if fitted is None else fitted.text_inputs
-    training = read_table(training_place, as_text)
-    rows = training if place == training_place else read_table(place)
-    classes = TableClasses(training, labels, training_place)
-    numbers = classes.numbers(rows, label, place)
-    clean = None if clean_label is None else classes.numbers(rows, clean_label, place)
+    training = read_table(training_file, as_text)
+    rows = training if source == training_file else read_table(source)
+    classes = TableClasses(training, labels, training_file)
+    numbers = classes.numbers(rows, label, source)
+    clean = None if clean_label is None else classes.numbers(rows, clean_label, source)
     if image is not None:
-        files = [str(place.parent / str(file)) for file in column_of(rows, image, place)]
+        files = [str(source.parent / str(file)) for file in column_of(rows, image, source)]
         truth = None if clean is None else clean.tolist()
         rest: dict[str, Any] = {"mode": mode, "size": size, "on_error": on_error, "clean_labels": truth}
         return image_data(files, numbers.tolist(), classes.names, name="csv", **rest)
     rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
-    inputs = RawInputs(rows[_chosen(rows.columns, wanted, labels, place)], **settings)
+    inputs = RawInputs(rows[_chosen(rows.columns, wanted, labels, source)], **settings)
     return LabelledData(inputs, numbers, clean_label=clean, class_names=classes.names, name="csv")
 
 
 class _Asked(NamedTuple):
-    """What is asked of a streamed table."""
+    """Options of a streamed table."""
 
     label: str | None
     clean_label: str | None
@@ -105,43 +104,43 @@ class _Asked(NamedTuple):
     fitted: Features | None
 
 
-def _streamed(place: Path, training_place: Path, asked: _Asked) -> LabelledData:
-    """Labels in memory, and the features of all rows in a file that is mapped."""
+def _streamed(source: Path, training_file: Path, asked: _Asked) -> LabelledData:
+    """Data with labels in memory, and encoded rows in a mapped file."""
     labels = [name for name in (asked.label, asked.clean_label) if name is not None]
     how: dict[str, Any] = {"class_names": ["unlabelled"], "name": "csv"}
     numbers = None
     if labels:
-        for file in (training_place, place):
+        for file in (training_file, source):
             if missing := [name for name in labels if name not in table_columns(file)]:
                 raise unknown_column(file, missing[0], table_columns(file), label=True)
-        training = read_in_pieces(training_place, labels)
-        rows = training if place == training_place else read_in_pieces(place, labels)
-        classes = TableClasses(training, labels, training_place)
-        numbers = classes.numbers(rows, asked.label, place)
-        clean = None if asked.clean_label is None else classes.numbers(rows, asked.clean_label, place)
+        training = read_in_pieces(training_file, labels)
+        rows = training if source == training_file else read_in_pieces(source, labels)
+        classes = TableClasses(training, labels, training_file)
+        numbers = classes.numbers(rows, asked.label, source)
+        clean = None if asked.clean_label is None else classes.numbers(rows, asked.clean_label, source)
         how |= {"clean_label": clean, "class_names": classes.names}
     features = asked.fitted
     if features is None:
-        names = _chosen(table_columns(training_place), asked.wanted, labels, training_place)
-        features = fitted_features(training_place, names, asked.root, asked.settings)
-    mapped = streamed_features(place, features, asked.root)
+        names = _chosen(table_columns(training_file), asked.wanted, labels, training_file)
+        features = fitted_features(training_file, names, asked.root, asked.settings)
+    mapped = streamed_features(source, features, asked.root)
     given = np.zeros(len(mapped), np.int64) if numbers is None else numbers
     return LabelledData(mapped, given, columns=features.names, features=features, **how)
 
 
-def refuse_repeated(place: Path, named: list[str]) -> None:
-    """ValueError where the header has a label twice: as a feature the second column would tell the label."""
-    twice = repeated_columns(place)
-    wrong = [name for name in twice if name in named or separator_of(place) is None]
+def refuse_repeated(source: Path, named: list[str]) -> None:
+    """ValueError if a column of labels occurs twice, so that the second one would be a feature."""
+    twice = repeated_columns(source)
+    wrong = [name for name in twice if name in named or separator_of(source) is None]
     if wrong:
         raise ValueError(
-            f"{place}: the column {wrong[0]!r} occurs more than once in the header: rename or remove one"
+            f"{source}: the column {wrong[0]!r} occurs more than once in the header: rename or remove one"
         )
 
 
-def _one_is_large(path: str, place: Path) -> bool:
-    """Whether the table of one of the splits is: features must be the same for both."""
-    places = {place}
+def _one_is_large(path: str, source: Path) -> bool:
+    """Whether the table of any split is large; both must have the same features."""
+    places = {source}
     for split in ("train", "test"):
         try:
             places.add(split_path("csv", path, split))
@@ -150,75 +149,74 @@ def _one_is_large(path: str, place: Path) -> bool:
     return any(is_large(size_in_memory(file)) for file in places)
 
 
-def _chosen(columns: Sequence[str], wanted: list[str] | None, labels: list[str], place: Path) -> list[str]:
+def _chosen(columns: Sequence[str], wanted: list[str] | None, labels: list[str], source: Path) -> list[str]:
     """Names of the columns that are features."""
     names = [name for name in columns if name not in labels] if wanted is None else wanted
     for name in names:
         if name in labels:
-            told = ", ".join(names)
-            raise ValueError(f"{place}: features={told!r} holds the column of labels {name!r}: leave it out")
+            given = ", ".join(names)
+            raise ValueError(f"{source}: features={given!r} contains the labels, {name!r}: leave it out")
         if name not in columns:
-            raise unknown_column(place, name, columns)
+            raise unknown_column(source, name, columns)
     if not names:
-        raise ValueError(f"{place}: the table has no column besides the label")
+        raise ValueError(f"{source}: the table has no column besides the label")
     return names
 
 
 SHOWN_VARIANTS = 4
 FEWEST_ROWS = 20
-"""Fewer may well have as many classes."""
+"""With fewer rows, many classes are plausible."""
 
 
-def column_of(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
-    """A column without gaps."""
+def column_of(rows: pd.DataFrame, name: str, source: Path) -> pd.Series[Any]:
+    """A column; ValueError if it has missing values."""
     if name not in rows.columns:
-        raise unknown_column(place, name, rows.columns)
+        raise unknown_column(source, name, rows.columns)
     column = rows[name]
     if column.isna().any():
-        raise no_value(place, name, int(column.isna().to_numpy().argmax()))
+        raise no_value(source, name, int(column.isna().to_numpy().argmax()))
     return column
 
 
-def unknown_column(place: Path, name: str, columns: Iterable[object], *, label: bool = False) -> ValueError:
+def unknown_column(source: Path, name: str, columns: Iterable[object], *, label: bool = False) -> ValueError:
     more = "; name the column of labels: label=..." if label else ""
-    return ValueError(f"{place}: unknown column {name!r}{nearest(name, [str(c) for c in columns])}{more}")
+    return ValueError(f"{source}: unknown column {name!r}{nearest(name, [str(c) for c in columns])}{more}")
 
 
-def no_value(place: Path, name: str, row: int) -> ValueError:
-    return ValueError(f"{place}: row {row} has no value for {name!r}: fill it in or leave the row out")
+def no_value(source: Path, name: str, row: int) -> ValueError:
+    return ValueError(f"{source}: row {row} has no value for {name!r}: fill it in or leave the row out")
 
 
 class TableClasses:
-    """Classes of a training table, from its labels and, where there are some, its clean labels.
+    """Classes of a training table, from its labels and clean labels.
 
-    Every different label is a class: whole numbers in their order, text alphabetically. Labels 1, 2, 3 are
-    three classes of these names, labels 0, 2, 5 too; a number that no row has is none. Without a column of
-    labels there is one class, which every row has.
+    Every unique label is a class: whole numbers in their order, text alphabetically. Labels 1, 2, 3 are three
+    classes with these names, and so are labels 0, 2, 5. Without labels, all rows have the same class.
     """
 
-    def __init__(self, training: pd.DataFrame, columns: list[str], place: Path) -> None:
+    def __init__(self, training: pd.DataFrame, columns: list[str], source: Path) -> None:
         self.names: list[str] = ["unlabelled"]
         if not columns:
             return
-        labels = [_labels(training, name, place) for name in columns]
+        labels = [_labels(training, name, source) for name in columns]
         self.numeric = all(column.dtype.kind in "iub" for column in labels)
         if self.numeric:
             for name, column in zip(columns, labels, strict=True):
-                _check_range(column, name, place)
+                _check_range(column, name, source)
             self.values = np.unique(np.concatenate([np.asarray(column, np.int64) for column in labels]))
             self.names = [str(value) for value in self.values]
         else:
             self.names = sorted({str(value) for column in labels for value in column})
-            _warn_of_variants(self.names, place)
+            _warn_of_variants(self.names, source)
         if FEWEST_ROWS <= len(labels[0]) < 2 * len(self.names):
             have = f"{len(labels[0])} rows have {len(self.names)} different labels"
-            warnings.warn(f"{place}: {have}: is {columns[0]!r} an id?", stacklevel=4)
+            warnings.warn(f"{source}: {have}: is {columns[0]!r} an id?", stacklevel=4)
 
-    def numbers(self, rows: pd.DataFrame, name: str | None, place: Path) -> NDArray[np.int64]:
-        """Class numbers of a column; a label that is not a class of the training table is named."""
+    def numbers(self, rows: pd.DataFrame, name: str | None, source: Path) -> NDArray[np.int64]:
+        """Class numbers of a column; ValueError for a label that is not a class of the training table."""
         if name is None:
             return np.zeros(len(rows), np.int64)
-        column = _labels(rows, name, place)
+        column = _labels(rows, name, source)
         if self.numeric and column.dtype.kind in "iub":
             asked = np.asarray(column, np.int64)
             found = np.searchsorted(self.values, asked).clip(max=len(self.values) - 1)
@@ -231,13 +229,13 @@ class TableClasses:
             where = int(stray.argmax())
             label = column.iloc[where] if column.dtype.kind in "iub" else repr(column.iloc[where])
             raise ValueError(
-                f"{place}: row {where} has the label {label} in {name!r}, no class of the training table"
+                f"{source}: row {where} has the label {label} in {name!r}, which is not a class in training"
             )
         return found
 
 
-def _warn_of_variants(names: list[str], place: Path) -> None:
-    """Names that differ in spaces and case alone are as a rule one class, typed by several people."""
+def _warn_of_variants(names: list[str], source: Path) -> None:
+    """Warn of class names that differ only in spaces and case, which are probably one class."""
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
@@ -245,38 +243,38 @@ def _warn_of_variants(names: list[str], place: Path) -> None:
     if found:
         words = "; ".join(" and ".join(map(repr, variants)) for variants in found[:SHOWN_VARIANTS])
         warnings.warn(
-            f"{place}: classes whose names differ only in spaces or case: {words}"
-            f"{' ...' if len(found) > SHOWN_VARIANTS else ''}; write them alike if they are one",
+            f"{source}: classes whose names differ only in spaces or case: {words}"
+            f"{' ...' if len(found) > SHOWN_VARIANTS else ''}; use one spelling if they are one class",
             stacklevel=4,
         )
 
 
-def _labels(rows: pd.DataFrame, name: str, place: Path) -> pd.Series[Any]:
+def _labels(rows: pd.DataFrame, name: str, source: Path) -> pd.Series[Any]:
     if name not in rows.columns:
-        raise unknown_column(place, name, rows.columns, label=True)
-    column = column_of(rows, name, place)
+        raise unknown_column(source, name, rows.columns, label=True)
+    column = column_of(rows, name, source)
     if column.dtype.kind == "f" and (column == column.round()).all():
         return column.astype(np.int64)
     if column.dtype.kind == "f":
         odd = column[column != column.round()].iloc[0]
         raise TypeError(
-            f"{place}: the labels in {name!r} have fractions, such as {odd}: use integers or text,"
+            f"{source}: the labels in {name!r} have fractions, such as {odd}: use integers or text,"
             " regression is not supported"
         )
     return column
 
 
-def _check_range(column: pd.Series[Any], name: str, place: Path) -> None:
+def _check_range(column: pd.Series[Any], name: str, source: Path) -> None:
     values = np.asarray(column)
     where = int(values.argmin())
     if values[where] < 0 and set(np.unique(values)) != {-1, 1}:
         raise ValueError(
-            f"{place}: row {where} has the label {values[where]} in {name!r}, below 0: leave the row out if"
+            f"{source}: row {where} has the label {values[where]} in {name!r}, below 0: leave the row out if"
             " that means no label, else number the classes from 0, or use text"
         )
     where = int(values.argmax())
     if values[where] >= MOST_CLASSES:
         raise ValueError(
-            f"{place}: row {where} has the label {values[where]} in {name!r}, above {MOST_CLASSES - 1}: is"
+            f"{source}: row {where} has the label {values[where]} in {name!r}, above {MOST_CLASSES - 1}: is"
             " this an id? number the classes, or use text"
         )

@@ -1,4 +1,4 @@
-"""One table from a .csv, .tsv or .parquet file, whole or in pieces."""
+"""Read a table from a .csv, .tsv or .parquet file, completely or in chunks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...features import Features
 from ...features.store import load_features, save_features
-from ..compressed import FREE, allowance, open_packed
+from ..compressed import FREE, max_unpacked_size, open_packed
 from ..numpy_files import StreamCache
 
 if TYPE_CHECKING:
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 
 
 CELLS = 1 << 18
-"""Values read together when a table comes in pieces: some 10 MB with all that pandas needs."""
+"""Number of values of a chunk: about 10 MB in pandas."""
 COMPRESSED = frozenset({".gz", ".bz2", ".xz", ".zst", ".zip"})
 LONGEST_LINE = 1 << 20
 COMPRESSION = 4
-"""How much larger than its file a compressed table is taken to be."""
+"""Assumed ratio of compression."""
 WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
 WIDTH = 8
-"""Bytes of a value of Parquet in memory, by its type, and of any other type."""
+"""Bytes of a Parquet value in memory, by type, and of other types."""
 DAMAGE = (
     *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, OverflowError),
     *(RuntimeError, NotImplementedError, RecursionError, IndexError, KeyError),
 )
-"""What readers raise over a damaged table, beside ValueErrors."""
+"""Exceptions of readers for damaged tables, in addition to ValueError."""
 CSV: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "low_memory": False}
-"""Only an empty field is no value: the text NA may be the name of a class. All of a column is looked at
-before its type is chosen."""
+"""Only an empty field is a missing value, as NA may be the name of a class. The type of a column is inferred
+from all of its values."""
 
 
 def read_table(path: Path, as_text: Sequence[str] = ()) -> pd.DataFrame:
-    """All rows; the ending of the name says how to read them. Columns ``as_text`` of a CSV stay text."""
+    """Read all rows, by the suffix of the file; columns ``as_text`` of a CSV are read as text."""
     import pandas as pd  # type: ignore[import-untyped]
 
     separator = separator_of(path)
@@ -81,7 +81,7 @@ def table_columns(path: Path) -> list[str]:
 
 
 def repeated_columns(path: Path) -> list[str]:
-    """Names that the header has more than once, before pandas gives them a number."""
+    """Names that occur more than once in the header."""
     separator = separator_of(path)
     if separator is None:
         contents = _contents(path)
@@ -97,16 +97,16 @@ def _first_record(path: Path, separator: str) -> list[str]:
         text = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
         try:
             return next((row for row in csv.reader(text, delimiter=separator) if row), [])
-        except csv.Error:  # a field of more than 128 KiB; pandas says what it thinks of it
+        except csv.Error:  # a field of more than 128 KiB; pandas raises the error
             return []
 
 
 def table_pieces(
     path: Path, width: int, as_text: Sequence[str] = (), only: Sequence[str] | None = None
 ) -> Iterator[pd.DataFrame]:
-    """The rows, some at a time; ``width`` is the number of columns, those ``as_text`` of a CSV stay text.
+    """Iterate over chunks of the rows; ``width`` is the number of columns of the table.
 
-    ``only`` these columns are read where they are given.
+    Columns ``as_text`` of a CSV are read as text; if ``only`` is given, other columns are not read.
     """
     import pandas as pd  # type: ignore[import-untyped]
 
@@ -126,9 +126,9 @@ def table_pieces(
 
 
 def separator_of(path: Path) -> str | None:
-    """What stands between the fields of a text table; None for Parquet.
+    """The separator of fields of a text table; None for Parquet.
 
-    A .csv whose first line has no comma may have semicolons, as spreadsheets write it in much of Europe, or
+    A .csv whose first line has no comma may have semicolons, as written by spreadsheets in some locales, or
     tabs.
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -153,7 +153,7 @@ def _of_first_line(path: Path) -> str:
 
 
 def size_in_memory(path: Path) -> int:
-    """A guess at the bytes of the table when it is read."""
+    """An estimate of the size of the table in memory, in bytes."""
     size = path.stat().st_size if path.is_file() else 0
     if path.suffix.lower() == ".parquet":
         return declared_size(path)
@@ -161,7 +161,7 @@ def size_in_memory(path: Path) -> int:
 
 
 def declared_size(path: Path) -> int:
-    """Bytes that the values of a Parquet file will have in memory, by its own table of contents."""
+    """Size of the values of a Parquet file in memory, by its metadata."""
     total, contents = 0, _contents(path)
     for number in range(0 if contents is None else contents.num_row_groups):
         group = contents.row_group(number)
@@ -172,7 +172,7 @@ def declared_size(path: Path) -> int:
 
 
 def _contents(path: Path) -> Any:
-    """The table of contents of a Parquet file; None if it cannot be read, as reading the table explains."""
+    """The metadata of a Parquet file; None if they cannot be read, as reading the table raises the error."""
     try:
         from pyarrow.parquet import read_metadata  # type: ignore[import-not-found, import-untyped]
 
@@ -182,11 +182,11 @@ def _contents(path: Path) -> Any:
 
 
 def _check_parquet(path: Path) -> None:
-    size, most = declared_size(path), allowance(path.stat().st_size, 4 * FREE)
+    size, most = declared_size(path), max_unpacked_size(path.stat().st_size, 4 * FREE)
     if size > most:
         raise ValueError(
-            f"it claims to hold {size:,} bytes, more than the {most:,} its size allows: save it as .csv, if"
-            " that is right"
+            f"its metadata declare {size:,} bytes, more than the {most:,} its size allows:"
+            " save it as .csv, if this is right"
         )
 
 
@@ -200,7 +200,7 @@ def _problems_named(path: Path) -> Iterator[None]:
         if not _has_pyarrow():
             raise ImportError(f"{path}: reading Parquet needs pyarrow: pip install pyarrow") from problem
         raise _unreadable(path, problem) from problem
-    except OSError as problem:  # a number says that the disk is at fault, not the table
+    except OSError as problem:  # an errno means an error of the disk, not of the table
         if problem.errno is not None:
             raise
         raise _unreadable(path, problem) from problem
@@ -220,17 +220,17 @@ def _unreadable(path: Path, problem: Exception) -> ValueError:
 
 
 FORM = "table 3"
-"""Changes when the files in the cache mean something else."""
+"""Version of the format of cached files."""
 INPUTS = "inputs.float32"
 CELLS_FITTED = 1 << 18
-"""Features of a streamed table are fitted on rows of so many values, spread over the table."""
+"""Number of values on which features of a streamed table are fitted, in rows spread over the table."""
 FEWEST_ROWS = 1000
-"""But on so many rows at least."""
+"""Fewest rows on which they are fitted."""
 
 
-def fitted_features(place: Path, names: list[str], root: Path, settings: dict[str, Any]) -> Features:
-    """Features of these columns, from the cache under ``root`` or fitted on a sample of the rows."""
-    cache = StreamCache(root, place, [FORM, names, settings])
+def fitted_features(path: Path, names: list[str], root: Path, settings: dict[str, Any]) -> Features:
+    """Features of these columns, cached under ``root`` or fitted on a sample of the rows."""
+    cache = StreamCache(root, path, [FORM, names, settings])
     try:
         known = load_features(cache.folder)
     except ValueError:  # damaged: fitted again
@@ -239,48 +239,48 @@ def fitted_features(place: Path, names: list[str], root: Path, settings: dict[st
         return known
     cache.discard()
     features = Features(**settings).fit(
-        read_in_pieces(place, names, max(FEWEST_ROWS, CELLS_FITTED // len(names)))
+        read_in_pieces(path, names, max(FEWEST_ROWS, CELLS_FITTED // len(names)))
     )
     with cache.writing() as new:
         save_features(new, features)
-        cache.keep(new)
+        cache.commit(new)
     return features
 
 
-def read_in_pieces(place: Path, names: list[str], most: int | None = None) -> pd.DataFrame:
-    """These columns as if the table were read whole: all rows, or of a table with more than ``most`` every
-    second, fourth, ... row."""
+def read_in_pieces(path: Path, names: list[str], most: int | None = None) -> pd.DataFrame:
+    """These columns with the types of the whole table: all rows, or of a table with more than ``most`` rows
+    every second, fourth, ... row."""
     import pandas as pd  # type: ignore[import-untyped]
 
-    step, seen, width = 1, 0, len(table_columns(place))
-    from_text = separator_of(place) is not None
+    step, seen, width = 1, 0, len(table_columns(path))
+    from_text = separator_of(path) is not None
     kept: list[pd.DataFrame] = []
-    for piece in table_pieces(place, width, names if from_text else (), names):
+    for piece in table_pieces(path, width, names if from_text else (), names):
         kept.append(piece[names].iloc[-seen % step :: step].copy())
         seen += len(piece)
         while most is not None and sum(map(len, kept)) > most:
             step *= 2
             kept = [pd.concat(kept, ignore_index=True)[::2].copy()]
     if seen == 0:
-        raise ValueError(f"{place} has no rows")
+        raise ValueError(f"{path} has no rows")
     rows = pd.concat(kept, ignore_index=True)
     return pd.read_csv(io.StringIO(rows.to_csv(index=False)), **CSV) if from_text else rows
 
 
-def streamed_features(place: Path, features: Features, root: Path) -> NDArray[np.float32]:
-    """The rows of a table as Features give them, from the cache under ``root`` or by one pass over it."""
-    cache = StreamCache(root, place, [FORM, _digest(features)])
+def streamed_features(path: Path, features: Features, root: Path) -> NDArray[np.float32]:
+    """The encoded rows of a table, cached under ``root`` or computed by one pass over the table."""
+    cache = StreamCache(root, path, [FORM, _digest(features)])
     row = (len(features.names),)
     mapped = cache.map(INPUTS, row)
     if mapped is None:
         with cache.writing() as new:
             with (new / INPUTS).open("xb") as file:
-                for piece in table_pieces(place, len(table_columns(place)), features.text_inputs):
+                for piece in table_pieces(path, len(table_columns(path)), features.text_inputs):
                     file.write(np.ascontiguousarray(features.transform(piece), np.float32).tobytes())
-            cache.keep(new)
+            cache.commit(new)
         mapped = cache.map(INPUTS, row)
     if mapped is None:
-        raise ValueError(f"the streamed form of {place} cannot be mapped")
+        raise ValueError(f"the streamed form of {path} cannot be mapped")
     return mapped
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.numpy_files import opened, read_npz
+from ...data.numpy_files import open_npz, read_npz
 from .edit import Edit
 from .output_file import replacing
 
@@ -24,7 +24,7 @@ def write_npz(
     source: Path, target: Path, dropped: Path | None, edit: Edit, classes: NDArray[np.int64]
 ) -> list[tuple[int, str, str | None]]:
     """Write the corrected file and the dropped rows; returns (row, before, after)."""
-    with opened(source) as archive:
+    with open_npz(source) as archive:
         members = [(item.filename.removesuffix(".npy"), item.compress_type) for item in archive.infolist()]
     arrays = {name: read_npz(source, [name])[0] for name, _ in members}
     return write_arrays(arrays, target, dropped, edit, classes, dict(members))
@@ -56,11 +56,11 @@ def restore_npz(
     corrected: Path, dropped: Path | None, target: Path, before: Mapping[int, str | None]
 ) -> None:
     """Restore the original; ``before`` holds the old label of each changed row, None if it was dropped."""
-    with opened(corrected) as archive:
+    with open_npz(corrected) as archive:
         members = [(item.filename.removesuffix(".npy"), item.compress_type) for item in archive.infolist()]
     arrays = {name: read_npz(corrected, [name])[0] for name, _ in members}
     if dropped is not None:
-        with opened(dropped) as archive:
+        with open_npz(dropped) as archive:
             rows = [item.filename.removesuffix(".npy") for item in archive.infolist()]
         for name in rows:
             arrays[name] = interleaved(arrays[name], read_npz(dropped, [name])[0], before)

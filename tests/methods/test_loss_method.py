@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from situations import normal, situation
+from training_info import normal, training_info
 
 from noiseproof import losses
 from noiseproof.methods import get
@@ -10,7 +10,7 @@ from noiseproof.methods import get
 
 def test_cr_gets_the_label_frequencies_of_the_training_data():
     method = get(None, loss="cr(ce, beta=0.5)")
-    method.prepare(situation([0, 0, 0, 1], classes=3))
+    method.prepare(training_info([0, 0, 0, 1], classes=3))
     logits, label = normal(2, 3), torch.tensor([0, 2])
     surprise = -logits.log_softmax(1)
     frequency = torch.tensor([0.75, 0.25, 0.0], dtype=torch.float64)

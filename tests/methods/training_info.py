@@ -2,13 +2,13 @@
 
 import torch
 
-from noiseproof.methods import Situation
+from noiseproof.methods import TrainingInfo
 
 
-def situation(label, *, classes=None, features=None, index=None, epochs=100, seed=0):
+def training_info(label, *, classes=None, features=None, index=None, epochs=100, seed=0):
     label = torch.as_tensor(label)
     index = torch.arange(len(label)) if index is None else torch.as_tensor(index)
-    return Situation(label, index, classes or int(label.max()) + 1, features, epochs, seed)
+    return TrainingInfo(label, index, classes or int(label.max()) + 1, features, epochs, seed)
 
 
 def normal(*shape, seed=0, dtype=torch.float64):

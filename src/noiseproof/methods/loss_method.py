@@ -1,4 +1,4 @@
-"""The simplest method: a loss."""
+"""``LossMethod``: a loss as a method."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from torch import Tensor
 
 from ..data import Batch
 from ..losses import CR, Loss, MarginLoss
-from .base import Method, Outputs, Situation
+from .base import Method, Outputs, TrainingInfo
 
 
-class LossAlone(Method):
+class LossMethod(Method):
     """A loss as a method; ``cr`` without a prior gets the label frequencies of the training data.
 
     Example:
         >>> from noiseproof import losses
-        >>> method = LossAlone(losses.get("mae"))
+        >>> method = LossMethod(losses.get("mae"))
         >>> method.step(torch.zeros(2, 4), torch.tensor([0, 1]), torch.tensor([5, 6]), epoch=1)
         tensor(1.5000)
     """
 
     name = "loss"
-    ignores = True
+    accepts_ignored = True
     mixup = "labels"
 
     def __init__(self, criterion: Loss) -> None:
         super().__init__()
         self.criterion = criterion
 
-    def prepare(self, situation: Situation) -> None:
-        counts = torch.bincount(situation.label, minlength=situation.num_classes)
+    def prepare(self, info: TrainingInfo) -> None:
+        counts = torch.bincount(info.label, minlength=info.num_classes)
         for part in self.criterion.modules():
             if isinstance(part, CR) and part.prior is None:
                 part.prior = counts / counts.sum()
@@ -39,9 +39,9 @@ class LossAlone(Method):
         return found
 
     def phase(self, epoch: int) -> str | None:
-        """Losses of a margin and those of this library do the same every time; others may count."""
+        """MarginLosses and losses of this library do not depend on the step; other losses may."""
         parts = [part for part in self.criterion.modules() if isinstance(part, Loss)]
-        return "always" if all(map(_does_not_count, parts)) else None
+        return "always" if all(map(_is_stateless, parts)) else None
 
     @property
     def emphasis_follows_margin(self) -> bool:
@@ -51,7 +51,7 @@ class LossAlone(Method):
         return str(self.criterion)
 
 
-def _does_not_count(part: Loss) -> bool:
+def _is_stateless(part: Loss) -> bool:
     return (
         isinstance(part, MarginLoss)
         or type(part).__module__.partition(".")[0] == __package__.partition(".")[0]
