@@ -43,8 +43,8 @@ class DamagedFileError(ValueError):
         self.reason = reason
 
 
-def open_regular(path: str | os.PathLike[str], most: int | None = None) -> BinaryIO:
-    """Open a file for reading; DamagedFileError unless it is a regular file of at most ``most`` bytes.
+def open_regular(path: str | os.PathLike[str], max_bytes: int | None = None) -> BinaryIO:
+    """Open a file for reading; DamagedFileError unless it is a regular file of at most ``max_bytes`` bytes.
 
     Links are followed; pipes and devices are refused without waiting for them.
 
@@ -59,23 +59,23 @@ def open_regular(path: str | os.PathLike[str], most: int | None = None) -> Binar
     try:
         status = os.fstat(file.fileno())
         _check_kind(path, status)
-        if most is not None and status.st_size > most:
-            raise too_large(path, status.st_size, most)
+        if max_bytes is not None and status.st_size > max_bytes:
+            raise too_large(path, status.st_size, max_bytes)
     except BaseException:
         file.close()
         raise
     return file
 
 
-def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
-    """The content of a regular file of at most ``most`` bytes; bytes appended meanwhile are not read."""
-    with open_regular(path, most) as file:
+def read_bytes(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """The content of a regular file of at most ``max_bytes`` bytes; bytes appended meanwhile are not read."""
+    with open_regular(path, max_bytes) as file:
         return file.read(os.fstat(file.fileno()).st_size)
 
 
-def read_json(path: str | os.PathLike[str], most: int = MOST_JSON) -> dict[str, Any]:
+def read_json(path: str | os.PathLike[str], max_bytes: int = MOST_JSON) -> dict[str, Any]:
     """The JSON object in a file; DamagedFileError if it contains anything else."""
-    content = read_bytes(path, most)
+    content = read_bytes(path, max_bytes)
     try:
         found = parse_json(content)
     except ValueError as problem:
@@ -95,8 +95,8 @@ def parse_json(text: bytes | str) -> Any:
         raise ValueError(f"it is not valid JSON: {problem}") from None
 
 
-def read_tensors(path: str | os.PathLike[str], most: int) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a safetensors file of at most ``most`` bytes.
+def read_tensors(path: str | os.PathLike[str], max_bytes: int) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file of at most ``max_bytes`` bytes.
 
     DamagedFileError if it is damaged or its checksum is wrong. Files without a checksum, as written by other
     programs and version 0.1.0, are read without this check.
@@ -105,7 +105,7 @@ def read_tensors(path: str | os.PathLike[str], most: int) -> tuple[dict[str, Ten
 
     path = Path(path)
     try:
-        metadata = _checked_metadata(path, most)
+        metadata = _checked_metadata(path, max_bytes)
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118
     except DamagedFileError:
@@ -124,8 +124,8 @@ def checksum(header: Mapping[str, Any], *blocks: bytes | memoryview) -> Any:
     return digest
 
 
-def _checked_metadata(path: Path, most: int) -> dict[str, str]:
-    with open_regular(path, most) as file:
+def _checked_metadata(path: Path, max_bytes: int) -> dict[str, str]:
+    with open_regular(path, max_bytes) as file:
         length = int.from_bytes(file.read(8), "little")
         if length > min(MOST_JSON, os.fstat(file.fileno()).st_size):
             raise ValueError(f"its header has the invalid length {length:,}")
@@ -143,8 +143,8 @@ def _checked_metadata(path: Path, most: int) -> dict[str, str]:
     return metadata
 
 
-def too_large(path: str | os.PathLike[str], size: int, most: int) -> DamagedFileError:
-    return DamagedFileError(path, f"it has {size:,} bytes, more than {most:,}")
+def too_large(path: str | os.PathLike[str], size: int, max_bytes: int) -> DamagedFileError:
+    return DamagedFileError(path, f"it has {size:,} bytes, more than {max_bytes:,}")
 
 
 def _check_kind(path: str | os.PathLike[str], status: os.stat_result) -> None:

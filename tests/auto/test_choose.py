@@ -115,7 +115,7 @@ def test_training_itself_says_where_auto_is(config):
 def test_a_damaged_choice_is_told(config, tmp_path):
     choose(config, data=blobs(), rates=(1.0,))
     (tmp_path / "run" / "choice.json").write_text("{}")
-    with pytest.raises(ValueError, match="it does not hold a choice"):
+    with pytest.raises(ValueError, match="it does not contain a choice"):
         choose(config, data=blobs())
 
 

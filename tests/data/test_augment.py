@@ -422,7 +422,7 @@ def test_every_step_is_registered_under_its_name(name):
     [
         ("crp", "unknown step 'crp', did you mean 'crop'"),
         ("crop(pad=4)", "unexpected keyword argument 'pad' .parameters: padding, size"),
-        ("crop(4)", "'4' stands where a name belongs"),
+        ("crop(4)", "'4' in 'crop.4.' is not a name"),
         ("crop(padding=-1)", "padding=-1 is out of range"),
         ("crop(padding=1.5)", "padding must be a whole number, got 1.5"),
         ("crop(padding=True)", "padding must be a whole number, got True"),

@@ -69,7 +69,7 @@ def test_the_rate_comes_from_the_highest_validation_accuracy_so_far():
 
 
 def test_without_a_rate_and_without_validation_it_says_what_to_give():
-    with pytest.raises(ValueError, match=r"give noise_rate=0.4 or so, or validation=0.1"):
+    with pytest.raises(ValueError, match=r"give it, such as noise_rate=0.4, or validation=0.1"):
         CoTeaching().prepare(training_info(LABEL))
     CoTeaching(noise_rate=0.2).prepare(training_info(LABEL))
     with pytest.raises(ValueError, match="noise_rate"):

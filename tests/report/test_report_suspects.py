@@ -45,7 +45,7 @@ def test_every_card_shows_the_image_of_its_own_sample():
 def test_the_worst_come_first_and_are_those_of_find():
     evidence = Evidence(example_record(300))
     frame = evidence.suspects
-    cards = suspects_of(evidence, most=1000).worst
+    cards = suspects_of(evidence, max_suspects=1000).worst
     chances = [card.chance for card in cards]
     assert chances == sorted(chances, reverse=True)
     assert {card.number for card in cards} == set(frame["index"][frame["is_label_issue"]])

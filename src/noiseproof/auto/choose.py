@@ -28,7 +28,7 @@ from .candidates import RATES, Candidate, candidates, initial_state
 TRIALS = "choice"
 """Folder of the trials in the run folder; removed after the choice."""
 VALIDATION = 0.2
-"""Share of the training data to hold out, if the config holds out none."""
+"""Share of the training data to hold out, if the config has no validation data."""
 ROUNDS = ((10, 3), (3, 1))
 """Divisor of the number of epochs, and number of candidates kept, for each round."""
 WINDOW = 3
@@ -211,13 +211,13 @@ def _in_words(config: Config, chosen: Candidate, trials: Sequence[Trial], rows: 
     return f"{chosen}, {_length(config)}: in a trial it predicted {agreed}; of {len(last)} settings, {how}"
 
 
-def _save_choice(folder: Path, asked: Config, choice: Choice, margin: float) -> None:
+def _save_choice(folder: Path, requested: Config, choice: Choice, margin: float) -> None:
     facts = {
         "words": choice.words,
         "trials": choice.trials,
         "margin_before_training": round(margin, 4),
         "config": choice.config.to_dict(),
-        "asked": asked.to_dict(),
+        "asked": requested.to_dict(),
     }
     atomic.make_folder(folder)
     atomic.write_text(folder / CHOICE, json.dumps(facts, indent=2) + "\n")
@@ -238,11 +238,11 @@ def _stored_choice(folder: Path, config: Config) -> Choice | None:
         return None
     facts = read_json(path)
     try:
-        asked, chosen = (Config.from_dict(facts[name]) for name in ("asked", "config"))
+        requested, chosen = (Config.from_dict(facts[name]) for name in ("asked", "config"))
         words, trials = str(facts["words"]), tuple(map(str, facts["trials"]))
     except (KeyError, TypeError, ValueError) as problem:
-        raise damaged(path, f"it does not hold a choice ({problem})") from None
-    if found := asked.differences(config):
+        raise damaged(path, f"it does not contain a choice ({problem})") from None
+    if found := requested.differences(config):
         raise RunExistsError(
             f"{folder} is a run of another config ({'; '.join(found)}): choose another --out, or the same"
             " settings to resume it"

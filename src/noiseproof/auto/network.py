@@ -55,7 +55,7 @@ class Network(NamedTuple):
         model = model if spec is None else without_download(str(spec))
         if model is None:
             raise ValueError(
-                "it holds the weights of a network of your own: pass the network, load(path, model=...)"
+                "it contains the weights of your own network: pass the network, load(path, model=...)"
             )
         module = make(model, shape)
         arrays = parts.arrays("network.safetensors").items()

@@ -67,13 +67,13 @@ def compare(
     from ..train import grid
     from ..train.comparison.table import comparison_folder
 
-    place = comparison_folder(config) if out is None else out.expanduser()
-    configs = grid(config, losses=loss or (), methods=method or (), seeds=numbers, out=place)
-    found = run_all(configs, place, jobs, quiet, engine)
+    folder = comparison_folder(config) if out is None else out.expanduser()
+    configs = grid(config, losses=loss or (), methods=method or (), seeds=numbers, out=folder)
+    found = run_all(configs, folder, jobs, quiet, engine)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2))
     else:
-        print_comparison(found, place, title(config))
+        print_comparison(found, folder, title(config))
     report_failures(found)
 
 
@@ -94,7 +94,7 @@ def read_seeds(words: str) -> list[int]:
 
 
 def run_all(
-    configs: list[Config], place: Path, jobs: int | None, quiet: bool = False, engine: str = "local"
+    configs: list[Config], folder: Path, jobs: int | None, quiet: bool = False, engine: str = "local"
 ) -> Comparison:
     """Train with progress, and write the table into the folder of the runs."""
     from ..engines import check_engine
@@ -102,13 +102,13 @@ def run_all(
     from .comparison_progress import comparison_watcher
 
     check_engine(engine)
-    refuse_run(place)
+    refuse_run(folder)
     elsewhere = () if engine == "local" else (FileNotFoundError,)
     with suppress(*elsewhere):  # the machines of a cluster may have data that this one does not
         check_data(configs)
-    make_writable(place)
+    make_writable(folder)
     found = compare_runs(configs, jobs=jobs, watcher=comparison_watcher(quiet), engine=engine)
-    found.write(place)
+    found.write(folder)
     return found
 
 
@@ -118,7 +118,7 @@ def title(config: Config) -> str:
     return ", ".join(part for part in (config.data, config.noise, config.model, length) if part)
 
 
-def print_comparison(found: Comparison, place: Path, heading: str) -> None:
+def print_comparison(found: Comparison, folder: Path, heading: str) -> None:
     """Print the table and the folder of the files."""
     from rich.table import Table
 
@@ -139,7 +139,7 @@ def print_comparison(found: Comparison, place: Path, heading: str) -> None:
     if any(row.seeds for row in found.rows) and "final %" not in names:
         captions.append(NO_TEST)
     print_text("\n".join(captions))
-    print_text(f"table.md, table.csv, table.json and all runs are in {place}")
+    print_text(f"table.md, table.csv, table.json and all runs are in {folder}")
 
 
 def report_failures(found: Comparison) -> None:

@@ -31,10 +31,10 @@ def max_unpacked_size(packed: int, free: int = FREE) -> int:
 
 
 class LimitedReader(io.RawIOBase):
-    """A stream that raises a ValueError after more than ``most`` bytes."""
+    """A stream that raises a ValueError after more than ``max_size`` bytes."""
 
-    def __init__(self, source: IO[bytes], most: int, below: IO[bytes]) -> None:
-        self.source, self.most, self.left, self.below = source, most, most, below
+    def __init__(self, source: IO[bytes], max_size: int, below: IO[bytes]) -> None:
+        self.source, self.max_size, self.left, self.below = source, max_size, max_size, below
 
     def readable(self) -> bool:
         return True
@@ -44,8 +44,8 @@ class LimitedReader(io.RawIOBase):
         self.left -= len(found)
         if self.left < 0:
             raise ValueError(
-                f"it unpacks to more than {self.most:,} bytes, {RATIO} times its size: unpack it first, if"
-                " this is right"
+                f"it unpacks to more than {self.max_size:,} bytes, {RATIO} times its size: unpack it first,"
+                " if this is right"
             )
         buffer[: len(found)] = found
         return len(found)
@@ -64,8 +64,8 @@ def open_packed(path: Path) -> IO[bytes]:
         return open_regular(path)
     file = open_regular(path)
     try:
-        most = max_unpacked_size(os.fstat(file.fileno()).st_size)
-        return io.BufferedReader(LimitedReader(opener(file), most, file), 1 << 20)
+        max_size = max_unpacked_size(os.fstat(file.fileno()).st_size)
+        return io.BufferedReader(LimitedReader(opener(file), max_size, file), 1 << 20)
     except BaseException:
         file.close()
         raise

@@ -149,9 +149,9 @@ class Pairs:
         labels = label.cpu().numpy()
         return self.where(labels[self.first] != labels[self.second])
 
-    def described(self, label: Tensor, index: Tensor, most: int | None = None) -> list[Duplicate]:
-        """The first ``most`` pairs with permanent numbers and labels, in the order of ``second``."""
-        first, second = self.first[:most], self.second[:most]
+    def described(self, label: Tensor, index: Tensor, limit: int | None = None) -> list[Duplicate]:
+        """The first ``limit`` pairs with permanent numbers and labels, in the order of ``second``."""
+        first, second = self.first[:limit], self.second[:limit]
         columns = [index[first], index[second], label[first], label[second]]
         return [Duplicate(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 

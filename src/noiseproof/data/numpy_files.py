@@ -106,11 +106,11 @@ def checked_header(file: Readable, size: int) -> NpyHeader:
 
 def check_ratio(path: str | Path, member: zipfile.ZipInfo) -> None:
     """ValueError for a member with an implausible ratio of compression."""
-    most = max_unpacked_size(member.compress_size, 4 * FREE)
-    if member.file_size > most:
+    limit = max_unpacked_size(member.compress_size, 4 * FREE)
+    if member.file_size > limit:
         raise ValueError(
             f"cannot read {path}: member {member.filename!r}: it unpacks to {member.file_size:,} bytes, more"
-            f" than the {most:,} its size allows: save it with numpy.savez, if that is right"
+            f" than the {limit:,} its size allows: save it with numpy.savez, if that is right"
         )
 
 

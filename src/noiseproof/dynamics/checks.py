@@ -35,10 +35,10 @@ def read_json(path: Path) -> dict[str, Any]:
         return files.read_json(path)
 
 
-def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a safetensors file of at most ``most`` bytes, by default available memory."""
+def read_tensors(path: Path, max_bytes: int | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file of up to ``max_bytes``, by default the free memory."""
     with _with_remedy(path):
-        return files.read_tensors(path, available_memory() if most is None else most)
+        return files.read_tensors(path, available_memory() if max_bytes is None else max_bytes)
 
 
 @contextmanager

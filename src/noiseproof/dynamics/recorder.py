@@ -222,20 +222,22 @@ class Recorder:
 
     def _flat_index(self, index: Tensor, label: Tensor) -> Tensor:
         """Flat numbers of the labels of samples with several labels."""
-        sizes, most = label.shape[1:], self.shape[1:]
+        sizes, allowed = label.shape[1:], self.shape[1:]
         if index.shape != label.shape[:1]:
             raise ValueError(
                 f"index of shape {tuple(index.shape)} does not fit label of shape {tuple(label.shape)}: give"
                 " one number per sample"
             )
-        if len(sizes) != len(most) or any(size > limit for size, limit in zip(sizes, most, strict=True)):
+        if len(sizes) != len(allowed) or any(
+            size > limit for size, limit in zip(sizes, allowed, strict=True)
+        ):
             wanted = (self.shape[0], *sizes)
             raise ValueError(
-                f"each sample has labels of shape {tuple(sizes)}, but this Recorder allows {tuple(most)}:"
+                f"each sample has labels of shape {tuple(sizes)}, but this Recorder allows {tuple(allowed)}:"
                 f" use Recorder({wanted})"
             )
         flat = index
-        for size, limit in zip(sizes, most, strict=True):
+        for size, limit in zip(sizes, allowed, strict=True):
             flat = flat.unsqueeze(-1) * limit + torch.arange(size, device=index.device)
         return flat
 

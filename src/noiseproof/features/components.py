@@ -38,11 +38,11 @@ class Components:
         from sklearn.utils.extmath import randomized_svd
 
         rows, width = matrix.shape
-        most = min(dimensions, max(min(rows, FEW), rows // ROWS_PER_COMPONENT))
+        max_components = min(dimensions, max(min(rows, FEW), rows // ROWS_PER_COMPONENT))
         axes = None
-        if width > most:
-            axes = randomized_svd(matrix, most, random_state=seed, n_iter=5)[2].astype(np.float32)
-        plain = cls(axes, np.zeros(width if axes is None else most, np.float32), 1.0)
+        if width > max_components:
+            axes = randomized_svd(matrix, max_components, random_state=seed, n_iter=5)[2].astype(np.float32)
+        plain = cls(axes, np.zeros(width if axes is None else max_components, np.float32), 1.0)
         centred = cls.centred(plain.scaled(matrix))
         return cls(axes, centred.mean, centred.scale)
 

@@ -59,9 +59,11 @@ class TableEncoder:
         if len(columns) == 1 or not used.any():
             used[:] = True
         categories = {c.name: _categories(texts_of(frame[c.name])) for c in columns if c.role == "category"}
-        most = dimensions if [c.role for c in columns] == ["text"] else min(dimensions, TEXT_IN_TABLE)
+        max_dimensions = (
+            dimensions if [c.role for c in columns] == ["text"] else min(dimensions, TEXT_IN_TABLE)
+        )
         texts = {
-            c.name: TextBlock.fit(_filled(frame[c.name]), most, seed, embedding)
+            c.name: TextBlock.fit(_filled(frame[c.name]), max_dimensions, seed, embedding)
             for c in columns
             if c.role == "text"
         }

@@ -127,10 +127,10 @@ def _by_em(noisy: np.ndarray, matrix: np.ndarray, steps: int = 50) -> np.ndarray
     return true
 
 
-def log_odds(probability: np.ndarray, label: np.ndarray, most: float = 8.0) -> np.ndarray:
+def log_odds(probability: np.ndarray, label: np.ndarray, limit: float = 8.0) -> np.ndarray:
     """log p / (1 - p) of the given label."""
     given = np.clip(probability[np.arange(len(label)), label].astype(np.float64), 1e-9, 1 - 1e-9)
-    return np.asarray(np.clip(np.log(given) - np.log1p(-given), -most, most))
+    return np.asarray(np.clip(np.log(given) - np.log1p(-given), -limit, limit))
 
 
 def _softmax(logs: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from .inputs import Inputs, inputs_of, pixels
 from .markup import spark_points, thumbnail
 from .text import one_line
 
-MOST = 60
+MAX_SUSPECTS = 60
 VALUES = 8
 """Values shown of a row that is not an image."""
 PAIRS = 10
@@ -57,14 +57,16 @@ class Suspects:
     weakness: str | None = None
 
 
-def suspects_of(evidence: Evidence, data: LabelledData | str | None = None, most: int = MOST) -> Suspects:
+def suspects_of(
+    evidence: Evidence, data: LabelledData | str | None = None, max_suspects: int = MAX_SUSPECTS
+) -> Suspects:
     """The suspects of ``labels.find``, in descending order of the probability of being wrong."""
     frame = evidence.suspects
     rows = evidence.suspected.numpy().nonzero()[0]
     scores = frame["label_score"].to_numpy(dtype=float)
     chances = wrong_probability(frame).to_numpy(dtype=float)
     order = rows[np.lexsort((scores[rows], -chances[rows]))]
-    worst, why = order[:most].tolist(), None
+    worst, why = order[:max_suspects].tolist(), None
     inputs: Inputs | None = None
     try:
         inputs = inputs_of(evidence, data)

@@ -51,7 +51,7 @@ def test_splits_share_the_classes_of_training(tmp_path):
 
 def test_mistakes(tmp_path):
     spec = written(tmp_path, {"a/1.png": encoded(0, "png"), "b/1.png": encoded(1, "png")})
-    with pytest.raises(ValueError, match=r"has no test split: write \{split\}"):
+    with pytest.raises(ValueError, match=r"has no test split: put \{split\}"):
         load(spec, split="test")
     with pytest.raises(FileNotFoundError, match="missing is not a folder"):
         load(f"folder(path={(tmp_path / 'missing').as_posix()!r})")

@@ -41,8 +41,8 @@ class Crop(RandomStep):
 
     def __init__(self, *, padding: int | None = None, size: int | None = None) -> None:
         default = 4 if size is None else 0
-        self.padding = whole(self.name, "padding", default if padding is None else padding, least=0)
-        self.size = None if size is None else whole(self.name, "size", size, least=1)
+        self.padding = whole(self.name, "padding", default if padding is None else padding, minimum=0)
+        self.size = None if size is None else whole(self.name, "size", size, minimum=1)
 
     def offsets(self, images: Tensor, bits: Tensor) -> tuple[Tensor, Tensor]:
         """First row and column of every window, negative in the padding."""
@@ -75,8 +75,8 @@ class CenterCrop(FixedStep):
     name = "center_crop"
 
     def __init__(self, *, size: int, padding: int | None = None) -> None:
-        self.size = whole(self.name, "size", size, least=1)
-        self.padding = None if padding is None else whole(self.name, "padding", padding, least=0)
+        self.size = whole(self.name, "size", size, minimum=1)
+        self.padding = None if padding is None else whole(self.name, "padding", padding, minimum=0)
 
     def apply(self, images: Tensor) -> Tensor:
         high, wide = images.shape[-2:]
@@ -124,7 +124,7 @@ class Resize(FixedStep):
     name = "resize"
 
     def __init__(self, *, size: int) -> None:
-        self.size = whole(self.name, "size", size, least=1)
+        self.size = whole(self.name, "size", size, minimum=1)
 
     def apply(self, images: Tensor) -> Tensor:
         images = as_float(images)

@@ -127,9 +127,9 @@ class Jitter(RandomStep):
     ) -> None:
         given = {"brightness": brightness, "contrast": contrast, "saturation": saturation, "hue": hue}
         for parameter, value in given.items():
-            most = 0.5 if parameter == "hue" else 1.0
-            if isinstance(value, tuple) or not 0 <= (numbers(self.name, parameter, value) or 0.0) <= most:  # type: ignore[operator]
-                raise ValueError(f"jitter: {parameter}={value} is out of range, it must be in 0 ... {most}")
+            limit = 0.5 if parameter == "hue" else 1.0
+            if isinstance(value, tuple) or not 0 <= (numbers(self.name, parameter, value) or 0.0) <= limit:  # type: ignore[operator]
+                raise ValueError(f"jitter: {parameter}={value} is out of range, it must be in 0 ... {limit}")
         self.brightness, self.contrast, self.saturation, self.hue = map(float, given.values())
 
     def apply(self, images: Tensor, bits: Tensor) -> Tensor:

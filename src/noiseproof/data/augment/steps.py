@@ -113,12 +113,14 @@ def as_float(images: Tensor) -> Tensor:
     return images if images.is_floating_point() else images.float() / 255
 
 
-def whole(step: str, parameter: str, value: object, *, least: int, most: int = 1 << 16) -> int:
+def whole(step: str, parameter: str, value: object, *, minimum: int, maximum: int = 1 << 16) -> int:
     """``value``; TypeError or ValueError unless it is a whole number in the range."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{step}: {parameter} must be a whole number, got {value!r}")
-    if not least <= value <= most:
-        raise ValueError(f"{step}: {parameter}={value} is out of range, it must be in {least} ... {most}")
+    if not minimum <= value <= maximum:
+        raise ValueError(
+            f"{step}: {parameter}={value} is out of range, it must be in {minimum} ... {maximum}"
+        )
     return value
 
 

@@ -210,9 +210,9 @@ class HttpsDownloader:
 
     def check(self, url: str, received: int, *, at_least: int) -> None:
         """ValueError unless the number of bytes is possible."""
-        most = UNKNOWN_SIZE_CAP if self.size is None else self.size
-        if received > most:
-            raise ValueError(f"{url} has {received:,} bytes or more, expected {most:,}: refused")
+        limit = UNKNOWN_SIZE_CAP if self.size is None else self.size
+        if received > limit:
+            raise ValueError(f"{url} has {received:,} bytes or more, expected {limit:,}: refused")
         if received < at_least:
             raise ValueError(f"{url} ended after {received:,} of {at_least:,} bytes: try again")
 

@@ -131,10 +131,10 @@ def _read_cifar100(path: Path, split: str) -> tuple[NDArray[np.uint8], NDArray[A
 def _check_superclasses(path: Path, coarse: NDArray[Any], fine: NDArray[Any]) -> None:
     wrong = np.array(GROUPS)[fine] != coarse
     if wrong.any():
-        where = int(wrong.argmax())
-        expected = GROUPS[int(fine[where])]
+        row = int(wrong.argmax())
+        expected = GROUPS[int(fine[row])]
         raise ValueError(
-            f"{path}: record {where} is a {CIFAR100_CLASSES[int(fine[where])]} of superclass {coarse[where]},"
+            f"{path}: record {row} is a {CIFAR100_CLASSES[int(fine[row])]} of superclass {coarse[row]},"
             f" but that class belongs to superclass {expected}: the file is damaged"
         )
 
@@ -182,8 +182,8 @@ def check_labels(path: Path, labels: NDArray[Any], classes: Sequence[int]) -> No
     for column, count in zip(labels.T, classes, strict=True):
         stray = (column < 0) | (column >= count)
         if stray.any():
-            where = int(stray.argmax())
-            raise ValueError(f"{path}: record {where} has label {column[where]}, which is not below {count}")
+            row = int(stray.argmax())
+            raise ValueError(f"{path}: record {row} has label {column[row]}, which is not below {count}")
 
 
 def cifar_n(*, root: Path, split: str = "train", kind: str = "worse") -> LabelledData:

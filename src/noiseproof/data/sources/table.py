@@ -75,8 +75,10 @@ def table(
     wanted = None if features is None else [name.strip() for name in features.split(",")]
     settings = {"drop_ids": wanted is None, "embedding": embedding}
     if image is None and (_one_is_large(path, source) if stream is None else stream):
-        asked = _Asked(label, clean_label, wanted, settings, data_root() if root is None else root, fitted)
-        return _streamed(source, training_file, asked)
+        request = _Request(
+            label, clean_label, wanted, settings, data_root() if root is None else root, fitted
+        )
+        return _streamed(source, training_file, request)
     as_text = [] if fitted is None else fitted.text_inputs
     training = read_table(training_file, as_text)
     rows = training if source == training_file else read_table(source)
@@ -93,7 +95,7 @@ def table(
     return LabelledData(inputs, numbers, clean_label=clean, class_names=classes.names, name="csv")
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """Options of a streamed table."""
 
     label: str | None
@@ -104,9 +106,9 @@ class _Asked(NamedTuple):
     fitted: Features | None
 
 
-def _streamed(source: Path, training_file: Path, asked: _Asked) -> LabelledData:
+def _streamed(source: Path, training_file: Path, request: _Request) -> LabelledData:
     """Data with labels in memory, and encoded rows in a mapped file."""
-    labels = [name for name in (asked.label, asked.clean_label) if name is not None]
+    labels = [name for name in (request.label, request.clean_label) if name is not None]
     how: dict[str, Any] = {"class_names": ["unlabelled"], "name": "csv"}
     numbers = None
     if labels:
@@ -116,14 +118,14 @@ def _streamed(source: Path, training_file: Path, asked: _Asked) -> LabelledData:
         training = read_in_pieces(training_file, labels)
         rows = training if source == training_file else read_in_pieces(source, labels)
         classes = TableClasses(training, labels, training_file)
-        numbers = classes.numbers(rows, asked.label, source)
-        clean = None if asked.clean_label is None else classes.numbers(rows, asked.clean_label, source)
+        numbers = classes.numbers(rows, request.label, source)
+        clean = None if request.clean_label is None else classes.numbers(rows, request.clean_label, source)
         how |= {"clean_label": clean, "class_names": classes.names}
-    features = asked.fitted
+    features = request.fitted
     if features is None:
-        names = _chosen(table_columns(training_file), asked.wanted, labels, training_file)
-        features = fitted_features(training_file, names, asked.root, asked.settings)
-    mapped = streamed_features(source, features, asked.root)
+        names = _chosen(table_columns(training_file), request.wanted, labels, training_file)
+        features = fitted_features(training_file, names, request.root, request.settings)
+    mapped = streamed_features(source, features, request.root)
     given = np.zeros(len(mapped), np.int64) if numbers is None else numbers
     return LabelledData(mapped, given, columns=features.names, features=features, **how)
 
@@ -218,18 +220,18 @@ class TableClasses:
             return np.zeros(len(rows), np.int64)
         column = _labels(rows, name, source)
         if self.numeric and column.dtype.kind in "iub":
-            asked = np.asarray(column, np.int64)
-            found = np.searchsorted(self.values, asked).clip(max=len(self.values) - 1)
-            stray = self.values[found] != asked
+            numbers = np.asarray(column, np.int64)
+            found = np.searchsorted(self.values, numbers).clip(max=len(self.values) - 1)
+            stray = self.values[found] != numbers
         else:
             number = {text: position for position, text in enumerate(self.names)}
             found = np.array([number.get(str(value), -1) for value in column], np.int64)
             stray = found < 0
         if stray.any():
-            where = int(stray.argmax())
-            label = column.iloc[where] if column.dtype.kind in "iub" else repr(column.iloc[where])
+            row = int(stray.argmax())
+            label = column.iloc[row] if column.dtype.kind in "iub" else repr(column.iloc[row])
             raise ValueError(
-                f"{source}: row {where} has the label {label} in {name!r}, which is not a class in training"
+                f"{source}: row {row} has the label {label} in {name!r}, which is not a class in training"
             )
         return found
 
@@ -266,15 +268,15 @@ def _labels(rows: pd.DataFrame, name: str, source: Path) -> pd.Series[Any]:
 
 def _check_range(column: pd.Series[Any], name: str, source: Path) -> None:
     values = np.asarray(column)
-    where = int(values.argmin())
-    if values[where] < 0 and set(np.unique(values)) != {-1, 1}:
+    row = int(values.argmin())
+    if values[row] < 0 and set(np.unique(values)) != {-1, 1}:
         raise ValueError(
-            f"{source}: row {where} has the label {values[where]} in {name!r}, below 0: leave the row out if"
+            f"{source}: row {row} has the label {values[row]} in {name!r}, below 0: leave the row out if"
             " that means no label, else number the classes from 0, or use text"
         )
-    where = int(values.argmax())
-    if values[where] >= MOST_CLASSES:
+    row = int(values.argmax())
+    if values[row] >= MOST_CLASSES:
         raise ValueError(
-            f"{source}: row {where} has the label {values[where]} in {name!r}, above {MOST_CLASSES - 1}: is"
+            f"{source}: row {row} has the label {values[row]} in {name!r}, above {MOST_CLASSES - 1}: is"
             " this an id? number the classes, or use text"
         )

@@ -182,10 +182,10 @@ def _contents(path: Path) -> Any:
 
 
 def _check_parquet(path: Path) -> None:
-    size, most = declared_size(path), max_unpacked_size(path.stat().st_size, 4 * FREE)
-    if size > most:
+    size, limit = declared_size(path), max_unpacked_size(path.stat().st_size, 4 * FREE)
+    if size > limit:
         raise ValueError(
-            f"its metadata declare {size:,} bytes, more than the {most:,} its size allows:"
+            f"its metadata declare {size:,} bytes, more than the {limit:,} its size allows:"
             " save it as .csv, if this is right"
         )
 
@@ -247,9 +247,9 @@ def fitted_features(path: Path, names: list[str], root: Path, settings: dict[str
     return features
 
 
-def read_in_pieces(path: Path, names: list[str], most: int | None = None) -> pd.DataFrame:
-    """These columns with the types of the whole table: all rows, or of a table with more than ``most`` rows
-    every second, fourth, ... row."""
+def read_in_pieces(path: Path, names: list[str], max_rows: int | None = None) -> pd.DataFrame:
+    """These columns with the types of the whole table: all rows, or every second, fourth, ... row of a table
+    with more than ``max_rows`` rows."""
     import pandas as pd  # type: ignore[import-untyped]
 
     step, seen, width = 1, 0, len(table_columns(path))
@@ -258,7 +258,7 @@ def read_in_pieces(path: Path, names: list[str], most: int | None = None) -> pd.
     for piece in table_pieces(path, width, names if from_text else (), names):
         kept.append(piece[names].iloc[-seen % step :: step].copy())
         seen += len(piece)
-        while most is not None and sum(map(len, kept)) > most:
+        while max_rows is not None and sum(map(len, kept)) > max_rows:
             step *= 2
             kept = [pd.concat(kept, ignore_index=True)[::2].copy()]
     if seen == 0:

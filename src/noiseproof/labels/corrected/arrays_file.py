@@ -43,12 +43,12 @@ def write_arrays(
     after = relabelled(label, edit, classes)
     rows = [name for name, array in arrays.items() if name.endswith(PART) and array.shape[:1] == label.shape]
     kept = np.array([row for row in range(len(label)) if row not in edit.drop], np.int64)
-    gone = np.array(sorted(edit.drop), np.int64)
+    dropped_rows = np.array(sorted(edit.drop), np.int64)
     new = {**arrays, LABELS: after}
     parts = ((name, array[kept] if name in rows else array) for name, array in new.items())
     _write(parts, target, compression)
     if dropped is not None:
-        _write(((name, arrays[name][gone]) for name in rows), dropped, compression)
+        _write(((name, arrays[name][dropped_rows]) for name in rows), dropped, compression)
     return changes_of(label, after, edit)
 
 
@@ -71,13 +71,15 @@ def restore_npz(
     _write(arrays.items(), target, dict(members))
 
 
-def interleaved(kept: NDArray[Any], gone: NDArray[Any], before: Mapping[int, str | None]) -> NDArray[Any]:
+def interleaved(
+    kept: NDArray[Any], dropped_rows: NDArray[Any], before: Mapping[int, str | None]
+) -> NDArray[Any]:
     """All rows in their original order, from the kept and the dropped rows."""
     rows = np.array(sorted(row for row, old in before.items() if old is None), np.int64)
-    whole = np.empty((len(kept) + len(gone), *kept.shape[1:]), kept.dtype)
-    is_gone = np.zeros(len(whole), bool)
-    is_gone[rows] = True
-    whole[is_gone], whole[~is_gone] = gone, kept
+    whole = np.empty((len(kept) + len(dropped_rows), *kept.shape[1:]), kept.dtype)
+    is_dropped = np.zeros(len(whole), bool)
+    is_dropped[rows] = True
+    whole[is_dropped], whole[~is_dropped] = dropped_rows, kept
     return whole
 
 

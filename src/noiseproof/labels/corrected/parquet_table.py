@@ -50,10 +50,10 @@ def restore_parquet_table(
     import pyarrow.parquet as parquet  # type: ignore[import-not-found, import-untyped]
 
     kept = parquet.read_table(corrected)
-    gone = None if dropped is None else parquet.read_table(dropped)
-    total = len(kept) + (0 if gone is None else len(gone))
+    dropped_rows = None if dropped is None else parquet.read_table(dropped)
+    total = len(kept) + (0 if dropped_rows is None else len(dropped_rows))
     kept_first = sorted(range(total), key=lambda row: before.get(row, "") is None)
-    whole = kept if gone is None else arrow.concat_tables([kept, gone])
+    whole = kept if dropped_rows is None else arrow.concat_tables([kept, dropped_rows])
     order = sorted(range(total), key=kept_first.__getitem__)
     whole = whole.take(order)
     values = whole.column(label).to_pylist()

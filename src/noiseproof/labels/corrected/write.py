@@ -147,10 +147,12 @@ def _table(job: Job) -> ChangeLog:
     expected = {row: names[number] for row, number in _labels(job.data)}
     is_text = separator_of(source) is not None
     write = write_text_table if is_text else write_parquet_table
-    gone = dropped_path(target) if job.edit.drop else None
-    rows = write(source, target, gone, label, job.edit, names, expected)
+    dropped_file = dropped_path(target) if job.edit.drop else None
+    rows = write(source, target, dropped_file, label, job.edit, names, expected)
     options = {**job.options, "path": target.as_posix()}
-    return _log(job, source, target, gone, rows, "csv" if is_text else "parquet", job.name, options, label)
+    return _log(
+        job, source, target, dropped_file, rows, "csv" if is_text else "parquet", job.name, options, label
+    )
 
 
 def _manifest(job: Job) -> ChangeLog:
@@ -166,16 +168,16 @@ def _manifest(job: Job) -> ChangeLog:
         {position_of[row]: number for row, number in job.edit.relabel.items()},
         frozenset(position_of[row] for row in job.edit.drop),
     )
-    gone = dropped_path(target) if edit.drop else None
+    dropped_file = dropped_path(target) if edit.drop else None
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder, "files.csv")
         plain.write_bytes(content)
-        rows = write_text_table(plain, target, gone, LABEL, edit, names, dict(enumerate(labels)))
+        rows = write_text_table(plain, target, dropped_file, LABEL, edit, names, dict(enumerate(labels)))
     number = job.data.index.tolist()
     rows = [(number[row], before, after) for row, before, after in rows]
     rest = {word: job.options[word] for word in ("size", "mode", "on_error") if word in job.options}
     options = {"path": target.as_posix(), "image": FILE, "label": LABEL, **rest}
-    return _log(job, root, target, gone, rows, "csv", "csv", options, LABEL)
+    return _log(job, root, target, dropped_file, rows, "csv", "csv", options, LABEL)
 
 
 def _tree(job: Job) -> ChangeLog:
@@ -197,9 +199,11 @@ def _tree(job: Job) -> ChangeLog:
 def _npz(job: Job) -> ChangeLog:
     source = Path(str(job.options["path"])).expanduser()
     target = _target(job, source)
-    gone = dropped_path(target) if job.edit.drop else None
-    rows = write_npz(source, target, gone, job.edit, job.data.label.numpy())
-    return _log(job, source, target, gone, rows, "npz", job.name, {**job.options, "path": target.as_posix()})
+    dropped_file = dropped_path(target) if job.edit.drop else None
+    rows = write_npz(source, target, dropped_file, job.edit, job.data.label.numpy())
+    return _log(
+        job, source, target, dropped_file, rows, "npz", job.name, {**job.options, "path": target.as_posix()}
+    )
 
 
 def _npy(job: Job) -> ChangeLog:
@@ -233,9 +237,9 @@ def _in_memory(job: Job) -> ChangeLog:
     arrays = _as_arrays(job.data, "train")
     with suppress(NoSplitError):
         arrays |= _as_arrays(load(str(job.run.settings["data"]), split="test"), "test")
-    gone = dropped_path(target) if job.edit.drop else None
-    rows = write_arrays(arrays, target, gone, job.edit, job.data.label.numpy())
-    return _log(job, target, target, gone, rows, "npz", "npz", {"path": target.as_posix()})
+    dropped_file = dropped_path(target) if job.edit.drop else None
+    rows = write_arrays(arrays, target, dropped_file, job.edit, job.data.label.numpy())
+    return _log(job, target, target, dropped_file, rows, "npz", "npz", {"path": target.as_posix()})
 
 
 def _as_arrays(data: LabelledData, split: str) -> dict[str, Any]:

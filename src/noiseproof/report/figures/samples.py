@@ -18,7 +18,7 @@ from ..inputs import inputs_of, pixels
 from ..palette import CLEAN, FAINT, INK, RECOVERED, SUSPECTED, WRONG, as_percent, legend, new_axes, style_axes
 from ..text import figure_text
 
-MOST = 4000
+MAX_POINTS = 4000
 """Largest number of points of each kind."""
 REGIONS = ((0.94, "fitted from early on"), (0.06, "never fitted"))
 
@@ -45,7 +45,7 @@ def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
     doubted = WRONG if evidence.is_known else SUSPECTED
     groups = ((~evidence.doubted, CLEAN, "o", right), (evidence.doubted, doubted, "^", evidence.word))
     for mask, colour, marker, word in groups:
-        part = some_of(mask & height.isfinite(), MOST)
+        part = subsample(mask & height.isfinite(), MAX_POINTS)
         look: dict[str, Any] = {"s": 9, "color": colour, "alpha": 0.7, "marker": marker, "linewidths": 0}
         axes.scatter(
             width[part].numpy(), height[part].numpy(), label=f"{word} labels", rasterized=True, **look
@@ -62,13 +62,13 @@ def plot_data_map(run: Source, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def some_of(mask: Tensor, most: int) -> Tensor:
-    """At most ``most`` positions of the mask, a fixed random part."""
+def subsample(mask: Tensor, limit: int) -> Tensor:
+    """At most ``limit`` positions of the mask, a fixed random part."""
     positions = mask.nonzero().squeeze(1)
-    if len(positions) <= most:
+    if len(positions) <= limit:
         return positions
     order = torch.randperm(len(positions), generator=torch.Generator().manual_seed(0))
-    return positions[order[:most]]
+    return positions[order[:limit]]
 
 
 def plot_detection(run: Source, *, ax: Axes | None = None) -> Axes:
@@ -156,7 +156,7 @@ def plot_sample_sheet(
     record, inputs = evidence.record, inputs_of(evidence, data)
     if not inputs.are_images:
         raise NotAvailableError("the inputs are not images")
-    rows = some_of(torch.ones(len(record), dtype=torch.bool), samples)
+    rows = subsample(torch.ones(len(record), dtype=torch.bool), samples)
     images = [pixels(image) for image in inputs.read(record.index[rows].tolist())]
     lines = -(-len(images) // COLUMNS)
     axes = new_axes(ax, 8.0, 1.02 * lines + 0.5)
