@@ -459,7 +459,7 @@ def test_bad_specs_say_what_is_wrong(spec, words):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Crop()(photos()), "say which samples these are with index="),
+        (lambda: Crop()(photos()), "pass the sample numbers, index="),
         (lambda: Crop()(photos(), index=torch.arange(15)), "one whole number per image, .16,., got .15,."),
         (lambda: Crop()(photos(), index=torch.arange(16.0)), "torch.float32"),
         (lambda: Crop()(photos()[0], index=torch.arange(3)), "shape .N, C, H, W., got .3, 8, 8."),

@@ -69,7 +69,7 @@ def test_methods_that_remember_single_samples_say_that_they_cannot():
     refused = {name for name, factory in methods.METHODS.items() if factory.mixup is None}
     assert refused == {"nal", "elr", "selc", "joint", "truncated_gce", "d2l", "sop"}
     for name in refused:
-        with pytest.raises(ValueError, match=f"mixup=1 cannot be used with {name}, which remembers"):
+        with pytest.raises(ValueError, match=f"mixup=1 cannot be used with {name}, which stores predictions"):
             mixup_of(1.0, methods.get(name))
         assert mixup_of(None, methods.get(name)) == 0
     assert mixup_of(None, methods.get("elr_plus")) == 1

@@ -102,7 +102,7 @@ def test_no_mixing_and_no_second_look_in_the_warm_up(config, blobs, monkeypatch)
 
 
 def test_settings_are_checked_when_the_run_begins(config, blobs):
-    with pytest.raises(ValueError, match="mixup=1 cannot be used with elr, which remembers"):
+    with pytest.raises(ValueError, match="mixup=1 cannot be used with elr, which stores predictions"):
         fit(config(mixup=1.0, method="elr"), data=blobs())
     with pytest.raises(ValueError, match="weight_average"):
         config(weight_average=1.0)

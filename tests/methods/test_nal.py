@@ -174,7 +174,7 @@ def test_the_head_is_trained_with_the_network():
 
 
 def test_missing_features_are_named():
-    with pytest.raises(ValueError, match="num_features is None"):
+    with pytest.raises(ValueError, match="num_features must not be None"):
         NAL().prepare(training_info([0, 1]))
     zero = torch.tensor([0])
     with pytest.raises(ValueError, match="the outputs must have features"):
