@@ -24,7 +24,7 @@ def test_masks_ranges_and_slices():
 
 
 def test_mistakes():
-    with pytest.raises(IndexError, match=r"position -1 \(number 1"):
+    with pytest.raises(IndexError, match=r"position -1 \(element 1"):
         as_positions([0, -1], 3)
     with pytest.raises(IndexError, match="mask has 2 entries for 3"):
         as_positions([True, False], 3)

@@ -82,7 +82,7 @@ def test_the_first_of_two_processes_wins(source, tmp_path):
     with one.writing() as slow:
         np.save(slow / "a.npy", np.zeros(3))
         make(two, 1)
-        one.keep(slow)
+        one.commit(slow)
     assert one.map("a.npy").tolist() == [1, 1, 1]
     assert len(list((tmp_path / "streams").iterdir())) == 1
 

@@ -79,7 +79,7 @@ def test_a_matrix_without_inverse_is_refused_by_backward_alone():
 
 @pytest.mark.parametrize("kind", [Forward, Backward])
 def test_without_a_matrix_the_message_says_what_to_give(kind):
-    with pytest.raises(ValueError, match=rf"{kind.name} has no matrix: give transition=\.\.\."):
+    with pytest.raises(ValueError, match=rf"{kind.name} needs a matrix: give transition=\.\.\."):
         prepared(kind, None)
 
 

@@ -51,7 +51,7 @@ def as_positions(chosen: Positions, count: int) -> NDArray[np.int64]:
         array([1, 3])
         >>> as_positions([0, 5], 5)
         Traceback (most recent call last):
-        IndexError: position 5 (at number 1 of the given positions) is out of range: 0 ... 4
+        IndexError: position 5 (element 1) is out of range: 0 ... 4
     """
     if isinstance(chosen, slice):
         return np.arange(*chosen.indices(count), dtype=np.int64)
@@ -67,10 +67,7 @@ def as_positions(chosen: Positions, count: int) -> NDArray[np.int64]:
     stray = (array < 0) | (array >= count)
     if stray.any():
         where = int(stray.argmax())
-        raise IndexError(
-            f"position {array[where]} (at number {where} of the given positions) is out of range:"
-            f" 0 ... {count - 1}"
-        )
+        raise IndexError(f"position {array[where]} (element {where}) is out of range: 0 ... {count - 1}")
     return np.array(array, np.int64)
 
 
