@@ -107,7 +107,7 @@ def test_damage_names_the_member_and_leaves_nothing(save, tmp_path):
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 @pytest.mark.parametrize(
     ("shape", "dtype", "message"),
-    [((2**40,), "|u1", "says shape"), ((3,), "|O", "Python objects"), ((-3,), "|u1", "below 0")],
+    [((2**40,), "|u1", "header has shape"), ((3,), "|O", "Python objects"), ((-3,), "|u1", "below 0")],
 )
 def test_headers_that_lie(method, shape, dtype, message, tmp_path):
     header = io.BytesIO()

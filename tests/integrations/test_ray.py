@@ -92,7 +92,7 @@ def test_folds_fitted_one_by_one_are_those_fitted_together(model, monkeypatch):
         return [fitted[number] for number in range(len(parts))]
 
     rows, label = small()
-    monkeypatch.setattr("noiseproof.labels.networks.enough_epochs", lambda rows: 2)
+    monkeypatch.setattr("noiseproof.labels.networks.default_epochs", lambda rows: 2)
     alone = labels.find(rows, label=label, model=model, folds=3)
     monkeypatch.setattr(engine, "fit_parts", fit_parts)
     monkeypatch.setattr(engine, "cluster", nullcontext)

@@ -91,7 +91,7 @@ def test_a_network_can_be_the_witness():
 
 
 def test_a_network_judges_inputs_that_are_read_from_files(monkeypatch, tmp_path):
-    monkeypatch.setattr("noiseproof.labels.networks.enough_epochs", lambda rows: 2)
+    monkeypatch.setattr("noiseproof.labels.networks.default_epochs", lambda rows: 2)
     table(60)[0].assign(kind=table(60)[1]).to_csv(tmp_path / "rows.csv", index=False)
     selection = load("digits").subset(np.arange(60))
     for data in (selection, load(f'csv(path="{tmp_path / "rows.csv"}", label="kind")')):
