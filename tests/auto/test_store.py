@@ -77,7 +77,7 @@ def test_a_network_comes_back_and_ones_own_with_what_makes_it(tmp_path):
         fitted.save(tmp_path / "model")
         if model is make_network:
             with pytest.raises(
-                DamagedFileError, match=r"of your own: pass the network, load\(path, model=\.\.\.\)"
+                DamagedFileError, match=r"your own network: pass the network, load\(path, model=\.\.\.\)"
             ):
                 NoiseproofClassifier.load(tmp_path / "model")
         same(fitted, NoiseproofClassifier.load(tmp_path / "model", model=make_network), X)
