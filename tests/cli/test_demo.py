@@ -43,7 +43,7 @@ def test_suspects_of_one_epoch_are_not_boasted_of(place, capsys):
     show_suspects(run, place)
     first, second = capsys.readouterr().out.splitlines()[:2]
     assert first.endswith(" labels are suspected")
-    assert second.startswith("Weak evidence. This network ")
+    assert second.startswith("Weak evidence. The record of this network ")
 
 
 def test_the_second_time_it_only_prints(shell, place):
