@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from noiseproof import losses, train
-from noiseproof.cli.progress_of_many import watch_many
+from noiseproof.cli.comparison_progress import comparison_watcher
 from noiseproof.kernels import batch_mean
 from noiseproof.losses import GR, MarginLoss
 from noiseproof.losses.curves.drawing import COLOURS
@@ -157,7 +157,7 @@ def configs(settings: list[dict[str, Any]], out: Path, epochs: int | None) -> li
 def run(made: list[train.Config], out: Path) -> None:
     """Losses of our own are known to this process alone: on a CPU it trains one run after the other."""
     jobs = None if torch.cuda.is_available() else 1
-    found = train.compare(made, jobs=jobs, watcher=watch_many(False))
+    found = train.compare(made, jobs=jobs, watcher=comparison_watcher(False))
     with (out / "results.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

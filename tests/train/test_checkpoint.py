@@ -98,7 +98,7 @@ def test_saving_a_step_again(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "no space")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="intact"):
+    with pytest.raises(OSError, match="the old file is unchanged"):
         save(tmp_path, 1, lr=0.3)
     assert checkpoint.newest(tmp_path).state["lr"] == 0.2
     assert names(tmp_path) == [NAME]
