@@ -70,8 +70,8 @@ def expected_f1(wrong: np.ndarray) -> float:
 def is_weak(wrong: np.ndarray) -> bool:
     """Whether the expected F1 of the suspects is low although labels are wrong.
 
-    Findings are also weak if the expected F1 is higher with all labels as suspects: then the evidence does not
-    separate wrong from right labels.
+    Also if it is higher with all labels as suspects: then the evidence does not separate wrong from right
+    labels.
     """
     known = wrong[~np.isnan(wrong)]
     if not len(known) or known.mean() <= NEGLIGIBLE_NOISE:
