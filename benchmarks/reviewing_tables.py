@@ -13,12 +13,18 @@ HERE = Path(__file__).parent
 ARMS = {
     "noisy": "noisy",
     "noisy, gce(q=0.7)": "noisy, gce(q=0.7)",
-    "rules, record": "rules, by the record",
-    "rules, cross-fitted": "rules, cross-fitted",
+    "dropping, record": "drop, by the record",
+    "dropping, cross-fitted": "drop",
+    "rules, cross-fitted": "relabel or drop",
     "clean": "clean",
 }
+NOISES = {
+    "symmetric 40": "40% symmetric",
+    "asymmetric 30": "30% asymmetric",
+    "annotators 30": "30% weak annotators",
+}
 LINES = {
-    "noiseproof, then rules": ("#0b6e4f", "-", "s", "noiseproof, rules for the rest"),
+    "noiseproof, then rules": ("#0b6e4f", "-", "s", "noiseproof, rule for the rest"),
     "noiseproof": ("#0b6e4f", "--", "o", "noiseproof"),
     "cleanlab": ("#c2571a", "-", "^", "cleanlab, the better of two models"),
     "random": ("#777777", "-", "v", "random"),
@@ -26,8 +32,10 @@ LINES = {
 
 
 def read(folder: Path) -> pd.DataFrame:
-    rows = [row for path in sorted(folder.glob("*.json")) for row in json.loads(path.read_text())]
-    return pd.DataFrame(rows)
+    rows = [row for path in folder.glob("*.json") for row in json.loads(path.read_text())]
+    table = pd.DataFrame(rows)
+    table["noise"] = pd.Categorical(table.noise, list(NOISES))
+    return table.sort_values(["set", "noise", "seed"], kind="stable").astype({"noise": str})
 
 
 def page(folder: Path, *, write: bool) -> str:
@@ -50,14 +58,15 @@ def by_rules(part: pd.DataFrame) -> str:
     table.insert(0, "seeds", mine.seed.nunique())
     table["wrong before"] = (100 * before).round(0).astype(int).astype(str) + "%"
     table["after"] = (100 * mine.wrong.mean()).round(1).astype(str) + "%"
-    table["dropped"] = (100 * mine.dropped.mean()).round(0).astype(int).astype(str) + "%"
+    for what in ("relabelled", "dropped"):
+        table[what] = (100 * mine[what].mean()).round(0).astype(int).astype(str) + "%"
     whole = mean.rename(columns=ARMS).groupby("noise", sort=False).mean().round(1)
     cells = part.pivot_table(index=["set", "noise", "seed"], columns="arm", values="accuracy")
     for other in [arm for arm in ARMS if arm not in ("clean", "rules, cross-fitted")]:
         ahead = (cells["rules, cross-fitted"] > cells[other]).groupby("noise", sort=False)
         counts = ahead.sum().astype(str) + " of " + ahead.size().astype(str)
         whole[f"ahead of {ARMS[other]}"] = counts
-    words = "Means of the sets, and in how many cells cross-fitted rules are ahead:"
+    words = "Means of the sets, and in how many cells *relabel or drop* is ahead:"
     return "\n\n".join([markdown(table.reset_index()), words, markdown(whole.reset_index())])
 
 
@@ -108,14 +117,17 @@ def draw(part: pd.DataFrame) -> Figure:
     """One panel for each kind of noise."""
     figure = Figure(figsize=(11.0, 3.9), layout="constrained")
     found, noises = curves(part), list(part.noise.unique())
+    shares = sorted(found.looked.unique())
     for place, (noise, ax) in enumerate(
         zip(noises, figure.subplots(1, len(noises), squeeze=False, sharey=True)[0], strict=True)
     ):
         for arm, (color, line, mark, name) in LINES.items():
             rows = found[(found.noise == noise) & (found.arm == arm)]
-            ax.plot(100 * rows.looked, rows.accuracy, line, color=color, marker=mark, ms=4.5, label=name)
-        ax.set_title(f"{noise}%", loc="left", fontsize="medium")
+            at = [shares.index(share) for share in rows.looked]
+            ax.plot(at, rows.accuracy, line, color=color, marker=mark, ms=4.5, label=name)
+        ax.set_title(NOISES[noise], loc="left", fontsize="medium")
         ax.set_xlabel("labels looked at (%)")
+        ax.set_xticks(range(len(shares)), [f"{100 * share:g}" for share in shares])
         ax.grid(alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)
         if not place:
