@@ -113,7 +113,7 @@ def test_a_second_tab_is_detected_merged_and_conflicts_are_shown(opened, tmp_pat
         DecisionLog(app.log.path).append([Decision(3, "drop", reviewer="ben", seen=None, session="far")])
         first.key("a")
         first.wait("document.querySelector('#notice').textContent.includes('1 conflict')")
-        first.wait("document.querySelector('#notice').textContent.includes('ben decided elsewhere')")
+        first.wait("document.querySelector('#notice').textContent.includes('ben made decisions elsewhere')")
         second.wait("states.get(3)?.conflict")
         second.run("byId('filter-state').value = 'conflict'; filtersChanged()")
         second.wait("document.querySelector('#state').textContent.includes('Conflict: relabelled')")
@@ -202,9 +202,7 @@ def test_a_hundred_thousand_suspects_without_lag(opened, tmp_path):
         page.run("byId('list').scrollTop = 3e6")
         page.wait(f"positionOf(Number({ROW}.id.slice(4))) > 60000")
         assert page.run("document.querySelectorAll('#rows > div').length") < 60
-        script = (
-            "{const t = performance.now(); for (let i = 0; i < 20; i++) DEEDS.keep(); performance.now() - t}"
-        )
+        script = "{const t = performance.now(); for (let i = 0; i < 20; i++) ACTIONS.keep(); performance.now() - t}"
         assert page.run(script) < 2000  # milliseconds for 20 decisions, all counts included
         page.run("byId('filter-class').value = 'class 77'; filtersChanged()")
         assert 0 < page.run("visible.length") < 3000
