@@ -27,9 +27,9 @@ class Joint(MemoryMethod):
         q is the given label in epochs up to ``start``; then the mean of the probabilities the sample had in
         its last ``average`` epochs (``hard=True``: the class where that is largest)
     Deviations:
-        The public code renews all labels at the end of an epoch, here each sample is renewed as it is
+        The public code updates all labels at the end of an epoch, here each sample is renewed as it is
         visited, from the same epochs. A sample that an epoch skipped keeps an older probability instead;
-        one never seen keeps its label. Probabilities are remembered in float16. The code writes the prior
+        one never seen keeps its label. Probabilities are stored in float16. The code writes the prior
         term without its constant :math:`\sum\pi\log\pi`. The second step, training from scratch on
         ``corrected_labels()``, is another run.
     Settings:
