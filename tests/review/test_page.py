@@ -202,7 +202,8 @@ def test_a_hundred_thousand_suspects_without_lag(opened, tmp_path):
         page.run("byId('list').scrollTop = 3e6")
         page.wait(f"positionOf(Number({ROW}.id.slice(4))) > 60000")
         assert page.run("document.querySelectorAll('#rows > div').length") < 60
-        script = "{const t = performance.now(); for (let i = 0; i < 20; i++) ACTIONS.keep(); performance.now() - t}"
+        twenty = "for (let i = 0; i < 20; i++) ACTIONS.keep()"
+        script = f"{{const t = performance.now(); {twenty}; performance.now() - t}}"
         assert page.run(script) < 2000  # milliseconds for 20 decisions, all counts included
         page.run("byId('filter-class').value = 'class 77'; filtersChanged()")
         assert 0 < page.run("visible.length") < 3000

@@ -19,7 +19,7 @@ class ELR(MemoryMethod):
 
     Loss:
         :math:`-\log p_y + \lambda\log(1-\langle t, p\rangle)`, where t is the running mean of the
-        sample's own probabilities, renewed before each use: :math:`t\leftarrow\beta t+(1-\beta)p`
+        sample's own probabilities, updated before each use: :math:`t\leftarrow\beta t+(1-\beta)p`
     Deviations:
         As in the public code, and not in the paper, p of the second term is clipped to
         [1e-4, 1 - 1e-4] (so it has no gradient beyond) and t averages the clipped p divided by its sum.

@@ -25,7 +25,7 @@ class ELRPlus(MemoryMethod):
         :math:`-\sum_c q_c\log p_c+\lambda\,r\,\log(1-\langle t,p\rangle)`; the sum over both networks
     Targets:
         t is the running mean, mixed as the inputs are, of the predictions of *the other* network with
-        averaged weights for the unmixed sample: :math:`t_i\leftarrow\beta t_i+(1-\beta)\bar p_i`, renewed
+        averaged weights for the unmixed sample: :math:`t_i\leftarrow\beta t_i+(1-\beta)\bar p_i`, updated
         before each use
     Ramp:
         :math:`r = e^{-5(1-\min(e/E,1))^2}` in epoch e with E = ``ramp``; 1 if that is 0
@@ -81,7 +81,7 @@ class ELRPlus(MemoryMethod):
         parts = []
         for number_of, (output, seen) in enumerate(zip(outputs, reversed(unmixed), strict=True)):
             log_p = log_probabilities(output.logits)
-            target = mix.apply(self._renewed(seen, batch, number_of)).to(log_p.dtype)
+            target = mix.apply(self._updated(seen, batch, number_of)).to(log_p.dtype)
             label = mix.apply(one_hot(batch.label, log_p.shape[1], log_p.dtype))
             if self.refine:
                 label = label * target
@@ -92,7 +92,7 @@ class ELRPlus(MemoryMethod):
             parts.append(rows.mean())
         return parts[0] + parts[1]
 
-    def _renewed(self, seen: Tensor, batch: Batch, network: int) -> Tensor:
+    def _updated(self, seen: Tensor, batch: Batch, network: int) -> Tensor:
         """The targets of these samples, updated by the current predictions of the other network."""
         if self.training:
             before = self.memory.read(batch.index)[:, network]

@@ -27,7 +27,7 @@ class Joint(MemoryMethod):
         q is the given label in epochs up to ``start``; then the mean of the probabilities the sample had in
         its last ``average`` epochs (``hard=True``: the class where that is largest)
     Deviations:
-        The public code updates all labels at the end of an epoch, here each sample is renewed as it is
+        The public code updates all labels at the end of an epoch, here each sample is updated when it is
         visited, from the same epochs. A sample that an epoch skipped keeps an older probability instead;
         one never seen keeps its label. Probabilities are stored in float16. The code writes the prior
         term without its constant :math:`\sum\pi\log\pi`. The second step, training from scratch on
@@ -84,29 +84,29 @@ class Joint(MemoryMethod):
     def loss(self, outputs: tuple[Outputs, ...], batch: Batch, epoch: int) -> Tensor:
         log_p = log_probabilities(outputs[0].logits)
         target = one_hot(batch.label, log_p.shape[1], log_p.dtype)
-        renews, place = self.phase(epoch)
-        if renews:
-            target = self._renewed(self.memory.read(batch.index), batch.label).to(log_p.dtype)
+        updates, slot = self.phase(epoch)
+        if updates:
+            target = self._updated(self.memory.read(batch.index), batch.label).to(log_p.dtype)
         if self.training:
-            self.memory.write(batch.index, log_p.exp(), at=place)
+            self.memory.write(batch.index, log_p.exp(), at=slot)
         rows = soft_cross_entropy(log_p, target) + self.beta * entropy(log_p)
         return rows.mean() + self.alpha * self._distance_to_prior(log_p)
 
     def phase(self, epoch: int) -> tuple[bool, int]:
-        """Whether labels are renewed, and which of the remembered epochs is written."""
+        """Whether labels are updated, and which of the stored epochs is written."""
         return epoch > self.start, epoch % self.average
 
     def is_active(self, epoch: int) -> bool:
         return self.phase(epoch)[0]
 
     def corrected_labels(self) -> Tensor:
-        """The most likely class of every label as it stands now, (N,), in the order of the training data."""
+        """The current most likely class of every label, (N,), in the order of the training data."""
         if self.given is None:
             raise not_prepared(self)
-        return self._renewed(self.memory.values, self.given).argmax(1)
+        return self._updated(self.memory.values, self.given).argmax(1)
 
-    def _renewed(self, seen: Tensor, label: Tensor) -> Tensor:
-        """Mean over the remembered epochs; the given label where there is none."""
+    def _updated(self, seen: Tensor, label: Tensor) -> Tensor:
+        """Mean over the stored epochs; the given label if there is none."""
         total = seen.float().sum(1)
         mass = total.sum(1, keepdim=True)
         given = one_hot(label, seen.shape[-1])
