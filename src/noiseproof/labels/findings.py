@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 LOWEST, HIGHEST = 0.35, 0.5
 """Range of the threshold of a suspect."""
-MAX_SUSPECT_SHARE = 0.55
-"""If a threshold below the highest makes a larger share of the labels suspects, the highest applies."""
+MAX_SUSPECT_SHARE, MIN_GAIN = 0.55, 0.1
+"""The highest threshold applies if a lower one makes a larger share of the labels suspects, and its expected
+F1 gains a smaller part of what all labels as suspects lack to 1."""
 WEAK_F1, NEGLIGIBLE_NOISE = 0.45, 0.02
 """Findings are weak if the expected F1 of the suspects is lower, unless the noise rate is negligible."""
 
@@ -38,8 +39,8 @@ def threshold(wrong: np.ndarray) -> float:
 
     Chosen:
         the threshold with the best expected F1, clipped to [LOWEST, HIGHEST]; below LOWEST most suspects
-        would be right labels. HIGHEST if most labels would be suspects: that has the best expected F1 if the
-        evidence does not separate wrong from right labels.
+        would be right labels. HIGHEST if most labels would be suspects with hardly a better expected F1 than
+        all labels: then the evidence does not separate wrong from right labels.
     Example:
         >>> threshold(np.array([0.9, 0.8, 0.4] + [0.1] * 3)), threshold(np.array([0.9] + [0.02] * 99))
         (0.4, 0.5)
@@ -52,7 +53,11 @@ def threshold(wrong: np.ndarray) -> float:
     ordered = np.sort(known)[::-1]
     expected = 2 * np.cumsum(ordered) / (np.arange(1, len(ordered) + 1) + ordered.sum())
     best = float(np.clip(ordered[expected.argmax()], LOWEST, HIGHEST))
-    return best if np.count_nonzero(known >= best) <= MAX_SUSPECT_SHARE * len(known) else HIGHEST
+    suspects = np.count_nonzero(known >= best)
+    is_flat = suspects > MAX_SUSPECT_SHARE * len(known) and (
+        expected[suspects - 1] - expected[-1] < MIN_GAIN * (1 - expected[-1])
+    )
+    return HIGHEST if is_flat else best
 
 
 def marked(wrong: np.ndarray) -> np.ndarray:
