@@ -119,7 +119,7 @@ def test_a_declared_giant_is_refused_before_it_is_made(tmp_path, monkeypatch):
         read_labels(tmp_path / "giant.npy")
     with zipfile.ZipFile(tmp_path / "giant.npz", "w") as archive:
         archive.writestr("a.npy", (tmp_path / "giant.npy").read_bytes())
-    with pytest.raises(ValueError, match=r"1000000000000.* has only"):
+    with pytest.raises(ValueError, match=r"1000000000000.* but it has 64"):
         read_labels(tmp_path / "giant.npz")
     np.savez_compressed(tmp_path / "zeros.npz", a=np.zeros(100_000, dtype="int64"))
     monkeypatch.setattr(npz, "MOST_BYTES", 10_000)

@@ -45,7 +45,7 @@ class Run(RunFolder):
     Example:
         >>> Run("nowhere")
         Traceback (most recent call last):
-        FileNotFoundError: nowhere is not a run folder: expected config.json in it, as training writes it
+        FileNotFoundError: nowhere is not a run folder: it does not contain config.json
     """
 
     @cached_property
