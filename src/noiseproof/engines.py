@@ -1,4 +1,4 @@
-"""Engines: what trains several runs and fits several parts, this machine or a Ray cluster."""
+"""Engines that train several runs and fit several folds: this machine or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ NEEDS_RAY = "engine 'ray' needs Ray: pip install 'noiseproof[ray]'"
 
 
 def check_engine(name: str) -> None:
-    """Refuse an engine that is unknown or not installed."""
-    if other_engine(name) is not None and importlib.util.find_spec(name) is None:
+    """Raise ValueError if the engine is unknown or not installed."""
+    if engine_module(name) is not None and importlib.util.find_spec(name) is None:
         raise ValueError(NEEDS_RAY)
 
 
-def other_engine(name: str) -> ModuleType | None:
-    """The module with ``train_runs`` and ``fit_parts`` of an engine; None for this machine.
+def engine_module(name: str) -> ModuleType | None:
+    """The module that defines ``train_runs`` and ``fit_parts``; None for the local engine.
 
     Example:
-        >>> other_engine("local")
-        >>> other_engine("slurm")
+        >>> engine_module("local")
+        >>> engine_module("slurm")
         Traceback (most recent call last):
         ValueError: unknown engine 'slurm': choose 'local' or 'ray'
     """

@@ -1,8 +1,8 @@
-"""The engine "ray": runs and folds on a Ray cluster, the one that is there or one on this machine.
+"""The engine "ray": runs and folds as tasks of a Ray cluster, an existing one or one started on this machine.
 
-A run whose worker is killed is given to another one, which goes on from the last checkpoint. The folder of
-the runs must be one that all machines see. Which cluster it is Ray reads from its own variables: RAY_ADDRESS,
-and RAY_AUTH_TOKEN where the cluster asks for a token.
+If the worker of a run is killed, another one resumes the run from its last checkpoint. All machines must
+share the folder of the runs. Ray reads the address of the cluster from RAY_ADDRESS, and a token, if required,
+from RAY_AUTH_TOKEN.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from ..train.comparison.workers import POLL, Tell, train_one
 from ..train.config import run_folder
 
 RETRIES = 10
-"""So many deaths of its worker a run survives."""
+"""How often a run is given to a new worker after its worker has died."""
 
 
 def compare_with_ray(
     configs: Sequence[Config], *, jobs: int | None = None, watcher: ComparisonWatcher | None = None
 ) -> Mapping[int, str]:
-    """``train.compare`` with ``engine="ray"``; what went wrong, by number.
+    """``train.compare`` with ``engine="ray"``; returns the error messages of failed runs by number.
 
     Args:
         jobs: runs per GPU where GPUs are used, else runs per machine of this size; by default one per GPU or
@@ -48,15 +48,17 @@ def compare_with_ray(
 def train_runs(
     runs: Sequence[tuple[int, Config]], jobs: int | None, tell: Tell, interruption: Interruption
 ) -> None:
-    """Train all of them, as many at a time as the cluster has room for; ends early when a signal comes."""
+    """Train all runs, as many at a time as the cluster has resources for; a signal ends it early."""
     share = share_of_machine([config for _, config in runs], jobs)
     if not runs:
         return
-    place = _Place.here(torch.get_num_threads() if jobs == 1 else max(1, cores() // (jobs or cores())))
+    settings = _WorkerSettings.current(
+        torch.get_num_threads() if jobs == 1 else max(1, cores() // (jobs or cores()))
+    )
     with cluster() as ray, Interruption() as asked:
         task = _task(ray, _train, share, RETRIES)
-        tasks = [task.remote(_everywhere(config), place) for _, config in runs]
-        for one, done in _ended(ray, tasks, asked):
+        tasks = [task.remote(_with_absolute_folder(config), settings) for _, config in runs]
+        for one, done in _as_completed(ray, tasks, asked):
             (number, config), problem = runs[one], _problem(ray, done)
             if problem is None:
                 tell(number, "epoch", RunFolder(run_folder(config)).metrics[-1])
@@ -67,19 +69,19 @@ def train_runs(
 def fit_parts(
     fit: Callable[[Any], Any], parts: Sequence[Any], on_begin: Callable[[int], None], device: str = "cpu"
 ) -> list[Any]:
-    """``fit`` of every part, each with as many cores as this process uses, or with a GPU.
+    """Call ``fit`` for every part, each with as many cores as this process uses, or with a GPU.
 
-    ``on_begin`` is called with the number of parts that are fitted already.
+    ``on_begin`` is called with the number of parts already fitted.
     """
     refuse_ranks("cross-fitting with Ray")
     found, threads = dict[int, Any](), torch.get_num_threads()
     share = share_of_machine([Config(device=device)], None)
     share |= {} if "num_gpus" in share else {"num_cpus": threads}
     with cluster() as ray, Interruption() as asked:
-        task, shared, place = _task(ray, _fit, share), ray.put(fit), _Place.here(threads)
-        tasks = [task.remote(shared, part, place) for part in parts]
+        task, shared, settings = _task(ray, _fit, share), ray.put(fit), _WorkerSettings.current(threads)
+        tasks = [task.remote(shared, part, settings) for part in parts]
         on_begin(0)
-        for number, done in _ended(ray, tasks, asked):
+        for number, done in _as_completed(ray, tasks, asked):
             found[number] = _fitted(ray, done)
             if len(found) < len(parts):
                 on_begin(len(found))
@@ -89,7 +91,7 @@ def fit_parts(
 
 @contextmanager
 def cluster() -> Iterator[Any]:
-    """The module ray, connected; a connection made here ends here. What Ray prints goes to stderr."""
+    """The connected module ray; closes a connection that it opened. Output of Ray goes to stderr."""
     try:
         ray = importlib.import_module("ray")
     except ImportError:
@@ -108,7 +110,7 @@ def cluster() -> Iterator[Any]:
 
 
 def share_of_machine(configs: Sequence[Config], jobs: int | None) -> dict[str, float]:
-    """What of a machine one run is given.
+    """The resources of a machine that one run gets.
 
     Example:
         >>> share_of_machine([Config(device="cpu")], None)
@@ -121,20 +123,20 @@ def share_of_machine(configs: Sequence[Config], jobs: int | None) -> dict[str, f
     return {"num_cpus": 1 if jobs is None else max(1, cores() // jobs)}
 
 
-class _Place(NamedTuple):
-    """What makes a worker compute as this process does."""
+class _WorkerSettings(NamedTuple):
+    """Settings with which a worker computes the same as this process."""
 
     threads: int
     folder: str
     environment: dict[str, str]
 
     @classmethod
-    def here(cls, threads: int) -> _Place:
+    def current(cls, threads: int) -> _WorkerSettings:
         names = [name for name in os.environ if name.startswith("NOISEPROOF_") or name in THREAD_VARIABLES]
         return cls(threads, os.getcwd(), {name: os.environ[name] for name in names})
 
-    def enter(self) -> None:
-        with suppress(OSError):  # a machine may not have the folder, and need no path that is relative to it
+    def apply(self) -> None:
+        with suppress(OSError):  # without the folder, only relative paths fail
             os.chdir(self.folder)
         for name in THREAD_VARIABLES:  # Ray sets one
             os.environ.pop(name, None)
@@ -143,9 +145,9 @@ class _Place(NamedTuple):
         threadpool_limits(self.threads)
 
 
-def _train(config: Config, place: _Place) -> str | None:
-    """On a worker: a run to its end, or what went wrong."""
-    place.enter()
+def _train(config: Config, settings: _WorkerSettings) -> str | None:
+    """Train a run on a worker; returns the error message if it failed."""
+    settings.apply()
     problems: list[str] = []
     try:
         train_one(config, lambda what, details: problems.append(details) if what == "failed" else None)
@@ -154,21 +156,21 @@ def _train(config: Config, place: _Place) -> str | None:
     return problems[0] if problems else None
 
 
-def _fit(fit: Callable[[Any], Any], part: Any, place: _Place) -> Any:
-    """On a worker: one part."""
-    place.enter()
+def _fit(fit: Callable[[Any], Any], part: Any, settings: _WorkerSettings) -> Any:
+    """Fit one part on a worker."""
+    settings.apply()
     return fit(part)
 
 
 def _task(ray: Any, function: Callable[..., Any], share: dict[str, float], retries: int = 3) -> Any:
-    """A task that asks for no more cores than a machine of the cluster has: it would wait for ever."""
-    most = max(node["Resources"].get("CPU", 1) for node in ray.nodes())
-    share = share | {"num_cpus": min(share["num_cpus"], most)}
+    """A task that requests at most the cores of the largest machine; with more it would never start."""
+    limit = max(node["Resources"].get("CPU", 1) for node in ray.nodes())
+    share = share | {"num_cpus": min(share["num_cpus"], limit)}
     return ray.remote(function).options(max_retries=retries, **share)
 
 
-def _ended(ray: Any, tasks: Sequence[Any], interruption: Interruption) -> Iterator[tuple[int, Any]]:
-    """Number and task, as they end; the rest are stopped when a signal or an error comes."""
+def _as_completed(ray: Any, tasks: Sequence[Any], interruption: Interruption) -> Iterator[tuple[int, Any]]:
+    """Number and task in the order of completion; a signal or an error stops the others."""
     left = {task: number for number, task in enumerate(tasks)}
     try:
         while left and interruption.received is None:
@@ -182,7 +184,7 @@ def _problem(ray: Any, done: Any) -> str | None:
     try:
         return None if (words := ray.get(done)) is None else str(words)
     except ray.exceptions.RayError as problem:
-        return _ending(ray, problem)
+        return _reason(ray, problem)
 
 
 def _fitted(ray: Any, done: Any) -> Any:
@@ -191,24 +193,24 @@ def _fitted(ray: Any, done: Any) -> Any:
     except ray.exceptions.RayError as problem:
         cause = getattr(problem, "cause", problem)
         if isinstance(cause, ray.exceptions.RayError):
-            raise ChildProcessError(_ending(ray, problem)) from None
+            raise ChildProcessError(_reason(ray, problem)) from None
         raise cause from None
 
 
-def _ending(ray: Any, problem: Exception) -> str:
-    """Why a worker ended: a module that its machine has not, memory, a signal."""
+def _reason(ray: Any, problem: Exception) -> str:
+    """Why a worker ended, such as a missing module, too little memory or a signal."""
     is_told = isinstance(problem, ray.exceptions.RayTaskError)
     return f"the worker ended: {str(problem).splitlines()[-1] if is_told else type(problem).__name__}"
 
 
 def _stop(ray: Any, left: list[Any]) -> None:
-    """Ask those that are left to save where they are, and wait until they have."""
+    """Cancel the remaining tasks and wait until they have saved a checkpoint."""
     for one in left:
         ray.cancel(one)
     if left:
         ray.wait(left, num_returns=len(left), timeout=60)
 
 
-def _everywhere(config: Config) -> Config:
-    """Workers may stand in a folder of their own."""
+def _with_absolute_folder(config: Config) -> Config:
+    """The config with an absolute run folder, as workers have other working directories."""
     return config.replace(out=run_folder(config).resolve().as_posix())

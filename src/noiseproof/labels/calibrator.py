@@ -20,8 +20,7 @@ import numpy as np
 
 from .calibrator_features import features_of
 from .findings import Judgement
-from .posterior import Posterior
-from .suggestion import class_probabilities
+from .posterior import Posterior, class_probabilities
 
 KINDS = {"probabilities": 1, "cross_fit": 2}
 """Kinds of evidence and their numbers of rounds."""

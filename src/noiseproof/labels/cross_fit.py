@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data import LabelledData
 from ..data.duplicates import first_occurrences
-from ..engines import other_engine
+from ..engines import engine_module
 from ..features import Features
 from .calibrator import judge
 from .cross_fit_models import CROSS_FIT_MODELS, Inputs, cross_fit, out_of_fold
@@ -53,7 +53,7 @@ def judge_by_cross_fitting(
 
         return fit_on(engine, fit, splits, model, on_fit)
 
-    with nullcontext() if (other := other_engine(engine)) is None else other.cluster():
+    with nullcontext() if (other := engine_module(engine)) is None else other.cluster():
         return two_rounds(fit_weighted, label).judged
 
 
@@ -61,7 +61,7 @@ def fit_on(
     engine: str, fit: Fit, splits: Sequence[Split], model: object, on_fit: OnFit, device: str = "cpu"
 ) -> list[np.ndarray]:
     """The result of ``fit`` for all splits, in this process or, with another engine, one task per split."""
-    other = other_engine(engine)
+    other = engine_module(engine)
     if other is None:
         return fit(splits, on_fit)
 

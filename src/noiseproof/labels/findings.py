@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .suggestion import shared
+from .posterior import redistribute
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 LOWEST, HIGHEST = 0.35, 0.5
 """Range of the threshold of a suspect."""
 MAX_SUSPECT_SHARE, MIN_GAIN = 0.55, 0.1
-"""The highest threshold applies if a lower one makes a larger share of the labels suspects, and its expected
-F1 gains a smaller part of what all labels as suspects lack to 1."""
+"""The highest threshold applies if the best one makes a larger share of the labels suspects and closes a
+smaller share of the gap between the expected F1 of all labels as suspects and 1."""
 WEAK_F1, NEGLIGIBLE_NOISE = 0.45, 0.02
 """Findings are weak if the expected F1 of the suspects is lower, unless the noise rate is negligible."""
 
@@ -160,7 +160,7 @@ def rates(judged: Judgement) -> dict[str, Any]:
     known = ~np.isnan(judged.wrong)
     label, wrong, classes = judged.label[known], judged.wrong[known], judged.true.shape[1]
     given = np.bincount(label, minlength=classes)
-    share = shared(judged.true[known], wrong, label)
+    share = redistribute(judged.true[known], wrong, label)
     joint = np.zeros((classes, classes))
     np.add.at(joint.T, label, share)
     clean = joint.sum(1, keepdims=True)
@@ -184,7 +184,7 @@ def score_of(judged: Judgement) -> np.ndarray:
 
 def _predicted(judged: Judgement, issue: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The likeliest class and its probability, for a suspect of the other classes; -1 if unknown."""
-    true = shared(judged.true, judged.wrong, judged.label)
+    true = redistribute(judged.true, judged.wrong, judged.label)
     true[issue, judged.label[issue]] = -1
     likeliest = true.argmax(1)
     return np.where(np.isnan(judged.wrong), -1, likeliest), true[np.arange(len(true)), likeliest]

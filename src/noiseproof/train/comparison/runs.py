@@ -11,7 +11,7 @@ from ...atomic import refuse_link
 from ...devices.device import cores, pick_device
 from ...devices.distributed import refuse_ranks
 from ...dynamics.run_folder import CONFIG, RESULT, RunFolder
-from ...engines import other_engine
+from ...engines import engine_module
 from ...processes import Interrupted, Interruption
 from ..config import Config, run_folder
 from ..resume import DamagedRunError, RunExistsError, check_all_finished, config_of
@@ -78,7 +78,7 @@ def compare(
     """
     refuse_ranks("a comparison")
     _check_configs(configs)
-    train_runs = _train if (other := other_engine(engine)) is None else other.train_runs
+    train_runs = _train if (other := engine_module(engine)) is None else other.train_runs
     watcher, folders = watcher or ComparisonWatcher(), _folders(configs)
     damaged = {number: words for number, folder in enumerate(folders) if (words := _damage(folder))}
     sound = [number for number in range(len(configs)) if number not in damaged]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noiseproof import labels
-from noiseproof.labels.suggestion import class_probabilities, shared
+from noiseproof.labels.posterior import class_probabilities, redistribute
 
 MATRIX = np.array([[0.7, 0.3, 0.0, 0.0], [0.0, 0.7, 0.3, 0.0], [0.0, 0.0, 0.7, 0.3], [0.3, 0.0, 0.0, 0.7]])
 """Each class is labelled as the next one in 30% of its rows."""
@@ -48,7 +48,7 @@ def test_dull_predictions_are_sharpened():
 
 
 def test_unknown_rows_stay_unknown_and_empty_rows_are_shared_evenly():
-    found = shared(np.array([[1.0, 0, 0], [1.0, 0, 0]]), np.array([0.4, np.nan]), np.array([0, 0]))
+    found = redistribute(np.array([[1.0, 0, 0], [1.0, 0, 0]]), np.array([0.4, np.nan]), np.array([0, 0]))
     assert found[0] == pytest.approx([0.6, 0.2, 0.2])
     assert np.isnan(found[1]).all()
 
