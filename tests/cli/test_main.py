@@ -56,7 +56,7 @@ def test_version(shell):
     [
         (["curve", "gcee"], "unknown loss 'gcee', did you mean 'gce'?"),
         (["curve", "gce(q=2)"], "q=2 is out of range, it must satisfy 0 < q <= 1"),
-        (["curve", "gce(0.7)"], "'0.7' stands where a loss belongs"),
+        (["curve", "gce(0.7)"], "'0.7' is not a loss"),
         (["curve", "ce", "__import__('os')"], "'os'"),
         (["curve", ""], "cannot read the loss spec ''"),
         (["curve", "gce(q='[bold]x[/bold]')"], "'[bold]x[/bold]'"),

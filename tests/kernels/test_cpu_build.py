@@ -85,7 +85,7 @@ def test_nothing_is_loaded_from_where_others_can_write(writable, cache, monkeypa
     monkeypatch.setattr(torch.ops, "load_library", forbidden)
     (place if writable == "file" else place.parent).chmod(0o777)
     assert cpu_operator.load() is None
-    assert "can be written by others" in apply.operator_state()
+    assert "can be written by other users" in apply.operator_state()
 
 
 def test_a_library_that_cannot_be_opened_is_as_good_as_none(cache):

@@ -113,7 +113,7 @@ class Entropy(StatisticsLoss):
     name = "entropy"
     wanted = Wanted(products=True)
 
-    def judge(self, row, classes):
+    def value_and_partials(self, row, classes):
         value = row.logsumexp - row.sum_pz - torch.nn.functional.logsigmoid(row.margin)
         one = torch.ones_like(value)
         return value, Partials(-torch.sigmoid(-row.margin), logsumexp=one, sum_pz=-one)

@@ -67,7 +67,7 @@ class Purity(StatisticsLoss):
     name = "purity"
     wanted = Wanted(squares=True)
 
-    def judge(self, row, classes):
+    def value_and_partials(self, row, classes):
         return row.sum_p2, Partials(sum_p2=torch.ones_like(row.sum_p2))
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from noiseproof.losses import MarginLoss, curve
-from noiseproof.losses.curves.curve import HUNGRY, STARVED, TAU, advise
+from noiseproof.losses.curves.curve import MAY_UNDERFIT_BELOW, TAU, UNDERFITS_BELOW, advise
 
 UNSATURATED = (
     "without a saturation fitted samples keep their weight and the logits grow without bound:"
@@ -38,16 +38,16 @@ def test_mae_with_few_classes_gets_no_advice(classes):
 def test_the_verdict_follows_the_share(spec, classes):
     share = curve(spec).initial_share(classes)
     words = advice(spec, classes)
-    assert len(words) == (share < HUNGRY)
+    assert len(words) == (share < MAY_UNDERFIT_BELOW)
     for line in words:
         assert f"with {classes} classes this loss starts with {100 * share:.1f}% of its full emphasis" in line
-        assert ("expect underfitting" in line) == (share < STARVED)
-        assert ("it may underfit" in line) == (share >= STARVED)
+        assert ("expect underfitting" in line) == (share < UNDERFITS_BELOW)
+        assert ("it may underfit" in line) == (share >= UNDERFITS_BELOW)
 
 
 def test_between_starved_and_hungry_it_may_underfit():
     spec = 'imae(normalize="none")'
-    assert STARVED < curve(spec).initial_share(100) < HUNGRY
+    assert UNDERFITS_BELOW < curve(spec).initial_share(100) < MAY_UNDERFIT_BELOW
     assert "it may underfit" in advice(spec, 100)[0]
 
 
@@ -97,7 +97,7 @@ def test_both_warnings_can_meet():
 
 @pytest.mark.parametrize("spec", ["gr", "imae", "scale(gr, tau=9.0)", "ce + gr(beta=12)"])
 def test_a_mean_over_the_batch_makes_up_for_a_small_emphasis(spec):
-    assert curve(spec, 1000).initial_share(1000) < HUNGRY
+    assert curve(spec, 1000).initial_share(1000) < MAY_UNDERFIT_BELOW
     assert advice(spec, 1000) == []
 
 

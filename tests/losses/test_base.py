@@ -136,7 +136,7 @@ def test_logits_changed_after_forward_are_noticed_or_harmless():
 @pytest.mark.parametrize("name", ["q", "reduction", "ignore_index", "note", "base"])
 def test_losses_are_fixed_when_they_are_made(name):
     for loss in (get("gce"), get("scale(gce)"), OwnStatistics()):
-        with pytest.raises(AttributeError, match=f"{name} cannot be set.*make a new one"):
+        with pytest.raises(AttributeError, match=f"{name} cannot be set.*create a new one"):
             setattr(loss, name, 1)
         with pytest.raises(AttributeError, match="cannot be deleted"):
             delattr(loss, name)
@@ -271,7 +271,7 @@ class OwnStatistics(StatisticsLoss):
         self.divide = divide
         self.register_buffer("scale", torch.ones(()))
 
-    def judge(self, row, classes):
+    def value_and_partials(self, row, classes):
         gini = (1 - row.sum_p2) * self.scale
         value, slope = -torch.log(gini), 1 / gini
         factor = value.mean() if self.divide else 1.0
@@ -295,12 +295,13 @@ def test_a_sum_that_was_not_asked_for_is_named():
     class Forgetful(StatisticsLoss):
         wanted = Wanted(sum_z=True)
 
-        def judge(self, row, classes):
+        def value_and_partials(self, row, classes):
             return row.sum_z * row.sum_p2, Partials(sum_p2=row.sum_z)
 
     loss = Forgetful()
     for _ in range(2):
         with pytest.raises(
-            ValueError, match=r"judge reads sum_p2, which its wanted=Wanted\(sum_z=True, .* does not ask"
+            ValueError,
+            match=r"value_and_partials reads sum_p2, which its wanted=Wanted\(sum_z=True, .* does not ask",
         ):
             loss(torch.zeros(4, 3), torch.tensor([0, 1, 2, 0]))

@@ -98,7 +98,7 @@ def test_names_of_the_library_are_taken(names):
     ("make", "message"),
     [
         (lambda: MarginLoss.from_emphasis(lambda p, rest: p - rest), "not negative|negative"),
-        (lambda: MarginLoss.from_value(lambda p, rest: p), "a loss falls as the margin grows"),
+        (lambda: MarginLoss.from_value(lambda p, rest: p), "a loss decreases as the margin grows"),
         (lambda: MarginLoss.from_emphasis(lambda p, rest: 1 / (p - 0.5)), "finite"),
         (lambda: MarginLoss.from_emphasis(lambda p, rest: p.sum()), "keep the shape"),
         (lambda: MarginLoss.from_value(lambda p, rest: rest, of="logit"), "'logit' is unknown"),

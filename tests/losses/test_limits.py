@@ -273,7 +273,7 @@ def test_a_large_lambda_is_no_overflow():
 
 
 def test_a_gradient_rescaling_that_weighs_nothing_is_refused():
-    with pytest.raises(ValueError, match="gives no sample any weight"):
+    with pytest.raises(ValueError, match="gives every sample weight 0"):
         losses.GR(beta=0, g="identity")
 
 

@@ -344,7 +344,7 @@ def test_broken_rows_are_named_by_their_own_number():
 @pytest.mark.parametrize("spec", ["peer(ce)", 'gr(normalize="batch")', "cr(ce)"])
 def test_soft_targets_of_losses_that_look_at_the_batch_are_refused(spec):
     hidden, weight, _, _ = problem()
-    with pytest.raises(TypeError, match="looks at all logits"):
+    with pytest.raises(TypeError, match="needs all logits"):
         losses.get(spec).linear(hidden, weight, torch.full((23, 9), 1 / 9, dtype=torch.float64))
 
 
@@ -388,7 +388,7 @@ class Gini(StatisticsLoss):
     name = "gini"
     wanted = Wanted(squares=True)
 
-    def judge(self, row, classes):
+    def value_and_partials(self, row, classes):
         mean = (1 - row.sum_p2).mean()
         return (1 - row.sum_p2) / mean, Partials(sum_p2=-torch.ones_like(mean) / mean)
 

@@ -141,7 +141,7 @@ def test_without_gradients(spec, reduction, nothing):
 def test_many_upstreams_at_once_are_refused(reduction):
     (hidden, *others), target = problem()
     value = losses.get("ce", reduction=reduction).linear(hidden.requires_grad_(), others[0], target)
-    with pytest.raises(RuntimeError, match=r"one upstream at a time \(is_grads_batched=True\)"):
+    with pytest.raises(RuntimeError, match=r"one upstream gradient at a time \(is_grads_batched=True\)"):
         torch.autograd.grad(value, hidden, torch.ones(2, *value.shape), is_grads_batched=True)
 
 

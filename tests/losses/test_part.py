@@ -9,7 +9,7 @@ from noiseproof import losses
     ("name", "value"), [("ignore_index", 0), ("reduction", "sum"), ("weight", torch.ones(3))]
 )
 def test_settings_of_a_part_are_refused_by_name(kind, name, value):
-    words = f"ce inside {kind.name} has {name} of its own.*give {name} to {kind.name}"
+    words = f"ce inside {kind.name} has its own {name}.*pass {name} to {kind.name}"
     with pytest.raises(ValueError, match=words):
         kind(losses.CE(**{name: value}))
     found = getattr(kind(losses.CE(), **{name: value}), name)

@@ -279,5 +279,5 @@ def test_a_pickle_of_a_name_not_registered_says_so():
     MarginLoss.from_emphasis(lambda p, rest: p * rest, name="own")
     stored = pickle.dumps(get("own"))
     del LOSSES["own"]
-    with pytest.raises(ValueError, match="'own' was pickled but is not registered here"):
+    with pytest.raises(ValueError, match="'own' was pickled but is not registered"):
         pickle.loads(stored)

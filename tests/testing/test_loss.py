@@ -54,7 +54,7 @@ class Shifts(StatisticsLoss):
     name = "shifts"
     wanted = Wanted()
 
-    def judge(self, row, classes):
+    def value_and_partials(self, row, classes):
         value = torch.nn.functional.softplus(-row.margin) + 0.1 * row.logsumexp
         return value, Partials(margin=-torch.sigmoid(-row.margin), logsumexp=0.1 * torch.ones_like(value))
 

@@ -1,10 +1,10 @@
-"""How row statistics run fast: one operator, the margin and its companions, serves every loss."""
+"""Fast implementations of row statistics (the margin and related sums), which all losses use."""
 
 from .apply import explain, into_gradient, reduced, row_statistics, rows
 from .checks import check_logits_finite, check_margins, located
-from .every_class import by_blocks, class_gradient, class_values, less_blind, normalised
+from .every_class import by_blocks, class_gradient, class_values, minus_prior_loss, normalised
 from .expressions import accumulation_dtype, attach, class_margins, class_rows, present_classes
-from .inplace import inplace, withheld
+from .inplace import inplace, without_inplace
 from .row_function import (
     MARGIN,
     Mass,
@@ -40,8 +40,8 @@ __all__ = [
     "inplace",
     "into_gradient",
     "is_plain_eager",
-    "less_blind",
     "located",
+    "minus_prior_loss",
     "normalised",
     "of_margin",
     "present_classes",
@@ -50,5 +50,5 @@ __all__ = [
     "rows",
     "values_can_be_checked",
     "weighted_sum",
-    "withheld",
+    "without_inplace",
 ]

@@ -1,4 +1,4 @@
-"""The one place that decides how a loss runs: as torch calls, by the CPU operator, or by Triton kernels.
+"""Decides how a loss runs: as torch calls, by the CPU operator, or by Triton kernels.
 
 =========  ==================================================================================================
 Triton     float32, float16 and bfloat16 logits (N, C) on a GPU. A loss whose row function can be recorded as
@@ -27,7 +27,7 @@ from .row_function import RowFunction, Statistics, is_distributed
 from .triton import operators
 
 SWITCH = "NOISEPROOF_KERNELS"
-"""Environment variable; ``reference`` turns kernels and operator off, ``auto`` or nothing leaves them on."""
+"""Environment variable: ``reference`` disables the kernels and the operator, ``auto`` is the default."""
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 INSTALLED = importlib.util.find_spec("triton") is not None
 OLDEST_CAPABILITY = (7, 0)
@@ -35,7 +35,7 @@ IGNORED = -100
 
 
 def is_switched_on(word: str) -> bool:
-    """What this value of the switch asks for."""
+    """Whether this value of the environment variable enables the kernels."""
     if word not in ("", "auto", "reference"):
         raise ValueError(f"{SWITCH}={word!r} is unknown: set it to 'reference' or 'auto', or unset it")
     return word != "reference"
@@ -44,13 +44,13 @@ def is_switched_on(word: str) -> bool:
 enabled = is_switched_on(os.environ.get(SWITCH, ""))
 _layout_of: Any = None
 _run: Any = None
-"""Of ``triton.fused``, once it was imported."""
+"""Functions of ``triton.fused``, set when it is imported."""
 interpreted = False
 """Tests set this to run kernels imported with TRITON_INTERPRET=1 on CPU tensors."""
 
 
 class AnyLoss(Protocol):
-    """What is asked of a loss here."""
+    """The attributes of a loss that this module uses."""
 
     reduction: str
     ignore_index: int
@@ -134,9 +134,9 @@ def rows(
 
 
 def reduced(loss: AnyLoss, logits: Tensor, target: Tensor) -> Tensor | None:
-    """The loss without class and sample weights in as few host calls as possible.
+    """The loss without class and sample weights, with as few host calls as possible.
 
-    None where the general way has to be taken, which also checks the inputs and names mistakes.
+    Returns None where the general implementation is needed, which also checks the inputs.
     """
     if not tracing.is_plain_eager() or not isinstance(logits, Tensor) or not isinstance(target, Tensor):
         return None
@@ -203,7 +203,7 @@ def _fused(
 
 
 def _can_divide(function: RowFunction, logits: Tensor) -> bool:
-    """Whether a kernel can divide by the batch mean: of rows that are all here, and not too many."""
+    """Whether a kernel can divide by the batch mean: if this process has all rows and not too many."""
     if not function.divides_by_batch:
         return True
     from .triton.fused import MOST_ROWS_OF_ONE_MEAN
@@ -219,7 +219,7 @@ def _by_operator(
     ignore_index: int,
     reduction: str,
 ) -> Tensor | None:
-    """None if the function is not recorded, or if something is wrong with the inputs that torch will name."""
+    """None if the function is not recorded, or if the inputs are invalid: the torch path raises the error."""
     recording = recording_of(function)
     if recording is None or (function.divides_by_batch and is_distributed()):
         return None
@@ -233,7 +233,7 @@ def _by_operator(
 
 
 def _mean_by_torch(loss: AnyLoss, function: RowFunction, logits: Tensor, target: Tensor) -> Tensor | None:
-    """The mean over (N, C) on a CPU, which small batches should reach in few steps."""
+    """The mean over (N, C) on a CPU with few calls, which take most of the time for small batches."""
     rows, classes = logits.shape
     is_common = (
         loss.reduction == "mean"
@@ -249,7 +249,7 @@ def _mean_by_torch(loss: AnyLoss, function: RowFunction, logits: Tensor, target:
     try:
         return torch_rows.rows(function, logits, target, None, mean=True)
     except (IndexError, RuntimeError):
-        return None  # a label outside 0..C-1: ignored, or named by the general way
+        return None  # a label outside 0..C-1: the general implementation ignores it or raises
 
 
 def into_gradient(
@@ -303,11 +303,11 @@ def with_ignored(target: Tensor, keep: Tensor | None) -> Tensor:
     return target if keep is None else torch.where(keep, target, IGNORED)
 
 
-# In words -----------------------------------------------------------------------------------------
+# Description --------------------------------------------------------------------------------------
 
 
 def explain(loss: AnyLoss, logits: Tensor) -> str:
-    """How ``loss(logits, class_indices)`` runs, and why.
+    """Describe how ``loss(logits, class_indices)`` runs, and why.
 
     Example:
         >>> import torch

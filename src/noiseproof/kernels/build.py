@@ -85,13 +85,13 @@ def build() -> Path:
 
 
 def unsafe(path: Path) -> str | None:
-    """Why code must not be loaded from here, because others could have written it; None if they could not."""
+    """Why code must not be loaded from here: other users can write to it; None if they cannot."""
     path = path.resolve()
     for place in (path, *path.parents):
         status = place.stat()
         others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
         if others_write or status.st_uid not in (0, os.getuid()):
-            return f"{place} can be written by others: no compiled code is kept or loaded below it"
+            return f"{place} can be written by other users: no compiled code is stored or loaded there"
     return None
 
 

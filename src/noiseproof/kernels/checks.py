@@ -1,4 +1,4 @@
-"""Non-finite logits raise an error that names the row, where reading values is free."""
+"""Checks for logits that are not finite, made where reading values needs no synchronisation."""
 
 import contextlib
 import math

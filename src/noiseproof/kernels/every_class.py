@@ -38,11 +38,11 @@ PARTS = 32
 than twice the memory of the logits."""
 
 Expression: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""(n, C) logits and (n,) targets to (n,) values; each row by itself, differentiable."""
+"""A differentiable function of (n, C) logits and (n,) targets that returns (n,) values, row by row."""
 Gradient: TypeAlias = Callable[[Tensor, Tensor], "tuple[Tensor, Tensor]"]
-"""The same to (n,) values and the (n, C) gradient of their sum."""
+"""The same, but returns (n,) values and the (n, C) gradient of their sum."""
 Combine: TypeAlias = Callable[[Tensor, Tensor], "tuple[Tensor, Tensor]"]
-"""Values (n, C) of all classes and labels (n, 1) to the loss (n, 1) and its derivatives (n, C)."""
+"""A function of values (n, C) of all classes and labels (n, 1): the loss (n, 1), its derivatives (n, C)."""
 
 
 def by_blocks(
@@ -98,7 +98,7 @@ class _ByBlocks(torch.autograd.Function):
         if wants_expressions(upstream):
             value = lambda: _kept(ctx.expression, logits, target, keep)  # noqa: E731
             return expressed_gradient(value, logits, upstream), None, None, None, None
-        formed, ctx.formed = ctx.formed, None  # it becomes the gradient; another backward forms it again
+        formed, ctx.formed = ctx.formed, None  # the gradient; another backward pass computes it again
         if formed is None:
             _, formed = _formed(ctx.form, logits, target, keep, True)
         return formed.mul_(upstream.unsqueeze(1)), None, None, None, None
@@ -142,7 +142,7 @@ def class_values(function: RowFunction, logits: Tensor) -> Tensor:
 
 
 def class_gradient(function: RowFunction, combine: Combine) -> Gradient:
-    r"""The gradient of a function of the losses :math:`v_k=\ell(\Delta_k)` of all classes, by hand.
+    r"""The closed-form gradient of a function of the losses :math:`v_k=\ell(\Delta_k)` of all classes.
 
     With E the emphasis of every class, :math:`R_k = E_k/(1-p_k)` and
     :math:`a_k = R_k\,\partial L/\partial v_k` it is :math:`p_j\sum_k a_k - a_j`. That of the likeliest class,
@@ -167,7 +167,7 @@ def class_gradient(function: RowFunction, combine: Combine) -> Gradient:
 
 
 class ClassShares:
-    """p, 1 - p and their logarithms for every class of a block of rows, each computed when it is asked for.
+    """p, 1 - p and their logarithms for every class of a block of rows, each computed on first access.
 
     Exact for the likeliest class too: exponentials are relative to the largest of the other logits.
     """
@@ -223,7 +223,7 @@ class ClassShares:
         return value.expand_as(self._below), slope.expand_as(self._below)
 
     def _replay(self, recording: Recording) -> tuple[Tensor, Tensor]:
-        """Run a program of the margin, register 0, with sigmoids and their logarithms at hand."""
+        """Run a program of the margin, register 0, reusing the sigmoids and their logarithms."""
         negated: set[int] = set()
         registers: list[Any] = [None]
 
@@ -248,7 +248,7 @@ class ClassShares:
 
 
 def _may_be_masked(logits: Tensor) -> bool:
-    """False where it is known that no class is masked, without asking a device."""
+    """False if it is known, without synchronising with a device, that no class is masked."""
     return not values_can_be_checked(logits) or bool(
         (logits.amin() if logits.numel() else 0) == NEGATIVE_INFINITY
     )
@@ -263,8 +263,8 @@ def normalised(value: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
     return share, (-share / total).expand_as(value).scatter(1, column, (others / total) / total)
 
 
-def less_blind(beta: float, prior: Tensor) -> Combine:
-    """The value of the label less ``beta`` times the mean under labels drawn from ``prior``."""
+def minus_prior_loss(beta: float, prior: Tensor) -> Combine:
+    """The value of the label minus ``beta`` times the mean value of labels drawn from ``prior``."""
 
     def combine(value: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
         blind = value @ prior.to(value.dtype).unsqueeze(1)

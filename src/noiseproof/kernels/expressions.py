@@ -1,7 +1,7 @@
 r"""Losses as plain differentiable torch expressions.
 
-The only implementation of second derivatives, of ``torch.func`` transforms, of forward mode and of soft
-targets, and what ``torch.compile`` traces. Logits have the class in their last dimension.
+They are the only implementation of second derivatives, ``torch.func`` transforms, forward mode and soft
+targets, and ``torch.compile`` traces them. Logits have the class in their last dimension.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ NEGATIVE_INFINITY = float("-inf")
 FindStatistics: TypeAlias = Callable[
     [Tensor, Tensor, "Tensor | None", "Wanted | None", "Tensor | None"], "tuple[Statistics, Tensor]"
 ]
-"""Logits, labels, which rows count, wanted sums and class weights to statistics and numbers of classes."""
+"""A function of logits, labels, kept rows, wanted sums and class weights: statistics, numbers of classes."""
 
 
 def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -70,7 +70,7 @@ def statistics(logits: Tensor, target: Tensor, weights: Tensor | None = None) ->
 def find_statistics(
     logits: Tensor, target: Tensor, keep: Tensor | None, wanted: Wanted | None, weights: Tensor | None
 ) -> tuple[Statistics, Tensor]:
-    """The statistics a function wants. Ignored rows count as rows of zeros, or as margin 0."""
+    """The statistics that a function needs. Ignored rows are replaced by rows of zeros, or by margin 0."""
     if keep is not None:
         logits = torch.where(keep.unsqueeze(-1), logits, 0.0)
     if wanted is not None:
@@ -154,7 +154,7 @@ class _Attach(torch.autograd.Function):
 
 
 def wants_expressions(*upstream: Tensor) -> bool:
-    """True where a gradient will be differentiated again, or is wanted for several upstreams at once.
+    """True where a gradient is differentiated again, or is needed for several upstream gradients at once.
 
     The latter is what ``is_grads_batched`` and vectorized Jacobians do: their tensors have no storage.
     """
@@ -162,7 +162,7 @@ def wants_expressions(*upstream: Tensor) -> bool:
 
 
 def is_batched(upstream: Tensor) -> bool:
-    """Whether it stands for several upstreams; tracers never produce that."""
+    """Whether the tensor holds a batch of upstream gradients; tracers never produce that."""
     return not torch.compiler.is_compiling() and bool(torch._C._functorch.is_legacy_batchedtensor(upstream))
 
 

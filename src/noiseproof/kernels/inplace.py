@@ -1,4 +1,4 @@
-"""Permission to overwrite logits with their gradient, which saves the memory of one N x C tensor."""
+"""Overwriting logits with their gradient, which saves the memory of one N x C tensor."""
 
 import contextlib
 import threading
@@ -17,9 +17,9 @@ permission = _Permission()
 
 @contextlib.contextmanager
 def inplace() -> Iterator[None]:
-    """Losses called inside may write their gradient over the logits in the backward pass.
+    """Context manager: losses called inside may overwrite the logits with the gradient in the backward pass.
 
-    Only the GPU kernels make use of it. After the backward pass the logits hold the gradient. Torch's version
+    Only the GPU kernels do so. After the backward pass the logits hold the gradient. Torch's version
     counter is incremented, so that a node of the graph that saved the logits raises an error instead of using
     them, and so does a second backward pass. Logits that are a leaf of the graph (a parameter, or a tensor
     created with ``requires_grad``) or a view of one, and logits whose elements share memory, raise
@@ -37,8 +37,8 @@ def inplace() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def withheld() -> Iterator[None]:
-    """Inside, several losses read the same logits, so none may overwrite them."""
+def without_inplace() -> Iterator[None]:
+    """Context manager for several losses that read the same logits, so that none may overwrite them."""
     if torch.compiler.is_compiling():
         yield
         return

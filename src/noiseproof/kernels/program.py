@@ -14,14 +14,14 @@ from .recorder import WIDTH, Operation, Program, Recorded, Tape
 from .row_function import RowFunction, Statistics, Wanted
 
 PROGRAMS_PER_SHAPE = 16
-"""A loss whose constants change at every call would compile a kernel each time: later ones run as torch."""
+"""A loss whose constants change would compile a kernel at each call; more programs run as torch calls."""
 INPUTS = 6
-"""Registers a program starts with: the five statistics and the number of classes; one for a margin alone."""
+"""Input registers of a program: five statistics and the number of classes; 1 if it needs the margin only."""
 _constants_seen: dict[tuple[object, ...], set[Program]] = {}
 
 
 class Recording:
-    """A row function as a program, and what the backends derived from it.
+    """A row function as a program, with data that the backends derive from it.
 
     The first result of ``program`` is the value, the others are partial derivatives; ``slots`` names their
     statistics. ``tables`` are the cubics the program looks values up in, in float64 on the CPU.
@@ -58,7 +58,7 @@ def _is(one: object, other: object) -> bool:
 
 
 def recording_of(function: RowFunction) -> Recording | None:
-    """The function as a program, recorded once if it is fixed; None if it does more than a program can."""
+    """The function as a program, recorded once if it is fixed; None if it cannot be recorded."""
     known: Recording | Literal[False] | None = function.recording
     if known is None or not function.is_fixed:
         found = record(function)
@@ -82,7 +82,7 @@ def record(function: RowFunction) -> Recording | None:
 
 
 def is_worth_a_kernel(recording: Recording) -> bool:
-    """Whether its program is among the first with the same operations and any constants."""
+    """Whether the program is one of the first ``PROGRAMS_PER_SHAPE`` with these operations."""
     if recording.is_worth_a_kernel is None:
         program = recording.for_kernels
         seen = _constants_seen.setdefault((program.code[::WIDTH], program.outputs), set())
@@ -96,7 +96,7 @@ def is_worth_a_kernel(recording: Recording) -> bool:
 
 _Copies = dict[tuple[object, ...], tuple[tuple[Tensor, ...], Tensor]]
 _copies: MutableMapping[Tensor, _Copies] = WeakIdKeyDictionary()
-"""By first table: the other tables, kept alive so that their ids stay valid, and the joined copy."""
+"""Keys are first tables; values hold the other tables, so that their ids stay valid, and the joined copy."""
 
 
 def tables_on_device(tables: tuple[Tensor, ...], device: torch.device) -> Tensor:
@@ -113,7 +113,7 @@ def tables_on_device(tables: tuple[Tensor, ...], device: torch.device) -> Tensor
 
 
 def with_addresses(program: Program, tables: tuple[Tensor, ...]) -> Program:
-    """The same program for joined tables: a look-up names its first and its last cell."""
+    """The same program for joined tables: a look-up contains its first and its last cell."""
     ends = list(itertools.accumulate(map(len, tables)))
     cells = [(end - len(table), end - 1) for end, table in zip(ends, tables, strict=True)]
     code = tuple(number for words in instructions_of(program) for number in _with_cells(words, cells))

@@ -1,4 +1,4 @@
-"""What a loss is to the kernels: a function of a few statistics of each row of logits."""
+"""The interface between losses and kernels: functions of a few statistics of each row of logits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from torch import Tensor
 from .. import processes
 
 Mass: TypeAlias = "Tensor | float"
-"""How much every row counts, 1.0 if all count alike."""
+"""Weight of every row in the mean of the batch, 1.0 if all weights are equal."""
 
 
 class Statistics(NamedTuple):
     r"""Per-row statistics of logits z with label y and p = softmax(z), each of the target's shape.
 
-    A class masked with a logit of -inf counts as absent: it adds nothing to any sum.
+    A class masked with a logit of -inf is absent: it adds nothing to any sum.
     """
 
     margin: Tensor
@@ -55,7 +55,7 @@ class Partials(NamedTuple):
 
 
 Evaluate: TypeAlias = Callable[[Statistics, Tensor, Mass], "tuple[Tensor, Partials]"]
-"""Statistics, numbers of classes that are not masked and mass to values and partial derivatives."""
+"""A function of statistics, numbers of unmasked classes and ``Mass``: values and partial derivatives."""
 
 
 class RowFunction:
@@ -66,11 +66,11 @@ class RowFunction:
 
     Args:
         evaluate: elementwise in the statistics, unless the loss depends on the batch through ``mass``.
-        wanted: the sums it reads, None if the margin is enough.
-        weighted: ``sum_z`` and the number of classes are sums weighted per class; whoever applies the
-            function passes the weights.
+        wanted: the sums it reads, None if it reads only the margin.
+        weighted: ``sum_z`` and the number of classes are sums weighted per class; the caller passes the
+            weights.
         largest_emphasis: set for a loss that is divided by the batch mean of twice its emphasis, to the
-            largest emphasis there can be; ``evaluate`` is the loss before the division.
+            largest possible emphasis; ``evaluate`` is the loss before the division.
         is_fixed: False if ``evaluate`` runs code of the user, which may read variables that change. It is
             then recorded again at every call.
     """
@@ -92,14 +92,14 @@ class RowFunction:
         self.recording: Any = None
         """The program recorded last, False if there is none, see ``program.recording_of``."""
         self.plans: dict[object, Any] | None = None
-        """Launches by layout of the inputs, filled once nothing else decides how the function runs."""
+        """Launches by layout of the inputs, if the layout alone determines how the function runs."""
 
     @property
     def divides_by_batch(self) -> bool:
         return self.largest_emphasis is not None
 
     def __call__(self, row: Statistics, classes: Tensor, mass: Mass) -> tuple[Tensor, Partials]:
-        """Values and derivatives, divided by the batch mean where the loss asks for that."""
+        """Values and derivatives, divided by the batch mean if ``divides_by_batch``."""
         value, partials = self.evaluate(row, classes, mass)
         if partials.margin is None or not self.divides_by_batch:
             return value, partials
@@ -112,7 +112,7 @@ def of_margin(
     largest_emphasis: float | None = None,
     is_fixed: bool = True,
 ) -> RowFunction:
-    """The row function of a loss that maps margin and mass to value and emphasis."""
+    """The row function of a loss given as a function of margin and ``Mass``: value and emphasis."""
 
     def of_row(row: Statistics, classes: Tensor, mass: Mass) -> tuple[Tensor, Partials]:
         value, emphasis = evaluate(row.margin, mass)
@@ -122,7 +122,7 @@ def of_margin(
 
 
 MARGIN = of_margin(lambda margin, mass: (margin, torch.full_like(margin, -1.0)))
-"""The margin itself."""
+"""The row function of the margin itself."""
 
 
 def weighted_sum(factors: Sequence[float], functions: Sequence[RowFunction | None]) -> RowFunction | None:
@@ -152,7 +152,7 @@ def _total(factors: Sequence[float], terms: Sequence[Tensor | None]) -> Any:
 
 
 def batch_mean(weights: Tensor, mass: Mass) -> Tensor:
-    """Mean weight over all rows that count, of all processes together."""
+    """Mean of ``weights``, weighted by ``mass``, over the rows of all processes."""
     share = torch.ones_like(weights) * mass
     sums = torch.stack([(weights * share).sum(), share.sum()])
     if is_distributed():

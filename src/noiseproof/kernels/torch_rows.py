@@ -35,7 +35,7 @@ class Exponentials(NamedTuple):
     squares: Tensor | None = None
     products: Tensor | None = None
     gap: Tensor | None = None
-    """By how much exp(z - peak) of the classes below the peak exceeds its square; found with ``squares``."""
+    """Sum of exp(z - peak) minus its square over the classes below the peak; computed with ``squares``."""
     kept: Tensor | None = None
     """exp(z - peak), -mass at the label: the gradient up to a factor per row, multiplied in place."""
 
@@ -123,7 +123,7 @@ class _Rows(torch.autograd.Function):
             return expressed_gradient(value, logits, upstream), None, None, None, None, None
         if ctx.function.wanted is None:
             first, row, partials = Exponentials(*saved[1:])._replace(kept=ctx.kept), None, Partials(saved[0])
-            ctx.kept = None  # it becomes the gradient; another backward pass computes it again
+            ctx.kept = None  # returned as the gradient; another backward pass computes it again
         else:
             first, row, partials = Exponentials(*saved[:7]), Statistics(*saved[7:12]), Partials(*saved[12:])
         gradient = _gradient(logits, target, keep, weights, first, row, partials, upstream)
@@ -176,7 +176,7 @@ def _evaluate(
 
 
 def _without_ignored(row: Statistics, keep: Tensor, classes: int) -> Statistics:
-    """The statistics of logits that are all alike where a row is ignored, so that no function fails there."""
+    """Statistics in which ignored rows are those of equal logits, so that no function fails for them."""
     plain = (-math.log(classes - 1), math.log(classes), 0.0, 1 / classes, 0.0)
     if row.sum_z is row.margin:
         return Statistics(*[torch.where(keep, row.margin, plain[0])] * 5)
@@ -193,7 +193,7 @@ def _gradient(
     partials: Partials,
     upstream: Tensor | None,
 ) -> Tensor:
-    """The second pass; ``upstream`` (N,) multiplies last, so that what cancels does so exactly.
+    """The second pass; ``upstream`` (N,) is multiplied last, so that terms that cancel do so exactly.
 
     ``row`` is None for functions of the margin alone.
     """
@@ -217,7 +217,7 @@ def _gradient(
 
 
 def row_blocks(logits: Tensor, elements: int = BLOCK_ELEMENTS) -> Iterator[slice]:
-    """Slices of rows of about so many logits; one slice on devices other than CPUs."""
+    """Slices of rows with about ``elements`` logits each; one slice on devices other than CPUs."""
     rows, classes = logits.shape
     whole = logits.device.type != "cpu" or logits.numel() <= elements
     step = max(1, rows if whole else elements // classes)
@@ -304,7 +304,7 @@ def margin_from(label: Tensor, first: Exponentials) -> Tensor:
 
 
 def statistics_from(label: Tensor, first: Exponentials) -> Statistics:
-    """The statistics (N,) of the same rows."""
+    """The statistics (N,) of rows whose label has this logit, a column."""
     label, margin = label.to(first.mass.dtype), margin_from(label, first).unsqueeze(1)
     p, rest = torch.sigmoid(margin), torch.sigmoid(-margin)
     nothing = torch.zeros_like(margin)
@@ -347,7 +347,7 @@ def coefficients_of(
     weights: Tensor | None,
     column: Tensor,
 ) -> Coefficients:
-    """The chain rule of the five statistics, collected per row without differences of near-equals."""
+    """The chain rule of the five statistics, per row, without differences of nearly equal numbers."""
     p, rest = torch.sigmoid(row.margin), torch.sigmoid(-row.margin)
     at_label = torch.zeros_like(p) if step.margin is None else step.margin
     others, product = -at_label, None
@@ -404,7 +404,7 @@ def _general_block(
     coefficients: Coefficients,
     weights: Tensor | None,
 ) -> Tensor:
-    """Overwrites ``raised`` = exp(z - peak), whose entry at the label may be anything."""
+    """Overwrites ``raised`` = exp(z - peak), whose entry at the label is arbitrary."""
     label, others, square, product, shift, top = coefficients
     if square is None and product is None:
         block = raised.mul_(others / mass)

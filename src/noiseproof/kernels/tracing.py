@@ -19,7 +19,7 @@ _expressions = _Expressions()
 
 @contextlib.contextmanager
 def expressions_only() -> Iterator[None]:
-    """Inside, losses are plain differentiable expressions on every device."""
+    """Context manager in which losses are plain differentiable expressions on every device."""
     before, _expressions.only = _expressions.only, True
     try:
         yield

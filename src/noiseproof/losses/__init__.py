@@ -1,7 +1,7 @@
-"""What is minimised: losses as curves that say which samples get the gradient."""
+"""Loss functions, their emphasis curves, and the registry of their names."""
 
 from ..kernels import Statistics
-from .algebra import MarginSum as _MarginSum  # noqa: F401 -- gives losses their arithmetic
+from .algebra import MarginSum as _MarginSum  # noqa: F401 -- defines sums of losses
 from .asymmetric import AEL, AGCE, AUL
 from .base import Loss
 from .binary import Binary

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 from .. import kernels
 from ..kernels import Mass, RowFunction
 from ..kernels.linear.projection import Projection
-from ..kernels.linear.total import ExpressionJudge, Judge
+from ..kernels.linear.total import BlockLoss, ExpressionBlockLoss
 from .base import Loss, Outer
 from .margin_loss import MarginLoss
 from .rows import Rows
@@ -40,8 +40,8 @@ class Sum(Loss):
         return list(zip(self.factors, self.inner, strict=True))
 
     def __str__(self) -> str:
-        words = [str(p) if f == 1 else f"{f!r}*{p}" for f, p in self.terms]
-        return " + ".join(words)
+        texts = [str(p) if f == 1 else f"{f!r}*{p}" for f, p in self.terms]
+        return " + ".join(texts)
 
     __repr__ = __str__
 
@@ -55,7 +55,7 @@ class Sum(Loss):
     def hard_rows(self, rows: Rows) -> Tensor:
         if self.row_function(rows.logits.shape[1]) is not None:
             return super().hard_rows(rows)
-        with kernels.withheld():
+        with kernels.without_inplace():
             together, rest = self._grouped(rows.logits.shape[1])
             values = [factor * part.hard_rows(rows) for factor, part in rest]
             if together is not None:
@@ -88,11 +88,13 @@ class Sum(Loss):
             return super().linear_rows(projection, rows)
         return self._total([part.linear_rows(projection, rows) for part in self.inner])
 
-    def linear_judge(self, rows: Rows) -> Judge:
+    def linear_block_loss(self, rows: Rows) -> BlockLoss:
         if rows.is_soft or self.row_function(rows.logits.shape[1]) is not None:
-            return super().linear_judge(rows)
-        judges = [part.linear_judge(rows) for part in self.inner]
-        return ExpressionJudge(lambda logits, part: self._total([j.values(logits, part) for j in judges]))
+            return super().linear_block_loss(rows)
+        losses = [part.linear_block_loss(rows) for part in self.inner]
+        return ExpressionBlockLoss(
+            lambda logits, part: self._total([loss.values(logits, part) for loss in losses])
+        )
 
     def _total(self, values: Sequence[Tensor]) -> Tensor:
         return sum_of([f * value for f, value in zip(self.factors, values, strict=True)])

@@ -1,4 +1,4 @@
-"""Asymmetric losses: robust as soon as the right label is the likeliest one."""
+"""Asymmetric losses: robust if the true class is the most frequent label of its samples."""
 
 import math
 
@@ -11,7 +11,7 @@ from .checks import number
 from .margin_loss import MarginLoss
 
 LARGEST = 1e35
-"""Of a loss; float32 ends at 3e38."""
+"""Upper bound of the value of a loss; the largest float32 is 3e38."""
 
 
 def power(loss: str, q: float, name: str, base: float) -> float:

@@ -1,4 +1,4 @@
-"""What every loss shares: layouts, soft targets, ignoring, weighting, reduction, arithmetic and a spec."""
+"""Base class of all losses: input layouts, soft targets, ignored rows, weights, reduction, sums and specs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .. import kernels
 from ..kernels import RowFunction
 from ..kernels.linear.projection import Projection, outside_graphs
 from ..kernels.linear.total import (
-    ExpressionJudge,
-    FunctionJudge,
-    Judge,
+    BlockLoss,
+    ExpressionBlockLoss,
+    RowFunctionBlockLoss,
     linear_rows,
     linear_total,
     total_over_mean,
@@ -39,28 +39,28 @@ class Outer(TypedDict, total=False):
     weight: Tensor | None
 
 
-def _fixing(init: Callable[..., None]) -> Callable[..., None]:
-    """An ``__init__`` after which the attributes are fixed, unless a subclass goes on."""
+def _freezing(init: Callable[..., None]) -> Callable[..., None]:
+    """An ``__init__`` after which attributes cannot be set; the ``__init__`` of a subclass still can."""
 
     @functools.wraps(init)
-    def fixing(self: Any, *args: Any, **kwargs: Any) -> None:
+    def freezing(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
-        if type(self).__init__ is fixing:
+        if type(self).__init__ is freezing:
             self.__dict__["_is_made"] = True
 
-    return fixing
+    return freezing
 
 
 class Loss(nn.Module):
     r"""Base of all losses.
 
-    Only the outermost loss reduces, ignores and weights. With hard targets ``mean`` is
+    Only the outermost loss applies reduction, ignore_index and weight. For hard targets ``mean`` is
     :math:`\sum_i w_{y_i} s_i \ell_i / \sum_i w_{y_i} s_i` over the rows that are not ignored, where w
     are class weights and s sample weights; with soft targets :math:`\ell_i = \sum_k w_k t_{ik} L(z_i, k)`
     and the mean is over rows. An empty or wholly ignored batch gives 0 with zero gradient.
 
-    Hyper-parameters are fixed when a loss is made: setting an attribute raises AttributeError. Buffers (class
-    weights, the prior of ``cr``, the step of ``peer``) may be replaced.
+    Hyper-parameters cannot be changed after construction: setting an attribute raises AttributeError. Buffers
+    (class weights, the prior of ``cr``, the step of ``peer``) may be replaced.
 
     Args:
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
@@ -85,9 +85,9 @@ class Loss(nn.Module):
         super().__init_subclass__()
         give_name(cls)
         if "__init__" in cls.__dict__:
-            cls.__init__ = _fixing(cls.__init__)  # type: ignore[method-assign]
+            cls.__init__ = _freezing(cls.__init__)  # type: ignore[method-assign]
 
-    @_fixing
+    @_freezing
     def __init__(self, **outer: Unpack[Outer]) -> None:
         super().__init__()
         known = [*hyperparameters(type(self)), *Outer.__annotations__]  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ class Loss(nn.Module):
     def __setattr__(self, name: str, value: Any) -> None:
         if "_is_made" in self.__dict__ and not self._may_change(name):
             raise AttributeError(
-                f"{self.name}: {name} cannot be set, losses are fixed when they are made: make a new one, or"
+                f"{self.name}: {name} cannot be set, a loss cannot be changed: create a new one, or"
                 " use losses.get(loss, reduction=..., ignore_index=..., weight=...)"
             )
         super().__setattr__(name, value)
@@ -109,10 +109,10 @@ class Loss(nn.Module):
         return name == "training" or name[0] == "_" or name in self._buffers or name in self._parameters
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{self.name}: {name} cannot be deleted, losses are fixed when they are made")
+        raise AttributeError(f"{self.name}: {name} cannot be deleted, a loss cannot be changed")
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is derived from a loss is not copied with it."""
+        """The attributes without the cached row functions."""
         return {**self.__dict__, "_row_functions": {}}
 
     def forward(
@@ -123,7 +123,7 @@ class Loss(nn.Module):
         sample_weight: Tensor | None = None,
         index: Tensor | None = None,
     ) -> Tensor:
-        """The reduced loss; ``index`` (permanent sample numbers) is for losses with a memory."""
+        """The reduced loss; ``index`` (permanent sample numbers) is for losses that keep state per sample."""
         if sample_weight is None and self._buffers.get("weight", self) is None:
             found = kernels.reduced(self, logits, target)
             if found is not None:
@@ -138,7 +138,7 @@ class Loss(nn.Module):
     # How the loss is computed ---------------------------------------------------------------------
 
     def row_function(self, num_classes: int) -> RowFunction | None:
-        """The loss as a function of the statistics of a row, None if it is not one. Made once."""
+        """The loss as a function of the statistics of a row, None if it is not one; cached."""
         if torch.compiler.is_compiling():
             return self.build_row_function(num_classes)
         try:
@@ -151,10 +151,10 @@ class Loss(nn.Module):
             return made
 
     def build_row_function(self, num_classes: int) -> RowFunction | None:
-        """What ``row_function`` returns."""
+        """Build the result of ``row_function``, which caches it."""
         return None
 
-    def blind_function(self) -> RowFunction | None:
+    def prior_function(self) -> RowFunction | None:
         r"""The weighted sum :math:`\sum_k \pi_k L(z, k)` over all classes as a row function, if it is one."""
         return None
 
@@ -186,9 +186,9 @@ class Loss(nn.Module):
 
     def compares_rows(self) -> bool:
         """Whether the loss of a row depends on the logits of other rows of the batch."""
-        alone = self.defined_per_class and not any(part.compares_rows() for part in self.inner)
-        if not alone or not self.runs_user_code:
-            return not alone
+        by_row = self.defined_per_class and not any(part.compares_rows() for part in self.inner)
+        if not by_row or not self.runs_user_code:
+            return not by_row
         function = self.row_function(CLASSES)
         return function is not None and depends_on_batch(function)
 
@@ -196,7 +196,7 @@ class Loss(nn.Module):
     def runs_user_code(self) -> bool:
         return not is_of_library(type(self)) or any(part.runs_user_code for part in self.inner)
 
-    # Logits that are never stored -----------------------------------------------------------------
+    # Losses of logits that are never stored -----------------------------------------------------------------
 
     def linear(
         self,
@@ -231,19 +231,19 @@ class Loss(nn.Module):
     def _linear(self, batch: LinearBatch, sample_weight: Tensor | None) -> Tensor:
         rows, compares = batch.rows(self.ignore_index), self.compares_rows()
         if rows.is_soft and (compares or self.needs_labels_of_batch()):
-            raise TypeError(f"{self} with soft targets looks at all logits: use loss(F.linear(...), target)")
+            raise TypeError(f"{self} with soft targets needs all logits: use loss(F.linear(...), target)")
         projection, by_class = batch.projection(), self._class_weight(rows)
         if rows.is_soft and by_class is not None:
             rows, by_class = rows._replace(target=rows.target * by_class), None
         function = None if rows.is_soft else self.row_function(rows.logits.shape[1])
-        one_walk = function is not None and function.divides_by_batch and _has_range(projection)
-        if self.reduction == "none" or not torch.is_grad_enabled() or (compares and not one_walk):
+        single_pass = function is not None and function.divides_by_batch and _avoids_float16(projection)
+        if self.reduction == "none" or not torch.is_grad_enabled() or (compares and not single_pass):
             return self._reduce(self.linear_rows(projection, rows), rows, by_class, sample_weight)
         dtype = kernels.accumulation_dtype(projection.dtype)
         share = self._shares(rows, by_class, sample_weight, dtype)
-        if one_walk and function is not None:
+        if single_pass and function is not None:
             return total_over_mean(function, projection, rows.target, rows.keep, share)
-        return linear_total(projection, self.linear_judge(rows), share)
+        return linear_total(projection, self.linear_block_loss(rows), share)
 
     def linear_rows(self, projection: Projection, rows: Rows) -> Tensor:
         """The unreduced loss (N,) of logits that are computed again in the backward pass."""
@@ -252,17 +252,17 @@ class Loss(nn.Module):
                 f"{self} compares rows in a way that needs all logits at once: use"
                 " loss(F.linear(hidden, weight, bias), target)"
             )
-        return linear_rows(projection, self.linear_judge(rows))
+        return linear_rows(projection, self.linear_block_loss(rows))
 
-    def linear_judge(self, rows: Rows) -> Judge:
+    def linear_block_loss(self, rows: Rows) -> BlockLoss:
         """The unreduced loss of any block of rows, given the targets of the whole batch."""
         if rows.is_soft:
-            return ExpressionJudge(lambda logits, part: self.soft_rows(logits, rows.target[part]))
+            return ExpressionBlockLoss(lambda logits, part: self.soft_rows(logits, rows.target[part]))
         function = self.row_function(rows.logits.shape[1])
         if function is None:
-            return ExpressionJudge(lambda logits, part: self.hard_rows(rows.part(logits, part)))
+            return ExpressionBlockLoss(lambda logits, part: self.hard_rows(rows.part(logits, part)))
         weights = self.sum_weights(*rows[:3]) if function.weighted else None
-        return FunctionJudge(function, rows.target, rows.keep, weights)
+        return RowFunctionBlockLoss(function, rows.target, rows.keep, weights)
 
     def needs_labels_of_batch(self) -> bool:
         """Whether the loss of a row depends on the labels of other rows."""
@@ -306,8 +306,8 @@ class Loss(nn.Module):
         with torch.enable_grad():
             probe = torch.zeros(len(rows.target), dtype=dtype, device=rows.target.device, requires_grad=True)
             reduced = self._reduce(probe, rows, weight, sample_weight)
-            learns = sample_weight is not None and sample_weight.requires_grad
-            (share,) = torch.autograd.grad(reduced, probe, create_graph=learns)
+            needs_graph = sample_weight is not None and sample_weight.requires_grad
+            (share,) = torch.autograd.grad(reduced, probe, create_graph=needs_graph)
         return share
 
     # Settings, sums and spec ----------------------------------------------------------------------
@@ -316,7 +316,7 @@ class Loss(nn.Module):
         return {"reduction": self.reduction, "ignore_index": self.ignore_index, "weight": self.weight}
 
     def replace(self, **outer: Unpack[Outer]) -> Self:
-        """A copy with other settings of reduction."""
+        """A copy with another reduction, ignore_index or weight."""
         made = copy.deepcopy(self)
         for name, value in outer.items():
             if name == "weight":
@@ -329,7 +329,7 @@ class Loss(nn.Module):
 
     @property
     def inner(self) -> tuple[Loss, ...]:
-        """The losses this one is made of."""
+        """The losses this loss is composed of."""
         return ()
 
     @property
@@ -354,20 +354,20 @@ class Loss(nn.Module):
     __rmul__ = __mul__
 
 
-def _has_range(projection: Projection) -> bool:
-    """Float16 has no range for gradients that still lack a factor."""
+def _avoids_float16(projection: Projection) -> bool:
+    """Whether no dtype is float16, whose range is too small for gradients that still lack a factor."""
     return torch.float16 not in (projection.dtype, projection.hidden.dtype, projection.weight.dtype)
 
 
 def add(left: Loss, right: Loss) -> Loss:
-    """The sum; settings of reduction must agree."""
+    """The sum; reduction, ignore_index and weight must agree."""
     return combine([*left.terms, *right.terms], _common_outer(left, right))
 
 
 def multiply(factor: object, loss: Loss) -> Loss:
     """``factor`` times the loss."""
-    scale = _positive(factor)
-    return combine([(_positive(scale * f), part) for f, part in loss.terms], loss.outer())
+    scale = _checked_factor(factor)
+    return combine([(_checked_factor(scale * f), part) for f, part in loss.terms], loss.outer())
 
 
 def combine(terms: Sequence[tuple[float, Loss]], outer: Outer) -> Loss:
@@ -380,7 +380,7 @@ def combine(terms: Sequence[tuple[float, Loss]], outer: Outer) -> Loss:
     return made
 
 
-def _positive(factor: object) -> float:
+def _checked_factor(factor: object) -> float:
     rule = f"{SMALLEST_FACTOR:g} <= factor"
     number("a sum of losses", "factor", factor, rule, lambda f: f >= SMALLEST_FACTOR)
     assert isinstance(factor, (int, float))

@@ -1,4 +1,4 @@
-"""Binary and multi-label tasks: every logit is its own two-class problem."""
+"""Binary and multi-label tasks: every logit is a separate two-class problem."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ class Binary(Loss):
 
 
 def _check_values(logits: Tensor, soft: Tensor, keep: Tensor) -> None:
-    stray = ~((soft >= 0) & (soft <= 1))
-    if stray.any():
-        raise ValueError(f"binary: target {float(soft[stray][0])} is outside [0, 1]")
-    broken = keep & ~logits.isfinite()
-    if broken.any():
-        where = ", ".join(str(i) for i in broken.nonzero()[0].tolist())
-        raise ValueError(f"logits[{where}] = {float(logits[broken][0])} is not finite")
+    invalid = ~((soft >= 0) & (soft <= 1))
+    if invalid.any():
+        raise ValueError(f"binary: target {float(soft[invalid][0])} is outside [0, 1]")
+    not_finite = keep & ~logits.isfinite()
+    if not_finite.any():
+        where = ", ".join(str(i) for i in not_finite.nonzero()[0].tolist())
+        raise ValueError(f"logits[{where}] = {float(logits[not_finite][0])} is not finite")

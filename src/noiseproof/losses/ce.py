@@ -1,4 +1,4 @@
-"""Cross entropy: the worse the prediction, the larger the gradient, also where the label is wrong."""
+"""Cross entropy: the lower the label's probability, the larger the gradient, also for wrong labels."""
 
 import torch
 from torch import Tensor
@@ -38,7 +38,7 @@ class CE(MarginLoss):
     def emphasis(self, margin: Tensor) -> Tensor:
         return ce_emphasis(margin)
 
-    def blind_function(self) -> RowFunction:
+    def prior_function(self) -> RowFunction:
         r""":math:`\sum_k \pi_k\,(\mathrm{lse}(z) - z_k)`, where the weights are the prior :math:`\pi`."""
 
         def evaluate(row: Statistics, classes: Tensor, mass: Mass) -> tuple[Tensor, Partials]:

@@ -1,4 +1,4 @@
-"""Checks at construction: hyper-parameters within their range, and what a user's loss does on a few rows."""
+"""Checks at construction: hyper-parameters within their range, and a user's loss on a few rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..grammar import unknown
 from ..kernels import RowFunction, Statistics
 
 LARGEST = 1e35
-"""Of a number that losses are multiplied by; float32 ends at 3e38."""
+"""Upper bound of a number that losses are multiplied by; the largest float32 is 3e38."""
 CLASSES = 3
 LOGITS = (
     (0.0, 1.0, -1.0),
@@ -58,10 +58,10 @@ def whole(loss: str, parameter: str, value: object, least: int, most: int = 2**5
 
 
 def choice(loss: str, parameter: str, value: object, known: Collection[str]) -> str:
-    """``value`` if it is one of the known words."""
+    """``value`` if it is one of the known strings."""
     if not isinstance(value, str) or value not in known:
-        words = ", ".join(repr(word) for word in known)
-        raise ValueError(f"{loss}: {parameter}={value!r} is unknown, choose one of {words}")
+        names = ", ".join(repr(one) for one in known)
+        raise ValueError(f"{loss}: {parameter}={value!r} is unknown, choose one of {names}")
     return value
 
 
@@ -89,21 +89,22 @@ def class_weights(weight: Any) -> Tensor | None:
     return copied
 
 
-# A user's loss, tried on a few rows ---------------------------------------------------------------
+# A user's loss, tested on a few rows --------------------------------------------------------------
 
 
 def check_wanted(loss: str, function: RowFunction) -> None:
-    """ValueError if the function reads a sum that was not asked for, which in a kernel may be any number."""
+    """ValueError if the function reads a sum that was not asked for, which kernels do not compute."""
     try:
         rows = _statistics()
-        sound = _is_finite(function, rows)
-        read = [name for name in SUMS if sound and not _is_finite(function, _without(rows, name))]
+        finite = _is_finite(function, rows)
+        read = [name for name in SUMS if finite and not _is_finite(function, _without(rows, name))]
     except Exception:
-        return  # it needs something that is not available here, say another device
+        return  # the function needs something that is not available here, for example another device
     for name in read:
         if not getattr(function.wanted, SUMS[name]):
             raise ValueError(
-                f"{loss}: judge reads {name}, which its wanted={function.wanted} does not ask for"
+                f"{loss}: value_and_partials reads {name}, which its"
+                f" wanted={function.wanted} does not ask for"
             )
 
 
@@ -121,7 +122,7 @@ def depends_on_batch(function: RowFunction) -> bool:
 
 
 def _statistics() -> Statistics:
-    """Of a few rows whose label is class 0."""
+    """Statistics of a few rows whose label is class 0."""
     logits = torch.tensor(LOGITS, dtype=torch.float64, device="cpu")
     p = logits.softmax(1)
     return Statistics(

@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from .. import kernels
 from ..kernels import RowFunction, accumulation_dtype
-from ..kernels.linear.total import ExpressionJudge, Judge
+from ..kernels.linear.total import BlockLoss, ExpressionBlockLoss
 from .base import Loss, Outer
 from .checks import number
 from .margin_loss import MarginLoss
@@ -65,10 +65,10 @@ class CR(Loss):
 
     def build_row_function(self, num_classes: int) -> RowFunction | None:
         r"""With cross entropy :math:`(1-\beta\Pi)\,\mathrm{lse}(z) - z_y + \beta\sum_k\pi_k z_k`."""
-        blind = self.base.blind_function()
-        if blind is None:
+        expected = self.base.prior_function()
+        if expected is None:
             return None
-        return kernels.weighted_sum([1.0, -self.beta], [self.base.row_function(num_classes), blind])
+        return kernels.weighted_sum([1.0, -self.beta], [self.base.row_function(num_classes), expected])
 
     def sum_weights(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
         if self.prior is None:
@@ -86,20 +86,20 @@ class CR(Loss):
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         prior = mass.sum(0) / mass.sum() if self.prior is None else self.sum_weights(logits, mass, None)
         own = self.base.class_rows(logits, mass)
-        return own - self.beta * self._blind(logits, prior.to(own.dtype)).unsqueeze(1)
+        return own - self.beta * self._prior_loss(logits, prior.to(own.dtype)).unsqueeze(1)
 
-    def linear_judge(self, rows: Rows) -> Judge:
+    def linear_block_loss(self, rows: Rows) -> BlockLoss:
         if rows.is_soft or self.row_function(rows.logits.shape[1]) is not None:
-            return super().linear_judge(rows)
-        prior, own = self.sum_weights(*rows[:3]), self.base.linear_judge(rows)
+            return super().linear_block_loss(rows)
+        prior, own = self.sum_weights(*rows[:3]), self.base.linear_block_loss(rows)
 
-        def judge(logits: Tensor, part: slice) -> Tensor:
+        def values(logits: Tensor, part: slice) -> Tensor:
             here = rows.part(logits, part)
             if not self.base.needs_labels_of_batch():
                 return self._rows(here, prior)
-            return self._whole(here, prior, lambda kept: own.values(kept, part))
+            return self._all_rows(here, prior, lambda kept: own.values(kept, part))
 
-        return ExpressionJudge(judge)
+        return ExpressionBlockLoss(values)
 
     def needs_labels_of_batch(self) -> bool:
         return self.prior is None or super().needs_labels_of_batch()
@@ -108,35 +108,35 @@ class CR(Loss):
         """The unreduced loss where it is not a function of row statistics."""
         base = self.base
 
-        def own_less_blind(logits: Tensor, target: Tensor) -> Tensor:
-            with kernels.withheld():
+        def own_minus_prior(logits: Tensor, target: Tensor) -> Tensor:
+            with kernels.without_inplace():
                 own = base.hard_rows(Rows(logits, target, None, target.shape))
-            return own - self.beta * self._blind(logits, prior)
+            return own - self.beta * self._prior_loss(logits, prior)
 
-        if base.compares_rows() or base.needs_labels_of_batch():  # blocks of rows would give other values
-            return self._whole(rows, prior, lambda kept: base.hard_rows(rows._replace(logits=kept)))
-        by_hand, function = None, base.row_function(rows.logits.shape[1])
+        if base.compares_rows() or base.needs_labels_of_batch():  # blocks of rows would have other values
+            return self._all_rows(rows, prior, lambda kept: base.hard_rows(rows._replace(logits=kept)))
+        gradient, function = None, base.row_function(rows.logits.shape[1])
         if isinstance(base, MarginLoss) and function is not None:
-            by_hand = kernels.class_gradient(function, kernels.less_blind(self.beta, prior))
-        return kernels.by_blocks(own_less_blind, rows.logits, rows.target, rows.keep, by_hand)
+            gradient = kernels.class_gradient(function, kernels.minus_prior_loss(self.beta, prior))
+        return kernels.by_blocks(own_minus_prior, rows.logits, rows.target, rows.keep, gradient)
 
-    def _whole(self, rows: Rows, prior: Tensor, own: Callable[[Tensor], Tensor]) -> Tensor:
-        """The same as one expression of all rows."""
+    def _all_rows(self, rows: Rows, prior: Tensor, own: Callable[[Tensor], Tensor]) -> Tensor:
+        """The same as one expression of all rows, not by blocks."""
         keep = rows.keep
         kept = rows.logits if keep is None else torch.where(keep.unsqueeze(1), rows.logits, 0.0)
-        with kernels.withheld():
-            found = own(kept) - self.beta * self._blind(kept, prior)
+        with kernels.without_inplace():
+            found = own(kept) - self.beta * self._prior_loss(kept, prior)
         return found if keep is None else torch.where(keep, found, 0.0)
 
-    def _blind(self, logits: Tensor, prior: Tensor) -> Tensor:
+    def _prior_loss(self, logits: Tensor, prior: Tensor) -> Tensor:
         mass = torch.where(logits == -torch.inf, 0.0, prior.to(accumulation_dtype(logits.dtype)))
         return self.base.soft_rows(logits, mass)
 
 
 def _frequencies(logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
-    """Label frequencies (C,) of the rows that count; labels that are not class indices are left out.
+    """Label frequencies (C,) of the rows that are not ignored, without labels that are not class indices.
 
-    On a CPU they raise RuntimeError or ValueError instead, if all rows are said to count.
+    On a CPU such labels raise RuntimeError or ValueError if ``keep`` is None.
     """
     classes = logits.shape[1]
     if keep is None and len(target) and kernels.values_can_be_checked(target):
@@ -158,7 +158,7 @@ def defined_per_class(loss: Loss) -> bool:
 
 
 def checked_prior(prior: object) -> Tensor:
-    """A vector of label frequencies that sum to 1; numbers of labels are divided by their sum."""
+    """A vector of label frequencies that sum to 1; label counts are divided by their sum."""
     if isinstance(prior, (bool, int, float, str)):
         raise TypeError(f"cr: prior must be a vector of label frequencies, got {prior!r}")
     found = torch.as_tensor(prior)

@@ -1,4 +1,4 @@
-"""Focal loss: cross entropy with smaller weights for samples already fitted. A baseline, not robust."""
+"""Focal loss: cross entropy with smaller weights for fitted samples; not robust to label noise."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Generalised cross entropy: one dial between cross entropy and mean absolute error."""
+"""Generalised cross entropy, between cross entropy and mean absolute error."""
 
 import math
 
@@ -12,7 +12,7 @@ from .checks import number
 from .margin_loss import MarginLoss
 
 TINY_Q = 1e-12
-"""Below it GCE equals cross entropy to the last digit, and float32 could not hold its terms."""
+"""Below it GCE equals cross entropy in double precision, and its terms underflow in float32."""
 
 
 def gce_value(margin: Tensor, *, q: float) -> Tensor:
@@ -90,8 +90,8 @@ class TruncatedGCE(MarginLoss):
         return math.log(self.k) - math.log1p(-self.k) if self.k > 0 else -math.inf
 
     def value(self, margin: Tensor) -> Tensor:
-        given_up = -math.expm1(self.q * math.log(self.k)) / self.q if self.k > 0 else 1 / self.q
-        return torch.where(margin > self.threshold, gce_value(margin, q=self.q), given_up)
+        constant = -math.expm1(self.q * math.log(self.k)) / self.q if self.k > 0 else 1 / self.q
+        return torch.where(margin > self.threshold, gce_value(margin, q=self.q), constant)
 
     def emphasis(self, margin: Tensor) -> Tensor:
         return torch.where(margin > self.threshold, gce_emphasis(margin, q=self.q), 0.0)

@@ -37,7 +37,7 @@ class GLS(StatisticsLoss):
         super().__init__(**outer)
         self.alpha = number(self.name, "alpha", alpha, "alpha < 1", lambda a: a < 1)
 
-    def judge(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+    def value_and_partials(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
         uniform = row.logsumexp - row.sum_z / classes
         value = self.alpha * uniform - (1 - self.alpha) * logsigmoid(row.margin)
         by_margin = (self.alpha - 1) * torch.sigmoid(-row.margin)

@@ -1,4 +1,4 @@
-r"""Gradient rescaling: choose the emphasis curve itself, let the loss value follow from it."""
+r"""Gradient rescaling: the emphasis is chosen, and the loss value is its integral."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class GR(MarginLoss):
                 f" which overflows float32; choose a smaller {self.steepness}"
             )
         if self.g == "identity" and self.beta == 0:
-            raise ValueError(f"{self.name}: beta=0 with g='identity' gives no sample any weight")
+            raise ValueError(f"{self.name}: beta=0 with g='identity' gives every sample weight 0")
 
     def _highest(self) -> float:
         r"""Largest :math:`\beta p^\lambda(1-p)`, at :math:`p = \lambda/(1+\lambda)`."""

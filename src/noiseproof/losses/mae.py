@@ -1,4 +1,4 @@
-"""Mean absolute error and reverse cross entropy: linear in p, hence tolerant of symmetric noise."""
+"""Mean absolute error and reverse cross entropy: linear in p, hence robust to symmetric noise."""
 
 import torch
 from torch import Tensor

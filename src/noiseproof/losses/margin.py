@@ -1,4 +1,4 @@
-r"""The margin and its companions: the one operator every loss stands on.
+r"""The margin and the other row statistics, from which all losses are computed.
 
 .. math:: \Delta = z_y - \log\sum_{j\ne y} e^{z_j}, \qquad p_y = \mathrm{sigmoid}(\Delta), \qquad
     \nabla_z\Delta = e_y - \mathrm{softmax}_{j\ne y}(z)
@@ -69,10 +69,11 @@ def linear_margin(
     ignore_index: int = -100,
     chunk: int | None = None,
 ) -> Tensor:
-    r"""Margin :math:`\Delta` of ``hidden @ weight.T + bias``, the N x V logits never stored at once.
+    r"""Margin :math:`\Delta` of ``hidden @ weight.T + bias``, without ever storing all N x V logits.
 
-    Both passes compute the logits chunk by chunk: a fourth matrix product buys the memory. Those of the last
-    chunk stay until the backward pass, unless checkpoints or ``saved_tensors_hooks`` decide what is saved.
+    Both passes compute the logits chunk by chunk, which takes less memory and one matrix product more. The
+    logits of the last chunk are kept for the backward pass, unless checkpoints or ``saved_tensors_hooks``
+    decide what is saved.
 
     Args:
         hidden: (N, H), (B, T, H) or any (..., H).

@@ -1,4 +1,4 @@
-"""Losses of the margin alone: a value, an emphasis, and nothing else to write."""
+"""Losses that are functions of the margin; a subclass defines a value and an emphasis."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .curves.numerics import IntegralTable, Peak, find_peak
 from .registry import LOSSES, register
 from .rows import Rows
 
-REACH = 60.0
-"""Beyond this margin a user's emphasis is taken as constant when it is integrated."""
-FADED = 1e-9
-"""An emphasis below this share of its largest at that margin is taken to end there."""
+FARTHEST = 60.0
+"""Beyond this margin a user's emphasis is assumed to be constant when it is integrated."""
+NEGLIGIBLE = 1e-9
+"""An emphasis below this share of its maximum at that margin is assumed to be 0 beyond it."""
 
 
 class MarginLoss(Loss):
@@ -49,8 +49,8 @@ class MarginLoss(Loss):
     ) -> tuple[Tensor, Tensor]:
         """Value and emphasis inside a batch of ``num_classes`` logits.
 
-        ``mass`` says how much each margin counts, 1.0 if all count alike, for losses that look at the
-        batch; None asks for the curve itself.
+        ``mass`` is the weight of each margin, 1.0 if all are equal, for losses that depend on the batch;
+        with None the loss is not normalised over the batch.
         """
         value, emphasis = self.value(margin), self.emphasis(margin)
         for name, found in (("value", value), ("emphasis", emphasis)):
@@ -86,9 +86,9 @@ class MarginLoss(Loss):
     def from_emphasis(fn: Callable[..., Tensor], *, name: str | None = None, of: str = "p") -> MarginLoss:
         r"""A loss from its emphasis: ``fn(p, 1 - p)``, or ``fn(margin)`` with ``of="margin"``.
 
-        The value is :math:`\int_\Delta^\infty` of the emphasis where that has faded by a margin of 60, to
-        1e-9 of its largest, else :math:`-\int_0^\Delta`. With a ``name`` the loss is registered: it parses,
-        prints and pickles.
+        The value is :math:`\int_\Delta^\infty` of the emphasis if at margin 60 the emphasis is at most 1e-9
+        of its maximum, else :math:`-\int_0^\Delta`. With a ``name`` the loss is registered: it can be parsed,
+        printed and pickled by this name.
 
         Example:
             >>> loss = MarginLoss.from_emphasis(lambda p, q: p * q)
@@ -109,11 +109,11 @@ class MarginLoss(Loss):
         return _make(ValueLoss, fn, of, name)
 
 
-# Losses users write in one line, from an emphasis or a value --------------------------------------
+# Losses from a user's function for the emphasis or the value --------------------------------------
 
 
 class CustomLoss(MarginLoss):
-    """Holds the user's function of ``(p, 1 - p)`` or of the margin."""
+    """A loss given by a user's function of ``(p, 1 - p)`` or of the margin."""
 
     name = "custom"
     runs_user_code = True
@@ -142,7 +142,7 @@ class CustomLoss(MarginLoss):
             where, found = float(margin[bad][0]), float(emphasis[bad][0])
             raise ValueError(
                 f"{self}: the emphasis is {found:.4g} at margin {where:.4g}; it must be finite and not"
-                " negative, since a loss falls as the margin grows"
+                " negative, since a loss decreases as the margin grows"
             )
 
     def _of_p_or_margin(self, margin: Tensor) -> Tensor:
@@ -156,16 +156,16 @@ class CustomLoss(MarginLoss):
     __repr__ = __str__
 
     def __copy__(self) -> CustomLoss:
-        return self._filled({name: copy.copy(value) for name, value in self.__getstate__().items()})
+        return self._with_attributes({name: copy.copy(value) for name, value in self.__getstate__().items()})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CustomLoss:
-        return self._filled(copy.deepcopy(self.__getstate__(), memo))
+        return self._with_attributes(copy.deepcopy(self.__getstate__(), memo))
 
-    def _filled(self, state: dict[str, Any]) -> CustomLoss:
-        """Another instance in this state: a copy keeps its function, whatever its name is registered for."""
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(state)
-        return twin
+    def _with_attributes(self, state: dict[str, Any]) -> CustomLoss:
+        """A copy; it keeps its function even if its name is registered again."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(state)
+        return copied
 
     def __reduce__(self) -> Any:
         if self.given_name is None:
@@ -174,17 +174,19 @@ class CustomLoss(MarginLoss):
 
 
 class EmphasisLoss(CustomLoss):
-    r"""Value by integration: to infinity where the emphasis has faded by a margin of 60, to 1e-9 of its
-    largest, else the signed :math:`-\int_0^\Delta`."""
+    r"""Value by integration: to infinity if at margin 60 the emphasis is at most 1e-9 of its maximum,
+    else the signed :math:`-\int_0^\Delta`."""
 
     def __init__(
         self, function: Callable[..., Tensor], of: str, name: str | None, **outer: Unpack[Outer]
     ) -> None:
         super().__init__(function, of, name, **outer)
         curve = self.emphasis(_margins())
-        fades = float(curve[-1]) <= FADED * float(curve.max())
-        anchor = REACH if fades else 0.0
-        self._integral = IntegralTable(self.emphasis, low=-REACH, high=REACH, anchor=anchor, ends=fades)
+        vanishes = float(curve[-1]) <= NEGLIGIBLE * float(curve.max())
+        anchor = FARTHEST if vanishes else 0.0
+        self._integral = IntegralTable(
+            self.emphasis, low=-FARTHEST, high=FARTHEST, anchor=anchor, ends=vanishes
+        )
 
     def value(self, margin: Tensor) -> Tensor:
         return self._integral(margin)
@@ -194,7 +196,7 @@ class EmphasisLoss(CustomLoss):
 
 
 class ValueLoss(CustomLoss):
-    """Emphasis by differentiation; p and 1 - p count as two variables, so neither rounds away."""
+    """Emphasis by differentiation; p and 1 - p are two variables, so that neither is lost in rounding."""
 
     def value(self, margin: Tensor) -> Tensor:
         return self._of_p_or_margin(margin)
@@ -213,7 +215,7 @@ class ValueLoss(CustomLoss):
 
 
 def _make(kind: type[CustomLoss], function: Callable[..., Tensor], of: str, name: str | None) -> MarginLoss:
-    """Build the loss; with a name, register what builds it."""
+    """Build the loss; with a name, also register it."""
     loss = kind(function, of, name)
     if name is not None:
         register(name, partial(kind, function, of, name))
@@ -221,12 +223,12 @@ def _make(kind: type[CustomLoss], function: Callable[..., Tensor], of: str, name
 
 
 def _margins() -> Tensor:
-    return torch.linspace(-REACH, REACH, 241, dtype=torch.float64, device="cpu")
+    return torch.linspace(-FARTHEST, FARTHEST, 241, dtype=torch.float64, device="cpu")
 
 
 def _restore(name: str, outer: Outer) -> MarginLoss:
     if name not in LOSSES:
-        raise ValueError(f"the loss {name!r} was pickled but is not registered here: register it first")
+        raise ValueError(f"the loss {name!r} was pickled but is not registered: register it first")
     loss = LOSSES[name](**outer)
     assert isinstance(loss, MarginLoss)
     return loss

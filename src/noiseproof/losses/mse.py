@@ -1,4 +1,4 @@
-"""Mean squared error of the softmax: half of MAE plus a pull towards uncertain outputs."""
+"""Mean squared error of the softmax: half of MAE plus a term that favours uncertain outputs."""
 
 import torch
 from torch import Tensor
@@ -38,7 +38,7 @@ class MSE(StatisticsLoss):
         super().__init__(**outer)
         self.alpha = number(self.name, "alpha", alpha, "alpha >= 0", lambda a: a >= 0)
 
-    def judge(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+    def value_and_partials(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
         value = mae_value(row.margin) / 2 + self.alpha * row.sum_p2
         by_margin = -mae_emphasis(row.margin) / 2
         return value, Partials(by_margin, sum_p2=torch.full_like(value, self.alpha))

@@ -1,4 +1,4 @@
-"""Noise attention with a fixed attention: the prediction is mixed with the label before it is judged."""
+"""Noise attention with a fixed attention: cross entropy of the prediction mixed with the label."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Normalised cross entropy: cross entropy divided by what it would cost to be every class."""
+"""Normalised cross entropy: cross entropy divided by the sum of its values for all classes."""
 
 import torch
 from torch import Tensor
@@ -29,7 +29,7 @@ class NCE(StatisticsLoss):
     name = "nce"
     wanted = Wanted(sum_z=True)
 
-    def judge(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+    def value_and_partials(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
         scale = 1 / (classes * row.logsumexp - row.sum_z)
         value = -logsigmoid(row.margin) * scale
         by_sum = value * scale

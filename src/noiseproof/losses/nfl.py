@@ -1,4 +1,4 @@
-"""Normalised focal loss: focal loss divided by what it would cost to be every class."""
+"""Normalised focal loss: focal loss divided by the sum of its values for all classes."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class NFL(Loss):
         self.focal = Focal(gamma=self.gamma)
 
     def hard_rows(self, rows: Rows) -> Tensor:
-        by_hand = kernels.class_gradient(self._function(rows.logits), kernels.normalised)
-        return kernels.by_blocks(self._of_label, rows.logits, rows.target, rows.keep, by_hand)
+        gradient = kernels.class_gradient(self._function(rows.logits), kernels.normalised)
+        return kernels.by_blocks(self._of_label, rows.logits, rows.target, rows.keep, gradient)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
         check_logits_finite(logits)

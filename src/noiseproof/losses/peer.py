@@ -1,4 +1,4 @@
-"""Peer loss: subtract the loss of a random sample under the label of another, unrelated one."""
+"""Peer loss: subtract the loss of a random sample with the label of another random sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .registry import part_of
 from .rows import Rows
 
 NO_BACKWARD = -1
-"""Number of the current backward pass where none is running."""
+"""What torch returns as the id of the current backward pass if there is none."""
 
 
 class Peer(Loss):
@@ -23,11 +23,11 @@ class Peer(Loss):
 
     Loss:
         :math:`L(z_i,y_i) - \alpha L(z_{a(i)},y_{b(i)})` with a, b independent permutations of the rows that
-        count. They are a function of ``seed`` and the number of training batches seen (the buffer
-        ``step``), the same on every device, and touch no global random state.
+        are not ignored. They are a function of ``seed`` and the number of training batches seen (the buffer
+        ``step``), the same on every device, and do not use the global random state.
     Limits:
-        :math:`\alpha\ge 0`; its expectation is L minus alpha times the blind loss of
-        :class:`~noiseproof.losses.CR`
+        :math:`\alpha\ge 0`; its expectation is L minus alpha times the expected loss
+        under the prior, as in :class:`~noiseproof.losses.CR`
     Shape:
         logits (N, C, ...), target (N, ...) or soft (N, C, ...)
     Example:
@@ -60,10 +60,10 @@ class Peer(Loss):
         return (self.base,)
 
     def hard_rows(self, rows: Rows) -> Tensor:
-        """Every row is judged under its own label and under the one it has as the peer of another."""
+        """The loss of each row with its own label, minus alpha times that of its peer with a random label."""
         a, b = self._permutations(rows.target, rows.keep)
         partner = torch.zeros_like(rows.target).scatter(0, a, rows.target[b])
-        with kernels.withheld():
+        with kernels.without_inplace():
             own = self.base.hard_rows(rows)
             peers = self.base.hard_rows(rows._replace(target=partner))
         return own - self.alpha * peers.gather(0, a)
@@ -75,8 +75,8 @@ class Peer(Loss):
     def linear_rows(self, projection: Projection, rows: Rows) -> Tensor:
         a, b = self._permutations(rows.target, rows.keep)
         own = self.base.linear_rows(projection, rows)
-        elsewhere = projection._replace(hidden=projection.hidden[a])
-        return own - self.alpha * self.base.linear_rows(elsewhere, rows._replace(target=rows.target[b]))
+        permuted = projection._replace(hidden=projection.hidden[a])
+        return own - self.alpha * self.base.linear_rows(permuted, rows._replace(target=rows.target[b]))
 
     def _permutations(self, rows: Tensor, keep: Tensor | None) -> tuple[Tensor, Tensor]:
         step = self.step.to(rows.device, copy=True)
@@ -85,8 +85,8 @@ class Peer(Loss):
         number_of_row = torch.arange(len(rows), device=step.device)
         rank = number_of_row if keep is None else (keep.long().cumsum(0) - 1).clamp_min(0)
         orders = []
-        for side in (1, 2):
-            key = draw(seed=self.seed, epoch=step, index=rank, stream=side) >> KEY_SHIFT
+        for stream in (1, 2):
+            key = draw(seed=self.seed, epoch=step, index=rank, stream=stream) >> KEY_SHIFT
             key = key if keep is None else torch.where(keep, key, torch.iinfo(torch.int64).max)
             order = key.argsort(stable=True)[rank]
             orders.append(order if keep is None else torch.where(keep, order, number_of_row))
@@ -95,8 +95,8 @@ class Peer(Loss):
     def _count(self) -> None:
         if not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != NO_BACKWARD:
             raise RuntimeError(
-                "peer would draw other peers when torch.utils.checkpoint computes it again: leave the"
-                " loss out of what is checkpointed"
+                "peer would draw other permutations when torch.utils.checkpoint computes it again: call the"
+                " loss outside the checkpointed function"
             )
         try:
             self.step.add_(1)
@@ -104,6 +104,6 @@ class Peer(Loss):
             if not kernels.in_transform():
                 raise
             raise RuntimeError(
-                "peer counts its batches in training: inside torch.func call .eval() first, or give its"
-                " step with torch.func.functional_call"
+                "peer counts training batches in its buffer step: inside torch.func call .eval() first, or"
+                " pass step with torch.func.functional_call"
             ) from problem

@@ -1,4 +1,4 @@
-"""A loss prints as the spec that makes it again."""
+"""Printing a loss gives the spec string that creates it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 @cache
 def hyperparameters(kind: Any) -> dict[str, object]:
-    """Names and defaults of a class's hyper-parameters, in order; those of reduction are not among them.
+    """Names and defaults of a class's hyper-parameters, in order; without reduction, ignore_index and weight.
 
     >>> from noiseproof import losses
     >>> hyperparameters(losses.LOSSES["gce"])
@@ -24,7 +24,7 @@ def hyperparameters(kind: Any) -> dict[str, object]:
 
 
 def is_of_library(kind: type) -> bool:
-    """False for classes of the user."""
+    """Whether the class is part of this library."""
     return kind.__module__.partition(".")[0] == "noiseproof"
 
 
@@ -47,7 +47,7 @@ def spec_of(loss: Any) -> str:
 
 
 def literal(value: object) -> str:
-    """A value as the spec grammar writes it."""
+    """A value in the grammar of specs."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Tensor):

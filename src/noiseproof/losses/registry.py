@@ -1,4 +1,4 @@
-"""Losses by name: a plain dict you can read, filled in ``losses/__init__.py``."""
+"""Losses by name: a plain dict, filled in ``losses/__init__.py``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .spec import parse
 
 LOSSES: dict[str, Callable[..., Loss]] = {}
 BUILT_IN: set[str] = set()
-"""Names that users cannot take."""
+"""Names of the library's losses, which users cannot register."""
 
 
 def get(
@@ -22,7 +22,7 @@ def get(
     ignore_index: int = -100,
     weight: Tensor | None = None,
 ) -> Loss:
-    """The loss of a spec string; a Loss comes back as it is, or as a copy with the settings given.
+    """The loss of a spec string; a Loss is returned as it is, or as a copy with the given settings.
 
     Settings left at their defaults do not change a Loss that has others.
 
@@ -34,7 +34,7 @@ def get(
         ValueError: unknown loss 'gcee', did you mean 'gce'? (known: ...
     """
     if not isinstance(spec, (str, Loss)):
-        raise TypeError(f"a loss is given as a spec string or a Loss, got {type(spec).__name__}")
+        raise TypeError(f"spec must be a string or a Loss, got {type(spec).__name__}")
     loss = spec if isinstance(spec, Loss) else parse(spec, LOSSES)
     settings: Outer = {}
     if reduction != "mean":
@@ -47,13 +47,13 @@ def get(
 
 
 def part_of(whole: str, spec: Loss | str) -> Loss:
-    """The part of a loss named ``whole``; it may have no reduction, ignore_index or weight of its own.
+    """The part of a loss named ``whole``; it must not have its own reduction, ignore_index or weight.
 
     Example:
         >>> from noiseproof import losses
         >>> part_of("scale", losses.MAE(ignore_index=0))
         Traceback (most recent call last):
-        ValueError: mae inside scale has ignore_index of its own, ... give ignore_index to scale
+        ValueError: mae inside scale has its own ignore_index, ... pass ignore_index to scale
     """
     part = get(spec)
     differs = {
@@ -63,8 +63,8 @@ def part_of(whole: str, spec: Loss | str) -> Loss:
     }
     if own := ", ".join(name for name, is_set in differs.items() if is_set):
         raise ValueError(
-            f"{part} inside {whole} has {own} of its own, but only the outermost loss reduces, ignores and"
-            f" weights: give {own} to {whole}"
+            f"{part} inside {whole} has its own {own}, but only the outermost loss applies reduction,"
+            f" ignore_index and weight: pass {own} to {whole}"
         )
     return part
 
@@ -72,7 +72,7 @@ def part_of(whole: str, spec: Loss | str) -> Loss:
 def register(name: str, factory: Callable[..., Loss]) -> None:
     """Make ``factory`` available under ``name`` in spec strings.
 
-    The names of the library cannot be taken; registering one's own name again replaces it.
+    Names of the library's losses raise an error; registering another name again replaces its factory.
     """
     check_new("loss", name, factory, BUILT_IN)
     LOSSES[name] = factory

@@ -1,4 +1,4 @@
-"""From any layout torch accepts to rows: (N, C), (C,) or (N, C, d1, ...) become (rows, C)."""
+"""Conversion of all layouts that torch accepts to rows: (N, C), (C,) or (N, C, d1, ...) become (rows, C)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..kernels import values_can_be_checked
 from ..kernels.linear.projection import Projection, project
 
 SUM_TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 1e-2}
-"""By which soft targets of a row may miss a sum of 1; 1e-3 for other dtypes."""
+"""Tolerance of the sum of a row's soft targets; 1e-3 for other dtypes."""
 
 
 class Rows(NamedTuple):
@@ -21,7 +21,7 @@ class Rows(NamedTuple):
     logits: Tensor
     target: Tensor
     keep: Tensor | None
-    """False where the row is ignored; None when every row counts."""
+    """False where the row is ignored; None if no row is ignored."""
     shape: torch.Size
     """Shape of the unreduced loss."""
 
@@ -30,13 +30,13 @@ class Rows(NamedTuple):
         return self.target.dim() == 2
 
     def part(self, logits: Tensor, rows: slice) -> Rows:
-        """Some of the rows of hard targets, with logits of their own."""
+        """A slice of rows with hard targets, and the given logits."""
         target = self.target[rows]
         return Rows(logits, target, None if self.keep is None else self.keep[rows], target.shape)
 
 
 def as_rows(logits: Tensor, target: Tensor, ignore_index: int) -> Rows:
-    """Check shapes and dtypes always, values where reading them is free, and flatten."""
+    """Flatten to rows. Shapes and dtypes are always checked, values where that needs no synchronisation."""
     check_logits(logits)
     if not isinstance(target, Tensor):
         raise TypeError(f"target must be a tensor, got {type(target).__name__}: use torch.as_tensor(target)")
@@ -89,7 +89,7 @@ def flatten_classes(tensor: Tensor) -> Tensor:
 
 
 def kept_rows(target: Tensor, classes: int, ignore_index: int) -> Tensor | None:
-    """Which targets count; where values can be read, None if all do, ValueError if one is not valid."""
+    """Which targets are not ignored. Where values can be read, None if all are; raises if one is invalid."""
     if not values_can_be_checked(target):
         return target != ignore_index
     if target.numel() == 0:
@@ -105,12 +105,12 @@ def kept_rows(target: Tensor, classes: int, ignore_index: int) -> Tensor | None:
 
 
 def raise_for_invalid(target: Tensor, keep: Tensor | None, classes: int, advice: str) -> None:
-    """ValueError that names the first label of rows that count which is not a valid class index."""
-    stray = (target < 0) | (target >= classes)
-    stray = stray if keep is None else stray & keep
-    if not stray.any():
+    """Raise ValueError for the first label of the kept rows that is not a valid class index."""
+    invalid = (target < 0) | (target >= classes)
+    invalid = invalid if keep is None else invalid & keep
+    if not invalid.any():
         return
-    where = tuple(stray.nonzero()[0].tolist())
+    where = tuple(invalid.nonzero()[0].tolist())
     position = ", ".join(str(i) for i in where)
     raise ValueError(
         f"target[{position}] = {int(target[where])} is not a valid class index: with {classes} classes"
@@ -130,7 +130,7 @@ def row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
 
 
 def not_zero(total: Tensor) -> Tensor:
-    """1 in place of 0, where nothing counts and the numerator is 0."""
+    """1 in place of 0, for an empty or fully ignored batch, whose numerator is 0."""
     return total + (total == 0)
 
 
@@ -171,11 +171,11 @@ class LinearBatch(NamedTuple):
 
     @property
     def shape(self) -> torch.Size:
-        """Of the unreduced loss."""
+        """Shape of the unreduced loss."""
         return self.hidden.shape[:-1]
 
     def rows(self, ignore_index: int) -> Rows:
-        """Targets checked as always, beside logits that have a shape and no memory."""
+        """Checked targets, with logits that have a shape but take no memory."""
         size = (*self.shape[:1], self.weight.shape[0], *self.shape[1:])
         logits = torch.empty(size, dtype=self.hidden.dtype, device="meta")
         return as_rows(logits, self._class_second(), ignore_index)
@@ -185,7 +185,7 @@ class LinearBatch(NamedTuple):
         return project(flat, self.weight, self.bias, self.chunk)
 
     def stored(self) -> tuple[Tensor, Tensor]:
-        """Logits and targets as other losses take them, for ``torch.func``, which needs plain expressions."""
+        """Logits and targets for ``forward``, used in ``torch.func``, which needs plain expressions."""
         logits = linear(self.hidden, self.weight, self.bias)
         moved = logits.movedim(-1, 1) if logits.dim() > 1 else logits
         return moved, self._class_second()
@@ -198,7 +198,7 @@ class LinearBatch(NamedTuple):
 def linear_batch(
     hidden: Tensor, weight: Tensor, target: Tensor, bias: Tensor | None, chunk: int | None
 ) -> LinearBatch:
-    """Inputs of ``Loss.linear`` whose shapes fit together."""
+    """Inputs of ``Loss.linear`` with checked shapes."""
     if hidden.dim() == 0 or weight.dim() != 2 or hidden.shape[-1] != weight.shape[1]:
         raise ValueError(
             f"hidden of shape {tuple(hidden.shape)} does not fit weight of shape {tuple(weight.shape)}:"

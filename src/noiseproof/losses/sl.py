@@ -1,4 +1,4 @@
-"""Symmetric cross entropy: a little cross entropy to learn from, much of its reverse to stay robust."""
+"""Symmetric cross entropy: a weighted sum of cross entropy and reverse cross entropy."""
 
 import torch
 from torch import Tensor

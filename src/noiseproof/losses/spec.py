@@ -1,6 +1,6 @@
 """Loss specs: ``name``, ``name(loss, ..., parameter=literal, ...)``, sums and positive factors.
 
-Names are looked up in a registry; see :mod:`noiseproof.grammar` for what is refused.
+Names are looked up in a registry; see :mod:`noiseproof.grammar` for what is not allowed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OUTER = ("reduction", "ignore_index", "weight")
 
 
 def parse(text: str, registry: Mapping[str, Callable[..., Loss]]) -> Loss:
-    """The loss a spec describes."""
+    """The loss that a spec describes."""
     return _Builder(text.strip(), registry).loss(read(text, "loss spec", LONGEST), 0)
 
 
@@ -43,8 +43,8 @@ class _Builder:
                 return multiply(literal(factor, self.text), self.loss(right, depth + 1))
             case ast.Constant() | ast.UnaryOp():
                 raise ValueError(
-                    f"{shown(node, self.text)} stands where a loss belongs in {self.text!r}: hyper-parameters"
-                    " go by keyword, as in gce(q=0.7) or scale(mae, tau=2.6)"
+                    f"{shown(node, self.text)} is not a loss in {self.text!r}: hyper-parameters"
+                    " are passed by keyword, as in gce(q=0.7) or scale(mae, tau=2.6)"
                 )
         raise ValueError(f"cannot use {shown(node, self.text)} in the loss spec {self.text!r}")
 
@@ -70,5 +70,5 @@ class _Builder:
             )
         made = factory(*parts, **parameters)
         if not isinstance(made, Loss):
-            raise TypeError(f"the factory registered as {name!r} made {made!r}, which is not a Loss")
+            raise TypeError(f"the factory registered as {name!r} returned {made!r}, which is not a Loss")
         return made

@@ -1,4 +1,4 @@
-"""Losses that need more of a row than its margin: the other row statistics."""
+"""Losses that are functions of several row statistics, not only of the margin."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from .printing import is_of_library
 
 
 class StatisticsLoss(Loss):
-    """Implement ``judge``, a function of the row statistics, and name the sums it wants.
+    """Base of such losses: implement ``value_and_partials`` and set ``wanted`` to the sums that it reads.
 
-    Like every loss of a softmax it must not change when a number is added to all logits of a row.
+    Adding a number to all logits of a row must not change the loss, as for any function of a softmax.
     """
 
     wanted: ClassVar[Wanted]
 
-    def judge(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
+    def value_and_partials(self, row: Statistics, classes: Tensor) -> tuple[Tensor, Partials]:
         """Values and their derivatives with respect to the statistics, elementwise."""
-        raise NotImplementedError(f"{type(self).__name__} must define judge(row, classes)")
+        raise NotImplementedError(f"{type(self).__name__} must define value_and_partials(row, classes)")
 
     def build_row_function(self, num_classes: int) -> RowFunction:
         def evaluate(row: Statistics, classes: Tensor, mass: Mass) -> tuple[Tensor, Partials]:
-            return self.judge(row, classes)
+            return self.value_and_partials(row, classes)
 
         function = RowFunction(evaluate, self.wanted)
         if not torch.compiler.is_compiling() and not is_of_library(type(self)):

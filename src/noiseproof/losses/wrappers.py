@@ -1,4 +1,4 @@
-r"""Losses made from a MarginLoss: scale and shift its margin axis, or divide it by its largest emphasis.
+r"""Losses built from a MarginLoss: its margin axis scaled or shifted, or divided by its largest emphasis.
 
 A robust loss has its largest emphasis near p = 1/2, but with K classes training starts at
 :math:`\Delta \approx -\log K`, where it is nearly 0. Scale and shift put the initial margin -M at -tau.
@@ -20,12 +20,12 @@ from .margin_loss import MarginLoss
 from .registry import part_of
 
 FARTHEST = 1e6
-"""Margins are never this large: float32 could not resolve them."""
+"""Upper bound of a shift and of tau: float32 cannot resolve larger margins."""
 WITHIN = f"-{FARTHEST:g} <= by <= {FARTHEST:g}"
 
 
 class Wrapper(MarginLoss):
-    """A MarginLoss made from another one: implement ``evaluate`` from ``self.base``."""
+    """A MarginLoss built from another one: a subclass implements ``evaluate`` with ``self.base``."""
 
     base: MarginLoss
 
@@ -45,7 +45,7 @@ class Wrapper(MarginLoss):
 
 
 def margin_loss_of(inner: object, wrapper: str) -> MarginLoss:
-    """The inner loss, which must be a function of the margin."""
+    """The inner loss; TypeError if it is not a function of the margin."""
     loss = part_of(wrapper, inner) if isinstance(inner, (Loss, str)) else inner
     if not isinstance(loss, MarginLoss):
         raise TypeError(f"{wrapper} takes a MarginLoss (a function of the margin alone), got {loss}")
@@ -53,11 +53,11 @@ def margin_loss_of(inner: object, wrapper: str) -> MarginLoss:
 
 
 class UnknownClassesError(ValueError):
-    """The curve of a scaled or shifted loss was asked for before the number of classes is known."""
+    """The curve of a scaled or shifted loss needs the number of classes, which is not known."""
 
 
 class _Transform(Wrapper):
-    """How both find M: given, or from the number of classes, or from the logits in forward.
+    """Base of Scale and Shift; M is given, or computed from the number of classes or from the logits.
 
     With two classes the expected margin is 0, so there is nothing to correct: without ``initial_margin`` the
     inner loss is left as it is.
@@ -81,7 +81,7 @@ class _Transform(Wrapper):
         return number(self.name, "tau", tau, f"tau > 0 and tau <= {FARTHEST:g}", lambda t: 0 < t <= FARTHEST)
 
     def _size(self, num_classes: int | None) -> float:
-        """M, 0 for two classes."""
+        """The number M, 0 for two classes."""
         if self.initial_margin is not None:
             return self.initial_margin
         classes = self.num_classes or num_classes
@@ -96,7 +96,7 @@ class _Transform(Wrapper):
         return self.num_classes is not None or self.initial_margin is not None
 
     def peak(self) -> Peak:
-        """The supremum is that of the inner loss; its place is known only with M."""
+        """The supremum is that of the inner loss; its margin is known only with M."""
         if not self._has_size():
             return Peak(self.base.peak().emphasis, float("nan"))
         return MarginLoss.peak(self)

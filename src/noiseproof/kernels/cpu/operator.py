@@ -1,4 +1,4 @@
-"""The compiled operator for CPUs: loaded if it was built, never built here."""
+"""The compiled operator for CPUs, loaded if it was built; this module does not build it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _problem: str | None = None
 
 
 def is_available() -> bool:
-    """Whether the operator was built; losses ask once per process."""
+    """Whether the operator was built; checked once per process."""
     return (_loss if _loss is not _NOT_TRIED else load()) is not None
 
 

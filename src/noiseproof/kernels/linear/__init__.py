@@ -1,1 +1,1 @@
-"""Losses of ``hidden @ weight.T + bias`` whose N x V logits are never stored at once."""
+"""Losses of ``hidden @ weight.T + bias`` that never store all N x V logits at once."""

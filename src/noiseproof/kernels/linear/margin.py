@@ -1,4 +1,4 @@
-r"""Margins of a linear layer: rows forward, slabs of classes backward.
+r"""Margins of a linear layer: the forward pass goes over rows, the backward pass over slabs of classes.
 
 With the largest other logit and :math:`\sum_{j\ne y} e^{z_j - peak}` of every row kept from the forward
 pass, the gradient of any few classes follows from their logits alone. So the backward pass goes over the
@@ -24,8 +24,8 @@ from .projection import (
     GradientSums,
     Projection,
     blocks_of,
-    lifted,
-    refuse_more_than_a_gradient,
+    check_upstream,
+    scaled_for_float16,
     slices,
     without_autocast,
 )
@@ -57,17 +57,17 @@ class _LinearMargin(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        refuse_more_than_a_gradient(upstream)
+        check_upstream(upstream)
         hidden, weight, bias, target, keep, state = ctx.saved_tensors
         projection = Projection(hidden, weight, bias, *ctx.settings)
-        step, factor = lifted(upstream, projection.dtype)
+        step, factor = scaled_for_float16(upstream, projection.dtype)
         walk = Walk(projection, target, keep, state, step)
         gradients = _margin_gradients(walk, ctx.needs_input_grad[:3], ctx.kept.take())
         return *gradients.finished(projection, factor), None, None, None, None
 
 
 class KeptLogits:
-    """The logits of the last chunk; the first backward pass takes them."""
+    """The logits of the last chunk, used and released by the first backward pass."""
 
     def __init__(self, logits: Tensor | None) -> None:
         saved_elsewhere = torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
@@ -98,7 +98,7 @@ def _margin_state(projection: Projection, target: Tensor, keep: Tensor | None) -
 
 
 class Walk(NamedTuple):
-    """Rows of a projection whose margins have a gradient: labels, which count, state, and upstream (N,)."""
+    """Rows of a projection: labels, kept rows, state of the forward pass, and upstream gradient (N,)."""
 
     projection: Projection
     target: Tensor
@@ -121,8 +121,8 @@ def _margin_gradients(walk: Walk, needed: tuple[bool, ...], logits: Tensor | Non
     if logits is None or len(logits) == 0:
         return _slab_gradients(walk, needed, None)
     split = len(walk.target) - len(logits)
-    last = _known_gradients(walk.part(slice(split, None)), needed, logits, 2 if split else 1)
-    del logits  # the slabs reuse their memory
+    last = _gradients_of_logits(walk.part(slice(split, None)), needed, logits, 2 if split else 1)
+    del logits  # so that slabs can reuse its memory
     if split == 0:
         return last
     first = _slab_gradients(walk.part(slice(split)), needed, last.weight)
@@ -134,8 +134,8 @@ def _margin_gradients(walk: Walk, needed: tuple[bool, ...], logits: Tensor | Non
     return Gradients(hidden, first.weight, bias)
 
 
-def _known_gradients(walk: Walk, needed: tuple[bool, ...], logits: Tensor, parts: int) -> Gradients:
-    """Of rows whose logits are known, and become their gradient; one of so many ``parts`` of a sum."""
+def _gradients_of_logits(walk: Walk, needed: tuple[bool, ...], logits: Tensor, parts: int) -> Gradients:
+    """Gradients of rows whose logits are known, which are overwritten; one of ``parts`` parts of a sum."""
     hidden, weight, bias = walk.projection[:3]
     sums = GradientSums(hidden, weight, bias, needed, parts)
     low, _ = walk.projection.cast()
@@ -146,7 +146,7 @@ def _known_gradients(walk: Walk, needed: tuple[bool, ...], logits: Tensor, parts
 
 
 def _slab_gradients(walk: Walk, needed: tuple[bool, ...], onto: Tensor | None) -> Gradients:
-    """Slab by slab of classes; the gradient of the weight is added to ``onto``, if it is given."""
+    """Gradients by slabs of classes; the gradient of the weight is added to ``onto``, if it is given."""
     projection = walk.projection
     hidden = projection.hidden.to(projection.dtype)
     weight, bias = projection.cast()
@@ -182,7 +182,7 @@ def _first_pass(logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
 
 
 def _second_pass(logits: Tensor, label: Tensor, keep: Tensor | None, state: Tensor, upstream: Tensor) -> None:
-    """Overwrite a slab of logits with its gradient; ``label`` counts from the slab's first class."""
+    """Overwrite a slab of logits with its gradient; ``label`` is relative to the slab's first class."""
     if uses_triton(logits):
         from ..triton import launch
 

@@ -6,7 +6,7 @@ fast; and sums kept in bfloat16 round once per chunk, so few chunks are exact. T
 * a quarter of the rows, that is a quarter of the logits, overwritten in place by their own gradient;
 * for N > 12 H, where even a quarter is more than a float32 copy of the weight: H rows, as many logits
   as the weight has entries, and a gradient summed in float32;
-* never fewer than H/8 rows or 2\ :sup:`23` logits, which is little beside the weight or in absolute terms.
+* never fewer than H/8 rows or 2\ :sup:`23` logits, small compared with the weight or in absolute terms.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ..expressions import accumulation_dtype, is_batched
 from ..tracing import values_can_be_checked
 
 PARTS = 4
-LONG = 12
+LONG_BATCH = 12
 FREE_LOGITS = 1 << 23
 CPU_BLOCK_LOGITS = 1 << 19
-"""Logits a loss processes at a time inside a chunk: what a cache holds."""
+"""Logits that a loss processes at a time inside a chunk: as many as fit into a cache."""
 DEVICE_BLOCK_LOGITS = 1 << 25
 SLAB_ENTRIES = 1 << 24
-LIFT = 256.0
+LARGEST_FLOAT16_SHARE = 256.0
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
 def rows_per_chunk(rows: int, width: int, classes: int) -> int:
-    """The rule above.
+    """Number of rows per chunk by the rule in the module docstring.
 
     >>> rows_per_chunk(8192, 4096, 128256), rows_per_chunk(131072, 4096, 128256)
     (2048, 4096)
@@ -43,7 +43,7 @@ def rows_per_chunk(rows: int, width: int, classes: int) -> int:
     128
     """
     quarter = -(-rows // PARTS)
-    wanted = quarter if rows <= LONG * width else width
+    wanted = quarter if rows <= LONG_BATCH * width else width
     return max(1, min(rows, max(wanted, width // 8, FREE_LOGITS // classes)))
 
 
@@ -53,7 +53,7 @@ def slices(count: int, step: int) -> Iterator[slice]:
 
 
 def blocks_of(logits: Tensor, whole: bool) -> list[slice]:
-    """Parts of a chunk, so that temporaries stay small; kernels that work in place take it ``whole``."""
+    """Parts of a chunk, so that temporaries stay small; ``whole`` is for kernels that work in place."""
     rows, classes = logits.shape
     if whole and uses_triton(logits):
         return list(slices(rows, rows))
@@ -62,7 +62,7 @@ def blocks_of(logits: Tensor, whole: bool) -> list[slice]:
 
 
 def sum_dtype(dtype: torch.dtype, chunks: int) -> torch.dtype:
-    """Where products of several chunks are summed: float16 overflows, bfloat16 rounds at every chunk."""
+    """Dtype of sums over chunks: float16 would overflow, bfloat16 would round at every chunk."""
     if dtype == torch.bfloat16 and chunks <= PARTS:
         return dtype
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
@@ -104,7 +104,7 @@ def without_autocast(tensor: Tensor) -> torch.autocast:
 
 
 def outside_graphs(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Inside ``torch.compile`` the graph breaks here: traced as a whole, the logits would be stored."""
+    """Break the graph of ``torch.compile`` here: a traced function would store the logits."""
     if not torch.compiler.is_compiling():
         return function
     outside: Callable[Arguments, Result] = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
@@ -112,14 +112,14 @@ def outside_graphs(function: Callable[Arguments, Result]) -> Callable[Arguments,
 
 
 class Gradients(NamedTuple):
-    """Of hidden states, weight and bias; None where not needed."""
+    """Gradients of hidden states, weight and bias; None where not needed."""
 
     hidden: Tensor | None
     weight: Tensor | None
     bias: Tensor | None
 
     def finished(self, projection: Projection, *factors: Tensor | None) -> Gradients:
-        """Times the factors, computed in float32 or better and rounded once to the dtypes of the inputs."""
+        """Gradients times the factors, in float32 or better, rounded once to the dtypes of the inputs."""
         product: Tensor | None = None
         for factor in factors:
             if factor is not None:
@@ -131,9 +131,9 @@ class Gradients(NamedTuple):
 
 
 class GradientSums:
-    """Takes the gradient of one chunk of logits after another.
+    """Sums of gradients over chunks of logits.
 
-    ``onto`` is an existing gradient of ``hidden``: sums are added to it, in its memory.
+    ``onto`` is an existing gradient of ``hidden`` that is added to in place.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ def _product(total: Tensor, left: Tensor, right: Tensor, *, fresh: bool) -> None
 
 
 def _scaled(gradient: Tensor, factor: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """Overwrites the gradient where it has the right dtype already."""
+    """The gradient times the factor; overwrites the gradient if it already has this dtype."""
     if factor is None or (values_can_be_checked(factor) and factor.item() == 1):
         return gradient.to(dtype)
     if gradient.dtype == dtype and uses_triton(gradient):
@@ -203,24 +203,25 @@ def _scaled(gradient: Tensor, factor: Tensor | None, dtype: torch.dtype) -> Tens
     return out
 
 
-def lifted(share: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """``share`` and the factor it then lacks.
+def scaled_for_float16(share: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """``share`` divided by a factor, and that factor; None for 1.
 
-    In float16 a mean over many rows would underflow: there the largest share is scaled to ``LIFT``.
+    In float16 the shares of a mean over many rows would underflow, so the largest is scaled to
+    ``LARGEST_FLOAT16_SHARE``.
     """
     if dtype != torch.float16 or share.numel() == 0:
         return share, None
-    factor = share.abs().amax().clamp_min(torch.finfo(share.dtype).tiny) / LIFT
+    factor = share.abs().amax().clamp_min(torch.finfo(share.dtype).tiny) / LARGEST_FLOAT16_SHARE
     return share / factor, factor
 
 
-def refuse_more_than_a_gradient(upstream: Tensor) -> None:
-    """Called in a backward pass: gradients formed by hand have no graph, and take one upstream at a time."""
+def check_upstream(upstream: Tensor) -> None:
+    """Raise RuntimeError in a backward pass that hand-written gradients do not support."""
     problem = None
     if torch.is_grad_enabled():
         problem = "cannot be differentiated again (create_graph=True)"
     elif is_batched(upstream):
-        problem = "are formed for one upstream at a time (is_grads_batched=True)"
+        problem = "are computed for one upstream gradient at a time (is_grads_batched=True)"
     if problem is not None:
         raise RuntimeError(
             f"gradients of a loss whose logits are never stored {problem}:"

@@ -1,4 +1,4 @@
-"""Row-wise losses of a linear layer: chunk by chunk logits are computed, judged and discarded."""
+"""Row-wise losses of a linear layer: logits are computed, used and discarded chunk by chunk."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .projection import (
     GradientSums,
     Projection,
     blocks_of,
-    lifted,
-    refuse_more_than_a_gradient,
+    check_upstream,
+    scaled_for_float16,
     without_autocast,
 )
 
 
-class Judge(Protocol):
+class BlockLoss(Protocol):
     """The unreduced loss of a block of logits (n, V); ``rows`` says which rows of the batch they are."""
 
     @property
     def in_place(self) -> bool:
-        """Whether ``into_gradient`` needs no further N x V memory on a GPU."""
+        """Whether ``into_gradient`` needs no additional N x V memory on a GPU."""
         ...
 
     def values(self, logits: Tensor, rows: slice) -> Tensor: ...
@@ -39,8 +39,8 @@ class Judge(Protocol):
         ...
 
 
-class FunctionJudge(NamedTuple):
-    """A row function of hard labels. ``slopes`` (N,), if given, gets the derivatives by the margin."""
+class RowFunctionBlockLoss(NamedTuple):
+    """A row function of hard labels; writes the derivatives by the margin to ``slopes`` (N,), if given."""
 
     function: RowFunction
     target: Tensor
@@ -65,34 +65,34 @@ class FunctionJudge(NamedTuple):
         return value
 
 
-class ExpressionJudge(NamedTuple):
+class ExpressionBlockLoss(NamedTuple):
     """Any differentiable function of a block of logits, each row by itself."""
 
-    judge: Callable[[Tensor, slice], Tensor]
+    expression: Callable[[Tensor, slice], Tensor]
     in_place: bool = False
 
     def values(self, logits: Tensor, rows: slice) -> Tensor:
-        return self.judge(logits, rows)
+        return self.expression(logits, rows)
 
     def into_gradient(self, logits: Tensor, rows: slice, share: Tensor) -> Tensor:
         leaf = logits.detach().requires_grad_()
         with torch.enable_grad():
-            values = self.judge(leaf, rows)
+            values = self.expression(leaf, rows)
         (slope,) = torch.autograd.grad(values, leaf, share.to(values.dtype))
         logits.copy_(slope)
         return values.detach()
 
 
-def linear_total(projection: Projection, judge: Judge, share: Tensor) -> Tensor:
+def linear_total(projection: Projection, loss: BlockLoss, share: Tensor) -> Tensor:
     """Sum of row values weighted by ``share`` (N,); its gradients are formed in the forward pass."""
     wanted = torch.is_grad_enabled()
-    total: Tensor = _LinearTotal.apply(*projection, share, judge, wanted)  # type: ignore[no-untyped-call]
+    total: Tensor = _LinearTotal.apply(*projection, share, loss, wanted)  # type: ignore[no-untyped-call]
     return total
 
 
-def linear_rows(projection: Projection, judge: Judge) -> Tensor:
+def linear_rows(projection: Projection, loss: BlockLoss) -> Tensor:
     """(N,) row values; the logits are computed again in the backward pass."""
-    rows: Tensor = _LinearRows.apply(*projection, judge)  # type: ignore[no-untyped-call]
+    rows: Tensor = _LinearRows.apply(*projection, loss)  # type: ignore[no-untyped-call]
     return rows
 
 
@@ -101,18 +101,18 @@ def total_over_mean(
 ) -> Tensor:
     """``linear_total`` of a function that is divided by its batch mean, in one pass over the logits.
 
-    All gradients share a factor, 1 over the mean weight, which is known when the last row has been judged.
-    Until then weights are relative to the largest there can be, so that no sum of them overflows.
+    All gradients share a factor, 1 over the mean weight, which is known when the last row has been processed.
+    Until then weights are relative to the largest possible one, so that no sum of them overflows.
     """
     slopes = torch.zeros_like(share, requires_grad=False)
-    judge = FunctionJudge(_in_units(function), target, keep, slopes=slopes)
-    total = linear_total(projection, judge, share)
+    loss = RowFunctionBlockLoss(_over_largest_emphasis(function), target, keep, slopes=slopes)
+    total = linear_total(projection, loss, share)
     mean = batch_mean(-2 * slopes, 1.0 if keep is None else keep)
     return total * torch.where(mean > torch.finfo(mean.dtype).tiny, 1 / mean, 0.0)
 
 
-def _in_units(function: RowFunction) -> RowFunction:
-    """The function before its division by the batch mean, over its largest emphasis."""
+def _over_largest_emphasis(function: RowFunction) -> RowFunction:
+    """The function without its division by the batch mean, divided by its largest emphasis."""
     unit = 1 / (function.largest_emphasis or 1.0)
 
     def evaluate(row: Statistics, classes: Tensor, mass: Mass) -> tuple[Tensor, Partials]:
@@ -132,27 +132,27 @@ class _LinearTotal(torch.autograd.Function):
         dtype: torch.dtype,
         chunk: int,
         share: Tensor,
-        judge: Judge,
+        loss: BlockLoss,
         wanted: bool,
     ) -> Tensor:
         projection = Projection(hidden, weight, bias, dtype, chunk)
-        ctx.settings, ctx.formed = (judge, dtype, chunk), None
+        ctx.settings, ctx.formed = (loss, dtype, chunk), None
         if wanted and any(ctx.needs_input_grad[:3]):
-            values, *ctx.formed = _form(projection, judge, share, ctx.needs_input_grad[:3])
+            values, *ctx.formed = _form(projection, loss, share, ctx.needs_input_grad[:3])
         else:
-            values = _values_of(projection, judge)
+            values = _values_of(projection, loss)
         ctx.save_for_backward(hidden, weight, bias, share, values)
         return (values * share).sum()
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        refuse_more_than_a_gradient(upstream)
+        check_upstream(upstream)
         hidden, weight, bias, share, values = ctx.saved_tensors
-        judge, *settings = ctx.settings
+        loss, *settings = ctx.settings
         projection = Projection(hidden, weight, bias, *settings)
-        formed, ctx.formed = ctx.formed, None  # it becomes the gradient; another backward forms it again
+        formed, ctx.formed = ctx.formed, None  # the gradient; another backward pass computes it again
         if formed is None:
-            _, *formed = _form(projection, judge, share, ctx.needs_input_grad[:3])
+            _, *formed = _form(projection, loss, share, ctx.needs_input_grad[:3])
         by_share = upstream * values if ctx.needs_input_grad[5] else None
         gradients, factor = formed
         return *gradients.finished(projection, upstream, factor), None, None, by_share, None, None
@@ -167,48 +167,48 @@ class _LinearRows(torch.autograd.Function):
         bias: Tensor | None,
         dtype: torch.dtype,
         chunk: int,
-        judge: Judge,
+        loss: BlockLoss,
     ) -> Tensor:
-        ctx.settings = (judge, dtype, chunk)
+        ctx.settings = (loss, dtype, chunk)
         ctx.save_for_backward(hidden, weight, bias)
-        return _values_of(Projection(hidden, weight, bias, dtype, chunk), judge)
+        return _values_of(Projection(hidden, weight, bias, dtype, chunk), loss)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        refuse_more_than_a_gradient(upstream)
+        check_upstream(upstream)
         hidden, weight, bias = ctx.saved_tensors
-        judge, *settings = ctx.settings
+        loss, *settings = ctx.settings
         projection = Projection(hidden, weight, bias, *settings)
-        _, gradients, factor = _form(projection, judge, upstream, ctx.needs_input_grad[:3])
+        _, gradients, factor = _form(projection, loss, upstream, ctx.needs_input_grad[:3])
         return *gradients.finished(projection, factor), None, None, None
 
 
 def _form(
-    projection: Projection, judge: Judge, share: Tensor, needed: tuple[bool, ...]
+    projection: Projection, loss: BlockLoss, share: Tensor, needed: tuple[bool, ...]
 ) -> tuple[Tensor, Gradients, Tensor | None]:
     """Values, gradients of their sum weighted by ``share``, and the factor the gradients still lack."""
     if not any(needed):
         return share, Gradients(None, None, None), None
-    share, factor = lifted(share, projection.dtype)
-    return *_values_and_gradients(projection, judge, share, needed), factor
+    share, factor = scaled_for_float16(share, projection.dtype)
+    return *_values_and_gradients(projection, loss, share, needed), factor
 
 
-def _values_of(projection: Projection, judge: Judge) -> Tensor:
+def _values_of(projection: Projection, loss: BlockLoss) -> Tensor:
     weight, bias = projection.cast()
     found = [projection.hidden.new_zeros(0, dtype=accumulation_dtype(projection.dtype))]
     with torch.no_grad(), without_autocast(weight):
         for chunk in projection.chunks():
             logits = linear(projection.hidden[chunk].to(projection.dtype), weight, bias)
-            for rows in blocks_of(logits, judge.in_place):
+            for rows in blocks_of(logits, loss.in_place):
                 here = slice(chunk.start + rows.start, chunk.start + rows.stop)
                 with located(here.start):
-                    found.append(judge.values(logits[rows], here))
+                    found.append(loss.values(logits[rows], here))
             del logits
     return torch.cat(found)
 
 
 def _values_and_gradients(
-    projection: Projection, judge: Judge, share: Tensor, needed: tuple[bool, ...]
+    projection: Projection, loss: BlockLoss, share: Tensor, needed: tuple[bool, ...]
 ) -> tuple[Tensor, Gradients]:
     weight, bias = projection.cast()
     chunks = projection.chunks()
@@ -218,10 +218,10 @@ def _values_and_gradients(
         for chunk in chunks:
             hidden = projection.hidden[chunk].to(projection.dtype)
             logits = linear(hidden, weight, bias)
-            for rows in blocks_of(logits, judge.in_place):
+            for rows in blocks_of(logits, loss.in_place):
                 here = slice(chunk.start + rows.start, chunk.start + rows.stop)
                 with located(here.start):
-                    found.append(judge.into_gradient(logits[rows], here, share[here]))
+                    found.append(loss.into_gradient(logits[rows], here, share[here]))
             sums.add(chunk, hidden, weight, logits)
             del logits
     return torch.cat(found), sums.gradients()

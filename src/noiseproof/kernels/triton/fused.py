@@ -1,7 +1,8 @@
-"""Recorded losses on Triton: statistics, program and mean in one kernel, the gradient in another.
+"""Recorded losses in Triton: one kernel for statistics, program and mean, another for the gradient.
 
-What depends on the loss and on the layout of its inputs alone is computed once and kept as a :class:`Plan`. A
-later call allocates the result and one scratch buffer, and launches the compiled kernel with addresses.
+Everything that depends only on the loss and the layout of its inputs is computed once and kept as a
+:class:`Plan`. A later call allocates the result and one scratch buffer, and launches the compiled kernel
+with addresses.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from .statistics import MEAN_BY_WEIGHT, NO_MEAN, PLAIN_MEAN, mean_kernel, statis
 
 MOST_PLANS = 256
 MOST_ROWS_OF_ONE_MEAN = 1 << 16
-"""One program sums the batch; of more rows torch does it faster."""
+"""One program sums the batch; for more rows torch is faster."""
 MEAN_BLOCK, MEAN_WARPS = 1024, 8
 WORDS = 4
-"""Bytes of a float32, and float32 numbers of an aligned address."""
+"""Bytes of a float32, and number of float32 between aligned addresses."""
 _read_by_graphs: dict[int, Tensor] = {}
-"""Tables that captured graphs read at every replay, kept alive for good."""
+"""Tables that captured graphs read at every replay, never released."""
 
 
 class Call(NamedTuple):
-    """What a loss needs beside logits and labels."""
+    """Arguments of a loss other than logits and labels."""
 
     plan: Plan
     function: RowFunction
@@ -70,7 +71,7 @@ def loss(
 
 
 def run(logits: Tensor, target: Tensor, call: Call) -> Tensor:
-    """Apply the autograd function without the Python part of ``apply``, which is for functorch."""
+    """Call the autograd function without the Python part of ``apply``, which only functorch needs."""
     apply = _Fused.apply if is_functorch_wrapped_tensor(logits) else _apply_in_c
     found: Tensor = apply(logits, target, call)
     return found
@@ -240,7 +241,7 @@ class Plan:
         value: Tensor,
         ticket: Ticket | None,
     ) -> None:
-        """The same through Triton, which compiles the kernel; a mean without a ticket is another launch."""
+        """The same through Triton, which compiles the kernel; without a ticket the mean is another launch."""
         partials, count = scratch[self.partials : self.count], scratch[self.count :]
         values, mean = (scratch[self.values :], value) if self.mean else (value, count[1:])
         pointers = (

@@ -31,7 +31,7 @@ SUM_PZ = tl.constexpr(4)
 
 @triton.jit
 def partial(partials, row, mask, rows, SLOTS: tl.constexpr, WHICH: tl.constexpr):
-    """The loss's derivative with respect to one statistic."""
+    """The derivative of the loss with respect to one statistic."""
     if SLOTS[WHICH] < 0:
         return tl.where(mask, 0.0, 0.0)
     else:
@@ -40,7 +40,7 @@ def partial(partials, row, mask, rows, SLOTS: tl.constexpr, WHICH: tl.constexpr)
 
 @triton.jit
 def coefficients(state, partials, label_weight, row, mask, scale, rows, SLOTS: tl.constexpr):
-    """at_label, others, square, product, shift. Scaled last, so that what cancels does so exactly."""
+    """at_label, others, square, product, shift. Scaled last, so that terms that cancel do so exactly."""
     margin = tl.load(state + row, mask=mask, other=0.0)
     at_label = partial(partials, row, mask, rows, SLOTS, MARGIN)
     others = -at_label
@@ -73,7 +73,7 @@ def coefficients(state, partials, label_weight, row, mask, scale, rows, SLOTS: t
 
 @triton.jit
 def scale_of(upstream, count, row, mask, upstream_stride, UPSTREAM: tl.constexpr, MEAN: tl.constexpr):
-    """The upstream gradient, divided by the number of rows that count if the loss is their mean."""
+    """The upstream gradient, divided by the number of kept rows if the loss is their mean."""
     scale = tl.where(mask, 1.0, 0.0)
     if UPSTREAM:
         scale = tl.load(upstream + row * upstream_stride, mask=mask, other=0.0).to(tl.float32)
@@ -179,7 +179,7 @@ def row_of_gradient(z, peak, per_mass, chosen, share, TIED: tl.constexpr, SLOTS:
 
 @triton.jit
 def scale_kernel(tensor, factor, count, BLOCK: tl.constexpr):
-    """Multiply in place by a number that only the device knows, at no cost where it is 1."""
+    """Multiply in place by a number in device memory, at no cost if it is 1."""
     number = tl.load(factor)
     if number != 1.0:
         place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)

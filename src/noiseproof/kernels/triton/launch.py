@@ -18,7 +18,7 @@ from .gradient import gradient_kernel, scale_kernel
 from .statistics import NO_MEAN, statistics_kernel
 
 ALIGNMENT = 16
-"""Triton compiles another kernel for memory that does not start at a multiple of this."""
+"""Triton compiles a separate kernel for memory that does not start at a multiple of this."""
 MOST_KNOWN = 4096
 BYTES_PER_LOAD = 16
 FEWEST_PROGRAMS = 128
@@ -29,7 +29,7 @@ _compiled: dict[tuple[object, ...], Any] = {}
 
 
 class State(IntEnum):
-    """Rows of the result of the statistics pass; only the first three unless a loss wants sums."""
+    """Rows of the result of the statistics pass; only the first three unless a loss needs sums."""
 
     MARGIN = 0
     PEAK = 1
@@ -40,7 +40,7 @@ class State(IntEnum):
     SUM_PZ = 6
     CLASSES = 7
     GAP = 8
-    """The largest d less the sum of d squared, d the softmax over the other classes."""
+    """The largest d minus the sum of d squared, where d is the softmax over the other classes."""
     LABEL = 9
 
 
@@ -172,7 +172,7 @@ def statistics(
 
 
 def statistics_of(state: Tensor) -> tuple[Statistics, Tensor]:
-    """What a row function takes: statistics relative to the label's logit, and numbers of classes."""
+    """The inputs of a row function: statistics relative to the label's logit, and numbers of classes."""
     if len(state) < len(State):
         return Statistics(*[state[State.MARGIN]] * 5), state[State.MARGIN]
     row = Statistics(*(state[row] for row in STATISTICS))
@@ -217,7 +217,7 @@ def start(kernel: Any, sizes: Sizes, pointers: tuple[Tensor, ...]) -> Any:
     """Run ``kernel`` on the device of its first argument; returns the compiled kernel, None if interpreted.
 
     Triton inspects every argument to find the compiled kernel; here equal shapes, strides, constants and
-    alignments find it at once. Products and sums are never fused, so that what cancels does so exactly.
+    alignments find it at once. Products and sums are never fused, so that terms that cancel do so exactly.
     """
     first, arguments = pointers[0], (*pointers, *sizes.arguments)
     if not first.is_cuda:
@@ -252,7 +252,7 @@ def device_of(tensor: Tensor) -> contextlib.AbstractContextManager[object]:
 def bound(compiled: Any, sizes: Sizes, pointers: int) -> Callable[..., None] | None:
     """A function (device, *pointers) that launches a compiled kernel without inspecting its arguments.
 
-    Pointers are passed as integers, which also skips Triton's question to the driver where they point to.
+    Pointers are passed as integers, so that Triton does not query the driver for their device.
     None if the kernel is interpreted, or if Triton has another interface.
     """
     if not takes_all_arguments(compiled, pointers + len(sizes.arguments)):
@@ -275,7 +275,7 @@ def bound(compiled: Any, sizes: Sizes, pointers: int) -> Callable[..., None] | N
 # Tickets ------------------------------------------------------------------------------------------
 
 IN_TURN, ONCE = 4096, 32768
-"""How many tickets are reused in turn, and how many belong to one captured launch each."""
+"""Number of tickets that are reused in turn, and of those reserved for one captured launch each."""
 WORDS = 4
 """Words per ticket, so that each is aligned."""
 
@@ -292,7 +292,7 @@ class Tickets:
 
     A ticket is 0 when a launch begins and 0 again when it ends. No two launches at the same time may share
     one: launches of a CUDA graph, which may be replayed at any time, keep theirs; all others take the next of
-    so many that it is free long before its turn comes again.
+    ``IN_TURN`` tickets, which are so many that a launch ends long before its ticket is used again.
     """
 
     def __init__(self, device: torch.device) -> None:

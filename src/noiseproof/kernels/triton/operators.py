@@ -123,7 +123,7 @@ def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
 def _expressed(
     logits: Tensor, target: Tensor, keep: Tensor, weights: Tensor | None, upstream: Tensor
 ) -> Tensor:
-    """The same as expressions. Whatever is subtracted from the statistics is constant in a row function."""
+    """The same as expressions. What is subtracted from the statistics does not change a row function."""
     used = SLOTS if len(upstream) == LARGE else SLOTS[:1]
 
     def outputs() -> list[Tensor]:

@@ -75,7 +75,7 @@ def columns_of(start, LANES: tl.constexpr, WIDTH: tl.constexpr):
 
 @triton.jit
 def rows_of_program(target, keep, rows, ignore_index, HAS_KEEP: tl.constexpr, ROWS: tl.constexpr):
-    """The rows of this program, their labels, and which of them exist and count."""
+    """The rows of this program, their labels, and which of them exist and are not ignored."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     label = tl.load(target + row, mask=row < rows, other=0)
     if HAS_KEEP:

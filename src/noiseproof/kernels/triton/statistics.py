@@ -292,7 +292,7 @@ def mean_of_last(values, slopes, target, ticket, mean, count, rows, ignore_index
 def mean_kernel(
     values, slopes, target, mean, count, rows, ignore_index, BY_WEIGHT: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """The same as a launch of its own, for captured graphs that got no ticket."""
+    """The same as a separate launch, for captured graphs without a ticket."""
     take_mean(values, slopes, target, mean, count, rows, ignore_index, BY_WEIGHT, BLOCK)
 
 
@@ -300,7 +300,7 @@ def mean_kernel(
 def take_mean(
     values, slopes, target, mean, count, rows, ignore_index, BY_WEIGHT: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Sum of the values over the number of rows that count, both stored; one program, hence reproducible.
+    """Sum of the values over the number of kept rows, both stored; one program, hence reproducible.
 
     BY_WEIGHT first divides values and slopes by the mean weight: twice the emphasis, which is minus the
     slope.
@@ -335,5 +335,5 @@ def divide(numbers, level, rows, BLOCK: tl.constexpr):
 
 @triton.jit
 def fresh(numbers, row, rows):
-    """Load past the L1 cache, which does not see what other programs stored."""
+    """Load without the L1 cache, which does not contain what other programs stored."""
     return tl.load(numbers + row, mask=row < rows, other=0.0, cache_modifier=".cg")

@@ -1,1 +1,1 @@
-"""Losses as curves: where they peak, how widely they spread, what that means for training, and pictures."""
+"""Emphasis curves of losses: statistics such as peak and spread, advice for training, and plots."""

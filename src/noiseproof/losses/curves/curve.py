@@ -1,4 +1,4 @@
-r"""A loss as a curve: which samples get the gradient, how sharply, and whether training can start."""
+r"""The emphasis curve of a loss: its peak, focus, spread and asymmetry, and its size at initialisation."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .numerics import Peak, expected_margin, find_peak
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STARVED = 0.10
-"""Below this share of its full emphasis at the start, a loss underfits (Curriculum Table 2)."""
-HUNGRY = 0.20
+UNDERFITS_BELOW = 0.10
+"""A loss underfits below this share of its largest emphasis at initialisation (Curriculum Table 2)."""
+MAY_UNDERFIT_BELOW = 0.20
 TAU = 2.6
 Function = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The emphasis curve of a loss; ``num_classes`` is for scale and shift made without it."""
+    """The emphasis curve of a loss; ``num_classes`` is for ``scale`` and ``shift`` created without it."""
 
     loss: MarginLoss
     num_classes: int | None = None
@@ -72,7 +72,7 @@ class Curve:
 
     @cached_property
     def asymmetry(self) -> float:
-        """The ratio that bounds how wrong labels may be: 1 always robust, 0 no guarantee."""
+        """Asymmetry ratio, see :func:`asymmetry_ratio`: 1 is most robust, 0 guarantees nothing."""
         return asymmetry_ratio(self.emphasis, self.value)
 
     @property
@@ -110,7 +110,7 @@ def curve(loss: MarginLoss | str, num_classes: int | None = None) -> Curve:
 
 
 def _uniform_p(kinks: tuple[float, ...]) -> tuple[Tensor, Tensor]:
-    """Margins and weights that integrate over uniform p, panels broken where the curve jumps."""
+    """Margins and weights of a quadrature over uniform p, whose intervals end where the curve jumps."""
     inner = [k for k in kinks if math.isfinite(k)]
     ends = np.unique(np.concatenate([np.linspace(-60, 60, 961), inner]))
     nodes, weights = np.polynomial.legendre.leggauss(8)
@@ -138,9 +138,9 @@ def asymmetry_ratio(emphasis: Function, value: Function) -> float:
     r"""How much class confusion a loss tolerates, from its curve alone.
 
     The infimum over :math:`p_i, p_j \ge 0, p_i+p_j\le 1` of
-    :math:`[\ell(p_i)-\ell(p_i+p_j)] / [\ell(0)-\ell(p_j)]`: a loss is robust as long as the likeliest wrong
-    label is less likely than this fraction of the right one (Zhou et al., ICML 2021). Found from a grid of
-    finite steps and from the limit of small ones.
+    :math:`[\ell(p_i)-\ell(p_i+p_j)] / [\ell(0)-\ell(p_j)]`: a loss is robust as long as the most
+    frequent wrong label is less frequent than this fraction of the right one (Zhou et al., ICML 2021). It is
+    computed from a grid of finite steps and from the limit of small ones.
     """
     far = log_slope(emphasis, torch.tensor([-200.0, -100.0], dtype=torch.float64, device="cpu"))
     if far.isfinite().all() and float(far[0] - far[1]) > 1e-7:
@@ -169,26 +169,27 @@ def _ratio_on_grid(value: Function, points: int = 201) -> float:
 
 
 def advise(found: Curve, num_classes: int) -> list[str]:
-    """Warnings about training with this loss on so many classes; empty if there is none.
+    """Warnings about training with this loss on ``num_classes`` classes; empty if there are none.
 
     >>> print(advise(curve("mae"), 100)[0])
     with 100 classes this loss starts with 2.4% of its full emphasis: expect underfitting;
     try scale(mae, tau=2.6)
     """
-    words = []
+    warnings = []
     share = found.initial_share(num_classes)
-    if share < HUNGRY and not found.loss.compares_rows():  # a batch mean makes up for a small emphasis
-        verdict = "expect underfitting" if share < STARVED else "it may underfit"
-        words.append(
+    # Division by a batch mean compensates a small emphasis.
+    if share < MAY_UNDERFIT_BELOW and not found.loss.compares_rows():
+        expectation = "expect underfitting" if share < UNDERFITS_BELOW else "it may underfit"
+        warnings.append(
             f"with {num_classes} classes this loss starts with {100 * share:.1f}% of its full emphasis:"
-            f" {verdict}{_remedy(found.loss, num_classes, share)}"
+            f" {expectation}{_remedy(found.loss, num_classes, share)}"
         )
     if isinstance(found.loss, GR) and found.loss.g == "exp" and found.loss.saturation is None:
-        words.append(
+        warnings.append(
             "without a saturation fitted samples keep their weight and the logits grow without"
             " bound: leave saturation at 17.33"
         )
-    return words
+    return warnings
 
 
 def _remedy(loss: MarginLoss, num_classes: int, share: float) -> str:

@@ -1,4 +1,4 @@
-"""Emphasis curves as pictures: colour-blind safe, readable in print, the same look everywhere."""
+"""Plots of emphasis curves, in colours and dashes that are colour-blind safe and readable in print."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plot_curve(
     factor: float = 1.0,
     **line: Any,
 ) -> Axes:
-    """One emphasis curve; ``number`` picks colour and dash, ``factor`` 2 draws the L1 weight."""
+    """Plot one emphasis curve; ``number`` selects colour and dash, ``factor`` 2 draws the L1 weight."""
     axes = _axes(ax)
     horizontal, margin = grid(choice("plot", "x", x, LABELS))
     style: dict[str, Any] = {
@@ -66,7 +66,7 @@ def plot_curves(
     unit: bool = False,
     factor: float = 1.0,
 ) -> Axes:
-    """Several curves in one picture, with ``unit`` each divided by its peak."""
+    """Plot several curves; with ``unit`` each is divided by its peak."""
     axes = _axes(ax)
     for number, curve in enumerate(curves):
         plot_curve(curve, ax=axes, x=x, number=number, factor=1 / curve.peak if unit else factor)
@@ -85,27 +85,27 @@ def plot_initial_margins(
     number: int = 0,
     measured: tuple[Tensor, str] | None = None,
 ) -> Axes:
-    """Behind the curves, where an untrained network starts.
+    """Plot the distribution of margins of an untrained network behind the curves.
 
     Args:
-        measured: margins of a network and words for it; logits iid N(0, 1) are drawn if left out.
+        measured: margins of a network and a description of them; by default margins of logits iid N(0, 1).
     """
     choice("plot", "x", x, LABELS)
-    margin, words = measured or (simulate_initial_margins(num_classes), "simulated N(0, 1) logits")
+    margin, description = measured or (simulate_initial_margins(num_classes), "simulated N(0, 1) logits")
     values = margin if x == "margin" else torch.sigmoid(margin)
     lowest = min(MARGINS[0], float(margin.min()))
     span = (lowest, MARGINS[1]) if x == "margin" else (0.0, 1.0)
     counts, edges = torch.histogram(values, 80, range=span)
     height = counts / counts.max() * ax.get_ylim()[1] * 0.9
     grey = ("0.80", "0.88", "0.93")[number % 3]
-    label = f"start, {num_classes} classes,\n{words}"
+    label = f"start, {num_classes} classes,\n{description}"
     ax.fill_between(edges[:-1], height, step="post", color=grey, alpha=0.8, zorder=0, label=label)
     ax.legend(frameon=False, fontsize="small", handlelength=3)
     return ax
 
 
 def simulate_initial_margins(num_classes: int, samples: int = 20000) -> Tensor:
-    """Margins of a random class when all logits are N(0, 1); the same every time."""
+    """Margins of a random class when all logits are N(0, 1), drawn with a fixed seed."""
     generator = torch.Generator().manual_seed(0)
     samples = min(samples, max(500, MOST_DRAWS // num_classes))
     rows = max(1, 1_000_000 // num_classes)
@@ -126,7 +126,7 @@ def grid(x: str) -> tuple[Tensor, Tensor]:
 
 
 def short(spec: str) -> str:
-    """A spec for a legend: settings every curve shares are left out."""
+    """A spec for a legend, without settings that all curves share."""
     for common in (', g="exp"', ", saturation=17.33", ', normalize="batch"'):
         spec = spec.replace(common, "")
     return spec

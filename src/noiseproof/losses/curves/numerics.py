@@ -1,4 +1,4 @@
-r"""Numerics of curves: the largest emphasis of a loss, its integral, and the margin before training."""
+r"""Numerical methods for curves: the largest emphasis, its integral, and the margin before training."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ...kernels.recorder import Recorded
 # The largest emphasis -----------------------------------------------------------------------------
 
 FAR = 1e4
-"""Margins of this size stand for the limits at plus and minus infinity."""
+"""The limits at plus and minus infinity are evaluated at margins of this size."""
 
 
 class Peak(NamedTuple):
@@ -25,7 +25,7 @@ class Peak(NamedTuple):
 
 
 def find_peak(emphasis: Callable[[Tensor], Tensor], name: str) -> Peak:
-    """Search a grid that is fine near 0 and reaches to both limits, then zoom in."""
+    """Search a grid that is fine near 0 and includes both limits, then refine around its maximum."""
     reach = torch.asinh(torch.tensor(FAR, dtype=torch.float64, device="cpu"))
     grid = torch.sinh(torch.linspace(-1, 1, 8001, dtype=torch.float64, device="cpu") * reach)
     curve = emphasis(grid)
@@ -38,7 +38,7 @@ def find_peak(emphasis: Callable[[Tensor], Tensor], name: str) -> Peak:
     best = int(curve.argmax())
     if best in (0, len(grid) - 1):
         return Peak(_limit(emphasis, float(grid[best]), name), float(torch.sign(grid[best])) * torch.inf)
-    return _zoom(emphasis, float(grid[best - 1]), float(grid[best + 1]))
+    return _refine(emphasis, float(grid[best - 1]), float(grid[best + 1]))
 
 
 def _limit(emphasis: Callable[[Tensor], Tensor], end: float, name: str) -> float:
@@ -48,7 +48,7 @@ def _limit(emphasis: Callable[[Tensor], Tensor], end: float, name: str) -> float
     return float(whole)
 
 
-def _zoom(emphasis: Callable[[Tensor], Tensor], low: float, high: float) -> Peak:
+def _refine(emphasis: Callable[[Tensor], Tensor], low: float, high: float) -> Peak:
     for _ in range(8):
         fine = torch.linspace(low, high, 101, dtype=torch.float64, device="cpu")
         curve = emphasis(fine)
@@ -111,12 +111,12 @@ class IntegralTable:
         return torch.addcmul(constant, within, slope)
 
     def _recorded(self, margin: Recorded) -> Recorded:
-        """Exact near the anchor in single precision too: what ``offset`` loses to rounding is added last."""
-        nearly = torch.rsub(margin, self._single, alpha=self.per_margin)  # type: ignore[call-overload]
-        return margin.tape.table(nearly + (self.offset - self._single), self._table)
+        """Exact near the anchor in single precision too: the rounding error of ``offset`` is added last."""
+        position = torch.rsub(margin, self._single, alpha=self.per_margin)  # type: ignore[call-overload]
+        return margin.tape.table(position + (self.offset - self._single), self._table)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies on devices are not pickled: another machine may have none."""
+        """Copies on devices are not pickled: another machine may not have these devices."""
         return {**self.__dict__, "_copies": {}}
 
     def _on(self, margin: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ class IntegralTable:
 def _cubics(
     function: Callable[[Tensor], Tensor], knots: Tensor, width: float, anchor_cell: int, ends: bool
 ) -> Tensor:
-    """Rows (constant, linear, square, cube) per cell from Hermite data, a straight cell at each end."""
+    """Rows (constant, linear, square, cube) per cell by Hermite interpolation; end cells are linear."""
     nodes, weights = (torch.from_numpy(a) for a in np.polynomial.legendre.leggauss(8))
     inside = knots[:-1, None] - width * (nodes + 1) / 2
     rise = function(inside) @ weights * width / 2
@@ -150,7 +150,7 @@ def _cubics(
 
 EXACT_BELOW = 10
 LARGEST_CORRECTION = 0.1
-_KNOWN: dict[tuple[int, float], float] = {}
+_exact_values: dict[tuple[int, float], float] = {}
 
 
 def expected_margin(num_classes: int, std: float = 1.0) -> float:
@@ -159,14 +159,14 @@ def expected_margin(num_classes: int, std: float = 1.0) -> float:
     .. math:: E[\Delta] \approx -\log(K-1) - \frac{s^2}{2} + \frac{e^{s^2}-1}{2(K-1)}
 
     For fewer than 10 classes, or a std so large that the last term exceeds 0.1, the approximation is
-    off and the exact value is found by quadrature.
+    inaccurate and the exact value is computed by quadrature.
 
     Example:
         >>> round(expected_margin(100), 4), expected_margin(2)
         (-5.0864, 0.0)
 
-    Reference: A Curriculum View of Robust Loss Functions, Eq. 4, which prints the constants of K in
-    place of K-1.
+    Reference: A Curriculum View of Robust Loss Functions, Eq. 4, which is printed with K in place
+    of K-1.
     """
     if not isinstance(num_classes, int) and not float(num_classes).is_integer():
         raise ValueError(f"num_classes={num_classes} must be a whole number")
@@ -178,9 +178,9 @@ def expected_margin(num_classes: int, std: float = 1.0) -> float:
     correction = math.expm1(std**2) / (2 * others)
     if num_classes < EXACT_BELOW or correction > LARGEST_CORRECTION:
         key = (num_classes, float(std))
-        if key not in _KNOWN:
-            _KNOWN[key] = _exact(others, float(std))
-        return _KNOWN[key]
+        if key not in _exact_values:
+            _exact_values[key] = _exact(others, float(std))
+        return _exact_values[key]
     return -math.log(others) - std**2 / 2 + correction
 
 
