@@ -100,9 +100,9 @@ def test_runs_are_told_apart_and_a_second_row_of_them_is_counted_anew(capfd):
     shown = ComparisonLines()
     shown.begin(runs, 0)
     for run in runs:
-        shown.news(run, "finished", None)
+        shown.update(run, "finished", None)
     shown.begin(runs[:1], 0)
-    shown.news(runs[0], "finished", None)
+    shown.update(runs[0], "finished", None)
     names = [line.partition(":")[0] for line in capfd.readouterr().err.splitlines()]
     assert names[:2] == ["1/3 ce, labels as given, seed 0", "2/3 ce, pair(0.2), seed 0"]
     assert names[2:] == ["3/3 mae, pair(0.2), seed 0", "1/1 ce, seed 0"]
@@ -114,17 +114,17 @@ def test_many_runs_count_by_their_steps(clock, monkeypatch, kind):
     runs = [Config(seed=seed) for seed in range(4)]
     shown = kind()
     shown.begin(runs, 1)
-    shown.news(runs[1], "begin", (0, 10))
-    shown.news(runs[2], "begin", (5, 10))
-    shown.news(runs[1], "share", 0.25)
+    shown.update(runs[1], "begin", (0, 10))
+    shown.update(runs[2], "begin", (5, 10))
+    shown.update(runs[1], "share", 0.25)
     assert shown.done == 1 + 0.25 + 0.5
     clock.now += 30
-    shown.news(runs[1], "epoch", LINE)
-    shown.news(runs[1], "finished", None)
+    shown.update(runs[1], "epoch", LINE)
+    shown.update(runs[1], "finished", None)
     assert shown.done == 2.5
     assert shown.left() == "30 s"
     assert shown.ending(runs[1], "finished", None) == "2/4 ce, seed 1: final test 50.0%, 30 s left"
-    shown.news(runs[2], "failed", "a\nb")
+    shown.update(runs[2], "failed", "a\nb")
     assert shown.done == 3
     shown.end()
     assert "3/4 ce, seed 2: failed: a b" in sys.stderr.getvalue()

@@ -95,8 +95,8 @@ def test_no_test_is_not_the_same_as_no_setting(tmp_path):
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (b"{", "a config is JSON"),
-        (b"[1]", "a config is a JSON object"),
+        (b"{", "a config must be JSON"),
+        (b"[1]", "a config must be a JSON object"),
         (b'{"lrr": 1}', "no setting 'lrr', did you mean 'lr'?"),
         (b'{"lr": -1}', "lr=-1 is out of range"),
         (b'{"lr": "a"}', "lr must be a number"),

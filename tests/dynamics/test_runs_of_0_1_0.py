@@ -40,7 +40,7 @@ def test_an_unfinished_one_goes_on_to_the_same_end(old):
     assert unfinished.record.epochs == 1
     written = unfinished.manifest["environment"]
     same = (written["torch"], written["noiseproof"]) == (torch.__version__, __version__)
-    with nullcontext() if same else pytest.warns(UserWarning, match="was begun with"):
+    with nullcontext() if same else pytest.warns(UserWarning, match="was started with"):
         run = fit(unfinished.config)
     whole = Run("finished")
     assert run.finished

@@ -27,5 +27,5 @@ def test_finished_stages_of_other_labels_are_not_mixed_with_those_of_now(recipe,
     before = recipe(config)
     assert recipe(config).first.folder == before.first.folder
     rows.assign(label=np.arange(60)[::-1] % 3).to_csv(place, index=False)
-    with pytest.raises(RunExistsError, match="first was begun with other data"):
+    with pytest.raises(RunExistsError, match="first was started with other data"):
         recipe(config)

@@ -74,5 +74,5 @@ def test_the_split_is_disjoint_complete_and_of_the_size_asked_for():
 
 @pytest.mark.parametrize("share", [0.001, 0.999])
 def test_an_empty_side_is_refused(share):
-    with pytest.raises(ValueError, match="leaves one side empty"):
+    with pytest.raises(ValueError, match="leaves no samples for training"):
         split_positions(torch.arange(10), share, seed=0)

@@ -81,7 +81,7 @@ def test_a_run_that_went_back_does_not_lose_its_new_checkpoint(tmp_path):
         save(tmp_path, step)
     for path in tmp_path.glob("*.safetensors"):
         path.write_bytes(b"broken")
-    with pytest.warns(UserWarning, match=r"cannot read .*safetensors.*going back"):
+    with pytest.warns(UserWarning, match=r"cannot read .*safetensors.*using the previous checkpoint"):
         assert checkpoint.newest(tmp_path) is None
     save(tmp_path, 5)
     assert checkpoint.newest(tmp_path).step == 5
@@ -121,7 +121,7 @@ def test_every_flipped_bit_is_noticed(tmp_path):
     key = whole.index(b'"sha256"') + 2
     for place in sorted({*range(0, len(whole), 64), *range(8), key, header - 1, len(whole) - 2}):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place // 64 % 8]) + whole[place + 1 :])
-        with pytest.warns(UserWarning, match=f"{NAME}.* going back"):
+        with pytest.warns(UserWarning, match=f"{NAME}.* using the previous checkpoint"):
             assert checkpoint.newest(tmp_path).step == 0
     path.write_bytes(whole)
     assert checkpoint.newest(tmp_path).step == 1
@@ -158,7 +158,7 @@ def test_a_renamed_checkpoint_and_one_without_metadata(tmp_path):
     shutil.copy(tmp_path / NAME, tmp_path / "step-000000002.safetensors")
     atomic.write_tensors(tmp_path / "step-000000003.safetensors", {"w": torch.zeros(1)})
     nameless = pytest.warns(UserWarning, match="does not have the entries of a checkpoint")
-    with nameless, pytest.warns(UserWarning, match="of step 1 under a wrong name"):
+    with nameless, pytest.warns(UserWarning, match="of step 1 with a wrong file name"):
         assert checkpoint.newest(tmp_path).step == 1
 
 
@@ -173,7 +173,7 @@ def test_checkpoints_of_version_0_1_0(tmp_path, damage):
     content = bytearray(path.read_bytes())
     content[-40] ^= 1
     path.write_bytes(content)
-    with pytest.warns(UserWarning, match=r"step-000000003.*going back"):
+    with pytest.warns(UserWarning, match=r"step-000000003.*using the previous checkpoint"):
         assert checkpoint.newest(tmp_path / "old").step == 2
     save(tmp_path / "old", 3)
     assert checkpoint.newest(tmp_path / "old").step == 3

@@ -11,7 +11,7 @@ from noiseproof.train import evaluate
 
 
 def test_batches_mode_and_random_state(monkeypatch):
-    monkeypatch.setattr(evaluate, "ROWS", 7)
+    monkeypatch.setattr(evaluate, "BATCH_SIZE", 7)
     model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Dropout(0.5), nn.Linear(5, 2))
     model[1].eval()
     data = LabelledData(torch.randn(20, 3), [0, 1] * 10)

@@ -4,7 +4,7 @@ import torch
 
 from noiseproof.data import LabelledData
 from noiseproof.train import task as room
-from noiseproof.train.task import ALL, SAMPLED, fingerprint, in_format_of
+from noiseproof.train.task import ALL_INPUTS, HASHED_INPUTS, fingerprint, in_format_of
 
 
 def data(kind=np.asarray, rows=300):
@@ -21,13 +21,13 @@ def test_of_inputs_in_memory_every_row_counts(kind, row):
 
 
 def test_of_large_inputs_some_rows_count(monkeypatch):
-    monkeypatch.setattr(room, "MOST_BYTES", 300 * 16 - 1)
+    monkeypatch.setattr(room, "MAX_HASHED_BYTES", 300 * 16 - 1)
     seen = []
     real = LabelledData.batch
     monkeypatch.setattr(LabelledData, "batch", lambda self, at: seen.append(at) or real(self, at))
     before = fingerprint(data())
     assert set(before) == {"samples", "sha256"}
-    assert len(seen[0]) == SAMPLED
+    assert len(seen[0]) == HASHED_INPUTS
     assert (seen[0][0], seen[0][-1]) == (0, 299)
     changed = data()
     changed.inputs[299, 0] = 0
@@ -45,7 +45,7 @@ def test_labels_and_numbers_count(name):
 
 def test_what_an_older_version_did_not_note_is_not_asked_for():
     now = fingerprint(data())
-    old = {name: value for name, value in now.items() if name != ALL}
+    old = {name: value for name, value in now.items() if name != ALL_INPUTS}
     assert in_format_of(now, old) == old
     assert in_format_of(now, now) == now
     assert in_format_of(now, None) == now

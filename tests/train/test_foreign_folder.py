@@ -128,7 +128,7 @@ def test_an_epoch_that_is_a_pipe_is_not_waited_for(config, blobs):
     os.mkfifo(file)
     with pytest.raises(ValueError, match=r"epoch-00002\.safetensors: it is not a regular"):
         Record.load(file.parent)
-    with pytest.raises(RunExistsError, match="no whole record of epoch 2"):
+    with pytest.raises(RunExistsError, match="no complete record of epoch 2"):
         fit(settled, data=blobs())
 
 

@@ -167,9 +167,9 @@ def test_a_network_or_method_of_the_user_is_not_captured(config, blobs):
     session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
     session.device = torch.device("cuda")
     session.method.phase = lambda epoch: None
-    assert "does not say in which epochs" in obstacle(session)
+    assert "does not declare which epochs" in obstacle(session)
     session.model = torch.nn.Linear(4, 3)
-    assert "not one of this library" in obstacle(session)
+    assert "not from this library" in obstacle(session)
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_a_loss_that_may_count_is_not_captured(on_gpu):
     for captured in (losses.get("ce + 2*nce"), losses.MarginLoss.from_emphasis(lambda p, q: q)):
         assert obstacle(on_gpu(methods.get(captured))) is None
     for counting in (Counting(), losses.get("ce") + Counting()):
-        assert "does not say in which epochs" in obstacle(on_gpu(methods.get(counting)))
+        assert "does not declare which epochs" in obstacle(on_gpu(methods.get(counting)))
 
 
 def test_what_a_class_promises_holds_for_its_own_loss(on_gpu):
@@ -216,7 +216,7 @@ def test_what_a_class_promises_holds_for_its_own_loss(on_gpu):
             return epoch
 
     assert obstacle(on_gpu(Renamed())) is None
-    assert "does not say in which epochs" in obstacle(on_gpu(ByEpoch()))
+    assert "does not declare which epochs" in obstacle(on_gpu(ByEpoch()))
     assert obstacle(on_gpu(Told())) is None
 
 
@@ -227,7 +227,9 @@ def test_a_method_that_stops_telling_its_phase_goes_on_without_a_graph(config, b
 
     methods.register("silent", Silent)
     try:
-        with pytest.warns(UserWarning, match="has no phase in epoch 3: going on without a graph"):
+        with pytest.warns(
+            UserWarning, match="has no phase in epoch 3: training continues without CUDA graphs"
+        ):
             run = fit(config(method="silent", out=str(tmp_path / "silent")), data=blobs())
         plain = fit(config(method="elr", loop="plain", out=str(tmp_path / "plain")), data=blobs())
         found = [one.load_model().state_dict() for one in (run, plain)]
@@ -238,7 +240,7 @@ def test_a_method_that_stops_telling_its_phase_goes_on_without_a_graph(config, b
 
 def test_an_empty_graph_is_no_training(config, blobs, tmp_path, graphs, monkeypatch):
     monkeypatch.setattr(steps_module, "Captures", lambda device: lambda step, rewind: lambda: None)
-    with pytest.warns(UserWarning, match="has no effect: going on without a graph"):
+    with pytest.warns(UserWarning, match="has no effect: training continues without CUDA graphs"):
         run = fit(config(out=str(tmp_path / "empty")), data=blobs())
     plain = fit(config(loop="plain", out=str(tmp_path / "plain")), data=blobs())
     assert contents(run.folder) == contents(plain.folder)
@@ -250,7 +252,7 @@ def test_a_capture_that_fails_leaves_a_plain_run_behind(config, blobs, tmp_path,
         raise CaptureError("a step cannot be captured")
 
     monkeypatch.setattr(steps_module, "Captures", lambda device: fails)
-    with pytest.warns(UserWarning, match="going on without a graph"):
+    with pytest.warns(UserWarning, match="training continues without CUDA graphs"):
         run = fit(config(out=str(tmp_path / "fallen")), data=blobs())
     plain = fit(config(loop="plain", out=str(tmp_path / "plain")), data=blobs())
     assert contents(run.folder) == contents(plain.folder)

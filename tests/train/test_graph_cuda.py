@@ -126,7 +126,7 @@ def test_a_loss_that_waits_for_the_device_falls_back(tmp_path, blobs, config):
 
     losses.register("waiting_for_a_number", lambda: losses.MarginLoss.from_emphasis(waits, name="waiting"))
     try:
-        with pytest.warns(UserWarning, match="going on without a graph"):
+        with pytest.warns(UserWarning, match="training continues without CUDA graphs"):
             run = fit(config(loss="waiting_for_a_number", device="cuda"), data=blobs())
         assert run.finished
     finally:

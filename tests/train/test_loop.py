@@ -300,7 +300,7 @@ def test_patience_looks_only_at_epochs_that_were_evaluated(config, blobs):
 @pytest.mark.parametrize(("count", "batch_size"), [(1, 16), (5, 1)])
 def test_batch_norm_and_one_sample_at_a_time(config, blobs, count, batch_size):
     data = blobs(count=6).subset(range(count))
-    with pytest.raises(ValueError, match=rf"choose a larger batch_size \({batch_size}, of {count} samples\)"):
+    with pytest.raises(ValueError, match=rf"increase batch_size \({batch_size}, with {count} samples\)"):
         fit(config(model="mlp(hidden=8, norm=True)", batch_size=batch_size), data=data)
 
 
@@ -321,7 +321,7 @@ def test_a_damaged_config_is_named(config, blobs):
     run = fit(config(epochs=1), data=blobs())
     (run.folder / "config.json").write_text("{")
     with pytest.raises(
-        RunExistsError, match=r"config\.json is damaged \(a config is JSON: .* choose another"
+        RunExistsError, match=r"config\.json is damaged \(a config must be JSON: .* choose another"
     ):
         fit(config(epochs=1), data=blobs())
 

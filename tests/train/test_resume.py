@@ -90,7 +90,7 @@ def test_other_data_is_refused(config, blobs):
     with pytest.raises(Interrupted):
         fit(config(), data=blobs(), watcher=StopAt(2))
     for other in (blobs(wrong=1), blobs(seed=3), blobs(61)):
-        with pytest.raises(RunExistsError, match="begun with other data"):
+        with pytest.raises(RunExistsError, match="started with other data"):
             fit(config(), data=other)
 
 
@@ -115,7 +115,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(config, blobs, tmp_pa
         fit(settled, data=blobs(), watcher=StopAt(6))
     newest = max((tmp_path / "run/checkpoints").glob("*.safetensors"))
     newest.write_bytes(newest.read_bytes()[:-1])
-    with pytest.warns(UserWarning, match="going back"):
+    with pytest.warns(UserWarning, match="using the previous checkpoint"):
         resumed = fit(settled, data=blobs())
     assert contents(resumed.folder) == contents(unbroken.folder)
 
@@ -190,7 +190,7 @@ def test_a_record_with_a_gap_is_not_continued(config, blobs, damage):
     folder = Path(settings.out)
     damage(folder / "record/epoch-00002.safetensors")
     lines = (folder / "metrics.jsonl").read_bytes()
-    with pytest.raises(RunExistsError, match="has no whole record of epoch 2: resume with --no-record"):
+    with pytest.raises(RunExistsError, match="has no complete record of epoch 2: resume with --no-record"):
         fit(settings, data=blobs())
     assert (folder / "metrics.jsonl").read_bytes() == lines
     run = fit(settings.replace(record=False), data=blobs())

@@ -41,15 +41,15 @@ def without(*epochs):
 
 
 DAMAGES = [
-    (without(2), "no whole line of epoch 2, though the run has done 3"),
-    (without(1, 3), "no whole line of epoch 1, 3, though"),
-    (lambda lines: [], "no whole line of epoch 1, 2, 3, though"),
-    (lambda lines: [*lines[:2], lines[2][:40]], "no whole line of epoch 3, though"),
-    (lambda lines: [lines[0], lines[1][:40] + b"\n", lines[2]], "no whole line of epoch 2, though"),
-    (lambda lines: [lines[0], b'{"epoch": "2"}\n', b"[2]\n", lines[2]], "no whole line of epoch 2, though"),
-    (lambda lines: [lines[0], b"\xff\n", lines[2]], "no whole line of epoch 2, though"),
-    (lambda lines: [*lines, lines[0]], "epochs twice or in another order, though"),
-    (lambda lines: lines[::-1], "epochs twice or in another order, though"),
+    (without(2), "no complete line for epoch 2, but the run has finished 3"),
+    (without(1, 3), "no complete line for epoch 1, 3, but"),
+    (lambda lines: [], "no complete line for epoch 1, 2, 3, but"),
+    (lambda lines: [*lines[:2], lines[2][:40]], "no complete line for epoch 3, but"),
+    (lambda lines: [lines[0], lines[1][:40] + b"\n", lines[2]], "no complete line for epoch 2, but"),
+    (lambda lines: [lines[0], b'{"epoch": "2"}\n', b"[2]\n", lines[2]], "no complete line for epoch 2, but"),
+    (lambda lines: [lines[0], b"\xff\n", lines[2]], "no complete line for epoch 2, but"),
+    (lambda lines: [*lines, lines[0]], "repeated or unordered epochs, but"),
+    (lambda lines: lines[::-1], "repeated or unordered epochs, but"),
 ]
 
 
@@ -73,7 +73,7 @@ def test_metrics_that_are_gone_are_noticed_and_few_epochs_are_named(config, blob
         fit(settings, data=blobs(wrong=15), test=blobs(seed=1), watcher=StopAt(46))
     (Path(settings.out) / "metrics.jsonl").unlink()
     found = refused((settings, Path(settings.out)), blobs)
-    assert "no whole line of epoch 1, 2, 3, 4, 5, 6, 7, 8, ..., though the run has done 11" in found
+    assert "no complete line for epoch 1, 2, 3, 4, 5, 6, 7, 8, ..., but the run has finished 11" in found
 
 
 def test_lines_of_epochs_that_come_again_may_be_lost(begun, blobs, config, tmp_path):
@@ -93,7 +93,7 @@ def test_a_damaged_manifest_is_named(begun, blobs, keep):
 @pytest.mark.parametrize("name", ["manifest.json", "config.json"])
 def test_a_run_with_checkpoints_is_not_begun_anew_for_a_missing_file(begun, blobs, name):
     (begun[1] / name).unlink()
-    assert refused(begun, blobs).startswith(f"{begun[1] / name} is missing, though the run has checkpoints")
+    assert refused(begun, blobs).startswith(f"{begun[1] / name} is missing, but the run has checkpoints")
 
 
 def changed(path, **entries):
@@ -123,7 +123,7 @@ def test_a_format_that_is_none_is_damage(begun, blobs, version):
 def test_versions_that_differ_are_named_and_the_run_goes_on(begun, blobs):
     changed(begun[1] / "manifest.json", environment={"noiseproof": "0.0.9", "torch": "2.6.0"})
     with pytest.warns(
-        UserWarning, match=r"begun with noiseproof 0\.0\.9 \(now .*\) and torch 2\.6\.0 \(now "
+        UserWarning, match=r"started with noiseproof 0\.0\.9 \(now .*\) and torch 2\.6\.0 \(now "
     ):
         assert resumed(begun, blobs).finished
 
@@ -172,7 +172,7 @@ def test_a_flipped_bit_in_the_record_is_noticed(begun, blobs):
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     file.write_bytes(content)
-    with pytest.raises(RunExistsError, match="no whole record of epoch 2"):
+    with pytest.raises(RunExistsError, match="no complete record of epoch 2"):
         resumed(begun, blobs)
     with pytest.raises(ValueError, match=r"epoch-00002\.safetensors: its checksum is wrong"):
         _ = Run(begun[1]).record

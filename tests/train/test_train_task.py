@@ -90,7 +90,7 @@ def test_test_data_may_lack_a_class_and_count_otherwise():
     assert found.label.tolist() == [2, 0, 0]
     assert found.clean_label.tolist() == [0, 0, 2]
     with pytest.raises(
-        ValueError, match=r"classes emu, cat, the training data cat, dog, owl: leave out .* of emu"
+        ValueError, match=r"classes emu, cat, the training data cat, dog, owl: remove .* of emu"
     ):
         make_task(Config(), train, LabelledData(torch.rand(2, 2), [0, 1], class_names=["emu", "cat"]))
 
@@ -128,7 +128,7 @@ def test_validation_data_of_their_own(tmp_path, monkeypatch):
     rows = {name: f"csv(path='{tmp_path.as_posix()}/{name}.csv')" for name in ("train", "aside")}
     assert len(make_task(Config(data=rows["train"], validation_data=rows["aside"])).validation) == 10
     for data, aside in ((rows["train"], rows["train"]), ("digits", "digits(samples=50)")):
-        with pytest.raises(ValueError, match=r"validation_data: .*; give validation=0.1 or so"):
+        with pytest.raises(ValueError, match=r"validation_data: .*; set, for example, validation=0.1"):
             make_task(Config(data=data, validation_data=aside))
 
 

@@ -22,7 +22,7 @@ from ..train import Config, NonFiniteError, Run, RunExistsError, Watcher
 from ..train import fit as train_fit
 from ..train.callbacks import notebook_line
 from ..train.config import AUTO, NEUTRAL, run_folder
-from ..train.task import settled
+from ..train.task import with_source_and_folder
 from .candidates import RATES, Candidate, candidates, initial_state
 
 TRIALS = "choice"
@@ -156,7 +156,7 @@ def _clearly_above(share: float, rows: int) -> float:
 
 def with_run_folder(config: Config, data: LabelledData | None) -> Config:
     """The config with the run folder as ``out``."""
-    config = settled(config.replace(loss=AUTO, method=None), data)
+    config = with_source_and_folder(config.replace(loss=AUTO, method=None), data)
     return config.replace(out=str(run_folder(config)))
 
 

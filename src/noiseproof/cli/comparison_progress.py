@@ -49,17 +49,17 @@ class ComparisonLines(ComparisonWatcher):
         if kept:
             self.show(f"{kept} of {len(configs)} runs are finished already")
 
-    def news(self, config: Config, what: str, details: Any) -> None:
-        if what == "begin":
+    def update(self, config: Config, event: str, details: Any) -> None:
+        if event == "begin":
             self.shares[config] = details[0] / details[1]
-        elif what == "share":
+        elif event == "share":
             self.shares[config] = details
-        elif what == "epoch":
+        elif event == "epoch":
             self.accuracy[config] = details.get("test_accuracy")
         else:
             self.shares.pop(config, None)
             self.ended += 1
-            self.show(self.ending(config, what, details))
+            self.show(self.ending(config, event, details))
 
     @property
     def done(self) -> float:
@@ -70,9 +70,9 @@ class ComparisonLines(ComparisonWatcher):
         seconds = (time.monotonic() - self._start) / worked * (self.runs - self.done) if worked else 0.0
         return time_words(seconds)
 
-    def ending(self, config: Config, what: str, details: Any) -> str:
+    def ending(self, config: Config, event: str, details: Any) -> str:
         name = f"{self.kept + self.ended}/{self.runs} {name_of(config, self.configs)}"
-        if what == "failed":
+        if event == "failed":
             return f"{name}: failed: {' '.join(str(details).split())}"
         return f"{name}: final test {percent(self.accuracy.get(config))}, {self.left()} left"
 
@@ -91,13 +91,13 @@ class ComparisonBar(ComparisonLines):
     def begin(self, configs: Sequence[Config], kept: int) -> None:
         self.progress.start()
         super().begin(configs, kept)
-        self._update()
+        self._redraw()
 
-    def news(self, config: Config, what: str, details: Any) -> None:
-        super().news(config, what, details)
-        if what == "failed":
-            self.progress.console.print(self.ending(config, what, details), highlight=False, markup=False)
-        self._update()
+    def update(self, config: Config, event: str, details: Any) -> None:
+        super().update(config, event, details)
+        if event == "failed":
+            self.progress.console.print(self.ending(config, event, details), highlight=False, markup=False)
+        self._redraw()
 
     def end(self) -> None:
         self.progress.stop()
@@ -105,6 +105,6 @@ class ComparisonBar(ComparisonLines):
     def show(self, words: str) -> None:
         self.progress.update(self.task, description=words)
 
-    def _update(self) -> None:
+    def _redraw(self) -> None:
         words = f"run {min(self.runs, self.kept + self.ended + 1)} of {self.runs}"
         self.progress.update(self.task, completed=self.done, total=self.runs, description=words)

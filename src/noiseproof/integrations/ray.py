@@ -25,7 +25,7 @@ from ..engines import NEEDS_RAY
 from ..processes import Interruption
 from ..train import Config, Interrupted, compare
 from ..train.comparison.runs import ComparisonWatcher
-from ..train.comparison.workers import POLL, Tell, train_one
+from ..train.comparison.workers import POLL, Notify, train_one
 from ..train.config import run_folder
 
 RETRIES = 10
@@ -46,7 +46,7 @@ def compare_with_ray(
 
 
 def train_runs(
-    runs: Sequence[tuple[int, Config]], jobs: int | None, tell: Tell, interruption: Interruption
+    runs: Sequence[tuple[int, Config]], jobs: int | None, notify: Notify, interruption: Interruption
 ) -> None:
     """Train all runs, as many at a time as the cluster has resources for; a signal ends it early."""
     share = share_of_machine([config for _, config in runs], jobs)
@@ -61,8 +61,8 @@ def train_runs(
         for one, done in _as_completed(ray, tasks, asked):
             (number, config), problem = runs[one], _problem(ray, done)
             if problem is None:
-                tell(number, "epoch", RunFolder(run_folder(config)).metrics[-1])
-            tell(number, "finished" if problem is None else "failed", problem)
+                notify(number, "epoch", RunFolder(run_folder(config)).metrics[-1])
+            notify(number, "finished" if problem is None else "failed", problem)
     interruption.received = interruption.received or asked.received
 
 
@@ -199,8 +199,8 @@ def _fitted(ray: Any, done: Any) -> Any:
 
 def _reason(ray: Any, problem: Exception) -> str:
     """Why a worker ended, such as a missing module, too little memory or a signal."""
-    is_told = isinstance(problem, ray.exceptions.RayTaskError)
-    return f"the worker ended: {str(problem).splitlines()[-1] if is_told else type(problem).__name__}"
+    has_cause = isinstance(problem, ray.exceptions.RayTaskError)
+    return f"the worker ended: {str(problem).splitlines()[-1] if has_cause else type(problem).__name__}"
 
 
 def _stop(ray: Any, left: list[Any]) -> None:

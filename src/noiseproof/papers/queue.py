@@ -167,9 +167,9 @@ class Packer(ComparisonWatcher):
     def begin(self, configs: Sequence[Config], kept: int) -> None:
         self.inner.begin(configs, kept)
 
-    def news(self, config: Config, what: str, details: Any) -> None:
-        self.inner.news(config, what, details)
-        if what == "finished" and time.monotonic() - self.last > PACK_SECONDS:
+    def update(self, config: Config, event: str, details: Any) -> None:
+        self.inner.update(config, event, details)
+        if event == "finished" and time.monotonic() - self.last > PACK_SECONDS:
             self.pack()
 
     def end(self) -> None:

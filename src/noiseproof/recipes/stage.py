@@ -17,8 +17,7 @@ from ..dynamics.run_folder import CONFIG, RESULT
 from ..train import Config, Run, RunExistsError, Watcher, fit
 from ..train.config import run_folder
 from ..train.resume import check_finished
-from ..train.task import make_task
-from ..train.task import settled as settled_config
+from ..train.task import make_task, with_source_and_folder
 
 
 def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given: Any) -> Run:
@@ -28,7 +27,7 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
         given: ``data``, ``test`` or ``model``, as for ``train.fit``.
     """
     refuse_ranks("a recipe or a choice of the loss")
-    settled = settled_config(config.replace(out=str(recipe_folder(config) / name)), given.get("data"))
+    settled = with_source_and_folder(config.replace(out=str(recipe_folder(config) / name)), given.get("data"))
     folder = run_folder(settled)
     refuse_link(folder)
     if (folder / RESULT).is_file() and (folder / CONFIG).is_file():

@@ -1,4 +1,4 @@
-"""The one loop: a config in, a run folder out."""
+"""The training loop: ``fit`` trains as a ``Config`` says and writes a run folder."""
 
 from ..lock import RunLockedError
 from ..processes import Interrupted

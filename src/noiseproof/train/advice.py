@@ -1,4 +1,4 @@
-"""Warnings before training, of scales and step sizes, and after it, of networks that have learned nothing."""
+"""Warnings about the scale of inputs, the size of steps, and networks that have learned nothing."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..methods import LossMethod, Method
 from .config import Config
 from .optimizer import parse_optimizer
 
-LARGE = 100.0
-"""Root mean square of a column above which a warning is given; networks expect about 1."""
-LARGEST_STEP = 1.0
-"""Emphasis times learning rate from which a warning is given; cross entropy at a rate of 0.1 has 0.1."""
-TIMES_CE = 2.0
-"""Emphasis from which a warning is given; below, the learning rate is large, not the loss."""
+MAX_SCALE = 100.0
+"""A column with a larger root mean square gives a warning; networks learn best from values around 1."""
+MAX_STEP = 1.0
+"""A larger product of emphasis and learning rate gives a warning; cross entropy at lr=0.1 has 0.1."""
+MIN_EMPHASIS = 2.0
+"""Smallest peak emphasis that gives a warning; below it, the learning rate is large, not the loss."""
 
 
 def warn_of_scale(data: LabelledData, model: str) -> None:
-    """Warn of the largest column of rows in memory, unless the network standardizes them."""
+    """Warn if a column of rows in memory has large values, unless the network standardizes them."""
     rows = data.inputs
     if not model.startswith("mlp") or "standardize" in model:
         return
@@ -32,7 +32,7 @@ def warn_of_scale(data: LabelledData, model: str) -> None:
         return
     sizes = torch.linalg.vector_norm(rows, dim=0) / math.sqrt(len(rows))
     worst = int(sizes.argmax())
-    if float(sizes[worst]) > LARGE:
+    if float(sizes[worst]) > MAX_SCALE:
         name = f"column {data.columns[worst]!r}" if data.columns else f"value {worst} of the samples"
         warnings.warn(
             f"{name} has values around {float(sizes[worst]):.3g}, networks learn best from values around 1:"
@@ -42,7 +42,7 @@ def warn_of_scale(data: LabelledData, model: str) -> None:
 
 
 def warn_of_steps(method: Method, config: Config) -> None:
-    """Warn of a loss whose largest emphasis times the learning rate far exceeds that of cross entropy.
+    """Warn if the largest emphasis of the loss times the learning rate far exceeds that of cross entropy.
 
     Adam, ``clip`` and normalisation over the batch limit the steps, so there is no warning with them. A small
     network with batch norm tolerates large steps, as measured in tables/gr_defaults.
@@ -58,7 +58,7 @@ def warn_of_steps(method: Method, config: Config) -> None:
         peak = loss.peak().emphasis
     except (ValueError, NotImplementedError):  # a user's loss whose largest emphasis is unknown
         return
-    if peak >= TIMES_CE and peak * config.lr >= LARGEST_STEP:
+    if peak >= MIN_EMPHASIS and peak * config.lr >= MAX_STEP:
         remedy = "" if 'normalize="none"' not in str(loss) else 'normalize="batch", '
         warnings.warn(
             f"{config.loss} has emphases up to {peak:.3g}, cross entropy up to 1: at lr={config.lr:g} the"
@@ -69,37 +69,36 @@ def warn_of_steps(method: Method, config: Config) -> None:
 
 def _rate(peak: float) -> float:
     """The largest power of ten whose steps stay below the limit."""
-    return float(10.0 ** (math.ceil(math.log10(LARGEST_STEP / peak)) - 1))
+    return float(10.0 ** (math.ceil(math.log10(MAX_STEP / peak)) - 1))
 
 
-LITTLE = 0.08
-"""Less than this share of the way from the majority share to all labels is hardly a beginning; at 80% wrong
-labels of ten classes a good network goes twice as far."""
-UNSURE = 0.25
-"""A network that gives its predictions less than this share of the probability that they agree with labels
-has hardly begun."""
+MIN_GAIN = 0.08
+"""Less is almost nothing: (agreement - majority) / (1 - majority), the shares of predicted labels and of the
+largest class. With 80% wrong labels in ten classes a good network has twice this value."""
+MIN_CONFIDENCE = 0.25
+"""Less is almost nothing: the mean confidence of the network, divided by its agreement with the labels."""
 FEW_STEPS = 1000
 
 
 def warn_of_no_learning(
     logits: Tensor, data: LabelledData, method: Method, config: Config, steps: int
 ) -> None:
-    """Warn of a network that ends where it began: near the majority share, or unsure of everything."""
-    told = not_learned(logits, data)
-    if told is not None:
-        warnings.warn(f"{told}: {remedy(method, config, data.num_classes, steps)}", stacklevel=2)
+    """Warn if the trained network predicts little more than the largest class, or has very low confidence."""
+    problem = not_learned(logits, data)
+    if problem is not None:
+        warnings.warn(f"{problem}: {remedy(method, config, data.num_classes, steps)}", stacklevel=2)
 
 
 def not_learned(logits: Tensor, data: LabelledData) -> str | None:
-    """What a network that has learned nothing does with its training data; None where it has learned.
+    """How a network that has learned nothing compares to its training labels; None if it has learned.
 
     Shape:
-        logits (N, C), of the samples of ``data``, with the labels training saw
+        logits (N, C), of the samples of ``data``, which has the labels used in training
     Example:
         >>> import torch
         >>> data = LabelledData(torch.rand(20, 2), [0] * 12 + [1] * 8, class_names=["cat", "dog"])
         >>> print(not_learned(torch.tensor([[3.0, 0.0]]).expand(20, 2), data))
-        the network has learned nothing: it agrees with 60.0% of the training labels, always saying 'cat'
+        the network has learned nothing: it agrees with 60.0% of the training labels, always predicting 'cat'
         would agree with 60.0%
         >>> print(not_learned(10 * torch.nn.functional.one_hot(data.label).float(), data))
         None
@@ -110,28 +109,29 @@ def not_learned(logits: Tensor, data: LabelledData) -> str | None:
     majority = float(counts.max()) / len(label)
     agreed = f"it agrees with {100 * agreement:.1f}% of the training labels"
     usual = data.class_names[int(counts.argmax())]
-    always = f"always saying {usual!r} would agree with {100 * majority:.1f}%"
+    always = f"always predicting {usual!r} would agree with {100 * majority:.1f}%"
     if agreement <= majority + 2 * math.sqrt(majority * (1 - majority) / len(label)):
         return f"the network has learned nothing: {agreed}, {always}" if majority < 1 else None
-    if agreement < majority + LITTLE * (1 - majority):
-        return f"the network has hardly begun to learn: {agreed}, {always}"
-    sure = float(logits.softmax(1).amax(1).double().mean())
-    if sure < UNSURE * agreement:
-        return f"the network has hardly begun to learn: {agreed}, but is {100 * sure:.1f}% sure on average"
+    if agreement < majority + MIN_GAIN * (1 - majority):
+        return f"the network has learned almost nothing: {agreed}, {always}"
+    confidence = float(logits.softmax(1).amax(1).double().mean())
+    if confidence < MIN_CONFIDENCE * agreement:
+        mean = f"its mean confidence is {100 * confidence:.1f}%"
+        return f"the network has learned almost nothing: {agreed}, but {mean}"
     return None
 
 
 def remedy(method: Method, config: Config, classes: int, steps: int) -> str:
-    """What is likeliest to help."""
+    """The change of settings that is most likely to help."""
     loss = method.criterion if isinstance(method, LossMethod) else None
     words = []
     if isinstance(loss, MarginLoss):
         try:
             words = advise(curve(loss, classes), classes)[:1]
-        except (ValueError, NotImplementedError):  # a loss of the user's without a largest emphasis
+        except (ValueError, NotImplementedError):  # a user's loss whose largest emphasis is unknown
             words = []
     if not words and steps < FEW_STEPS:
-        words = [f"{steps:,} steps are few, train longer: more epochs"]
+        words = [f"{steps:,} steps are few, train for more epochs"]
     if not words:
         words = [f"try another lr than {config.lr:g}" + ("" if config.loss == "ce" else ", or the loss ce")]
-    return "; ".join([*words, "if nothing helps, the inputs may say nothing about the labels"])
+    return "; ".join([*words, "if nothing helps, the labels may not depend on the inputs"])

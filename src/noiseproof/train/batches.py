@@ -1,4 +1,4 @@
-"""Batches of an epoch: the order of their samples, and the inputs of the network that they become."""
+"""Batches of an epoch: the order of their samples, and how they become inputs of the network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..data import Batch, LabelledData, augmentation
 from .config import Config
 
 ORDER, SPLIT, NETWORK = 1 << 20, (1 << 20) + 1, (1 << 20) + 2
-"""Streams of random numbers, different from those of augmentation."""
+"""Numbers of the streams of random numbers, different from those of augmentation."""
 
 
 def epoch_order(
@@ -20,7 +20,7 @@ def epoch_order(
 ) -> Tensor:
     """A random permutation of positions for an epoch (counted from 1), computed without a generator.
 
-    With labels and a share, only the first so many samples of every class; each epoch takes others.
+    With ``label`` and ``share``, only the first ``share`` samples of every class; other ones in each epoch.
 
     Shape:
         index (N,) permanent indices; result (N,), or (M,) with a share, int64 on the same device
@@ -29,25 +29,25 @@ def epoch_order(
         tensor([...])
     """
     order = draw(seed=seed, epoch=epoch, index=index, stream=ORDER).argsort(stable=True)
-    return order if label is None or share is None else order[_turn(label[order]) < share]
+    return order if label is None or share is None else order[_rank_in_class(label[order]) < share]
 
 
-def _turn(label: Tensor) -> Tensor:
-    """How many samples of its class come before each sample.
+def _rank_in_class(label: Tensor) -> Tensor:
+    """For each sample, the number of earlier samples of the same class.
 
     Example:
-        >>> _turn(torch.tensor([2, 0, 2, 2, 0]))
+        >>> _rank_in_class(torch.tensor([2, 0, 2, 2, 0]))
         tensor([0, 0, 1, 2, 1])
     """
     by_class, counts = label.argsort(stable=True), torch.bincount(label)
     place = torch.arange(len(label), device=label.device)
-    turn = torch.empty_like(label)
-    turn[by_class] = place - (counts.cumsum(0) - counts)[label[by_class]]
-    return turn
+    rank = torch.empty_like(label)
+    rank[by_class] = place - (counts.cumsum(0) - counts)[label[by_class]]
+    return rank
 
 
 def balanced_size(label: Tensor, share: int | None) -> int:
-    """Samples of an epoch with at most so many of every class, or with all.
+    """Number of samples of an epoch with at most ``share`` of every class; None takes all.
 
     Example:
         >>> balanced_size(torch.tensor([0, 0, 0, 1]), 2), balanced_size(torch.tensor([0, 0, 0, 1]), None)
@@ -57,9 +57,9 @@ def balanced_size(label: Tensor, share: int | None) -> int:
 
 
 def batch_bounds(samples: int, batch_size: int) -> list[tuple[int, int]]:
-    """Where the batches of an epoch begin and end; all samples, none twice.
+    """Start and end of each batch of an epoch; every sample is in exactly one batch.
 
-    A last batch of one sample joins the one before: batch norm cannot train on a single sample.
+    A last batch of one sample is merged into the previous one: batch norm cannot train on a single sample.
 
     Example:
         >>> batch_bounds(9, 4), batch_bounds(10, 4)
@@ -82,12 +82,14 @@ def split_positions(index: Tensor, share: float, *, seed: int) -> tuple[Tensor, 
     order = draw(seed=seed, epoch=0, index=index, stream=SPLIT).argsort(stable=True)
     count = round(share * len(index))
     if not 0 < count < len(index):
-        raise ValueError(f"validation={share} of {len(index)} samples leaves one side empty")
+        raise ValueError(
+            f"validation={share} of {len(index)} samples leaves no samples for training or for validation"
+        )
     return order[count:].sort().values, order[:count].sort().values
 
 
 def network_seed(seed: int, number: int) -> int:
-    """The seed of the initial weights of each network; the first has the seed of the run.
+    """The seed of the initial weights of a network, by its number; the first has the seed of the run.
 
     Example:
         >>> network_seed(7, 0), network_seed(7, 1) == network_seed(7, 0)

@@ -9,8 +9,8 @@ from typing import Any
 
 from .config import Config
 
-SECONDS = 0.5
-"""Between two lines in a notebook."""
+MIN_SECONDS = 0.5
+"""Shortest time between two updates of the line in a notebook."""
 
 
 class Watcher:
@@ -30,36 +30,36 @@ class Watcher:
 
 
 class Line(Watcher):
-    """Shows the metrics of the last epoch in one line, such as that of a notebook."""
+    """Shows the metrics of the last epoch in one line, as below the cell of a notebook."""
 
     def __init__(self, config: Config, show: Callable[[str], None]) -> None:
-        self.config, self.show, self._words, self._shown = config, show, "", 0.0
+        self.config, self.show, self._text, self._last_shown = config, show, "", 0.0
 
     def epoch(self, line: dict[str, Any]) -> None:
-        self._words = epoch_words(self.config, line)
-        if time.monotonic() - self._shown >= SECONDS:
-            self.show(self._words)
-            self._shown = time.monotonic()
+        self._text = epoch_words(self.config, line)
+        if time.monotonic() - self._last_shown >= MIN_SECONDS:
+            self.show(self._text)
+            self._last_shown = time.monotonic()
 
     def end(self) -> None:
-        self.show(self._words)
+        self.show(self._text)
 
 
 def notebook_line() -> Callable[[str], None]:
-    """Shows words below the cell of a notebook, each time in place of the last ones; elsewhere nothing."""
+    """A function that shows a text below the cell of a notebook; outside notebooks it does nothing."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if not hasattr(shell, "kernel"):
-        return lambda words: None
+        return lambda text: None
     from IPython.display import display  # type: ignore[import-not-found]
 
     place = display({"text/plain": ""}, raw=True, display_id=True)
-    return lambda words: place.update({"text/plain": words}, raw=True)  # type: ignore[no-any-return]
+    return lambda text: place.update({"text/plain": text}, raw=True)  # type: ignore[no-any-return]
 
 
 def epoch_words(config: Config, line: dict[str, Any]) -> str:
-    """Such as ``epoch 7/100: test 91.2%, training 83.0%``."""
+    """The metrics of an epoch as text, such as ``epoch 7/100: test 91.2%, training 83.0%``."""
     total = "" if config.epochs is None or config.is_default_length else f"/{config.epochs}"
     names = {"test": "test", "validation": "validation", "training": "corrupted"}
-    found = {word: line.get(f"{name}_accuracy") for word, name in names.items()}
-    parts = [f"{word} {100 * share:.1f}%" for word, share in found.items() if share is not None]
+    found = {shown: line.get(f"{name}_accuracy") for shown, name in names.items()}
+    parts = [f"{shown} {100 * share:.1f}%" for shown, share in found.items() if share is not None]
     return f"epoch {line['epoch']}{total}: {', '.join(parts)}"

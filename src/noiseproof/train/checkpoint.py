@@ -1,8 +1,8 @@
 """Checkpoints: one safetensors file per step with tensors, the rest of the state as JSON, and a checksum.
 
 ``optimizer.state_dict()`` and similar states are nested dicts and lists of numbers and tensors, with string
-or integer keys. Tensors become tensors of the file; everything else is JSON in its metadata, where values
-that JSON lacks are objects with one marked key: ``{"$tensor": name}``, ``{"$tuple": [...]}``,
+or integer keys. Tensors are stored as tensors of the file; everything else is JSON in its metadata, where
+values that JSON does not have are objects with one marked key: ``{"$tensor": name}``, ``{"$tuple": [...]}``,
 ``{"$float": "nan"}``, ``{"$dict": [[key, value], ...]}``. Nothing is ever unpickled.
 
 Version 0.1.0 wrote two files per step, tensors and a JSON file; they are still read.
@@ -31,6 +31,7 @@ from ..memory import available_memory
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 FORMAT = 2
 KEPT = 2
+"""Number of checkpoints that are kept."""
 NAME = re.compile(r"step-(\d{9,})(-again)?\.(safetensors|json)")
 ENTRIES = {"format", "noiseproof", "torch", "step", "state"}
 """Entries of the metadata."""
@@ -39,7 +40,7 @@ MARK = "$"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a run had computed after ``step`` steps: tensors in main memory, and everything else as JSON."""
+    """The state of a run after ``step`` steps: tensors in main memory, and everything else as JSON."""
 
     step: int
     tensors: dict[str, Tensor]
@@ -52,7 +53,7 @@ class Checkpoint:
 
 
 def save(folder: str | os.PathLike[str], *, step: int, state: object) -> None:
-    """Write the checkpoint of a step, then remove all others but the newest one before it.
+    """Write the checkpoint of a step, then remove all others except the previous one.
 
     When ``save`` returns, ``newest`` finds this checkpoint even if the process is killed; before that, and
     after any error, it finds the previous one. Checkpoints of later steps are removed too: they exist only if
@@ -95,7 +96,7 @@ def newest(folder: str | os.PathLike[str]) -> Checkpoint | None:
             old = path.with_suffix(".json")
             return _read_0_1_0(old) if old.exists() else _read(path, step)
         except DamagedFileError as problem:
-            warnings.warn(f"{problem}; going back to the checkpoint before it", stacklevel=2)
+            warnings.warn(f"{problem}; using the previous checkpoint", stacklevel=2)
     return None
 
 
@@ -120,10 +121,8 @@ def _read(path: Path, step: int) -> Checkpoint:
             f" noiseproof {content['noiseproof']} or later, or another folder"
         )
     if content["step"] != str(step):
-        raise DamagedFileError(path, f"it is the checkpoint of step {content['step']} under a wrong name")
-    copies = {
-        name: tensor.clone() for name, tensor in tensors.items()
-    }  # the file may be removed while in use
+        raise DamagedFileError(path, f"it is the checkpoint of step {content['step']} with a wrong file name")
+    copies = {name: tensor.clone() for name, tensor in tensors.items()}  # the file may be removed
     return Checkpoint(step, copies, files.parse_json(content["state"]))
 
 

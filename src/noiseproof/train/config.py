@@ -22,11 +22,11 @@ from ..grammar import nearest
 from ..losses.checks import choice
 from .optimizer import get_schedule, parse_optimizer
 
-LONGEST = 1 << 20
-STEPS, USUAL_EPOCHS, MOST_EPOCHS = 3000, 100, 500
-"""How long to train where nobody says."""
+MAX_CHARACTERS = 1 << 20
+DEFAULT_STEPS, MIN_EPOCHS, MAX_EPOCHS = 3000, 100, 500
+"""The default length of a run: DEFAULT_STEPS steps, but at least MIN_EPOCHS and at most MAX_EPOCHS epochs."""
 AUTO = "auto"
-"""As the loss: chosen by ``auto.choose``, which is above training."""
+"""The value of ``loss`` for which ``auto.choose`` chooses the loss."""
 NEUTRAL = frozenset({"out", "device", "loop", "checkpoint_seconds", "record"})
 """Settings that do not change what is learned: a resumed run may change them."""
 COUNTS = ("batch_size", "epochs", "iterations", "patience", "evaluate_every", "balanced_batches")
@@ -35,7 +35,7 @@ SHARES = ("momentum", "dropout", "validation", "weight_average")
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """All settings of a run: frozen, validated when made, convertible to JSON; also the command line's flags.
+    """All settings of a run: frozen, validated, convertible to JSON, with the names of command line options.
 
     Example:
         >>> config = Config(noise="symmetric(0.4)", loss="gce(q=0.7)", epochs=5)
@@ -60,18 +60,18 @@ class Config:
     weights: str | None = None
     """A safetensors file with initial weights."""
     loss: str = "ce"
-    """A spec such as "gce(q=0.7)"; "auto" is for ``auto.fit``, which chooses it."""
+    """A spec such as "gce(q=0.7)"; with "auto", ``auto.fit`` chooses the loss."""
     method: str | None = None
     """A training method, such as "elr(beta=0.7)"; None trains with the loss alone."""
     epochs: int | None = None
-    """Passes over the data; if neither this nor ``iterations`` is given 100, and of small data as many as
-    make 3,000 steps, at most 500."""
+    """Passes over the data. If neither this nor ``iterations`` is given: 100, and for small data as many as
+    give 3,000 steps, at most 500."""
     iterations: int | None = None
     """Number of steps, instead of ``epochs``."""
     batch_size: int = 128
     balanced_batches: int | None = None
-    """Epochs of so many batches with equally many samples of every class, others in each epoch; a class with
-    fewer gives all it has. None takes all samples."""
+    """Number of batches per epoch, with equally many samples of every class (all samples of a class that has
+    too few). Each epoch draws other samples. None uses all samples in every epoch."""
     optimizer: str = "sgd"
     """Such as "sgd", "sgd(nesterov=True)", "adam" or "adamw(beta2=0.99)"."""
     lr: float = 0.01
@@ -88,12 +88,12 @@ class Config:
     """"fp32", or "bf16" for autocast of the network; the loss is always computed in fp32."""
     dropout: float = 0.0
     mixup: float | None = None
-    """Train on weighted means of pairs of inputs, with weights from Beta(mixup, mixup); 0 does not, None
-    takes what the method usually has (1 for elr_plus, 4 for divide_mix, otherwise 0). The record is of the
-    mixed inputs, each with the label of its larger part."""
+    """Train on weighted means of pairs of inputs, with weights from Beta(mixup, mixup). 0: none; None: the
+    default of the method (1 for elr_plus, 4 for divide_mix, otherwise 0). The record contains the mixed
+    inputs, each with the label of the input with the larger weight."""
     weight_average: float | None = None
-    """Decay of a running mean of the weights, which is then evaluated and saved; 0 keeps none, None takes
-    what the method usually has (0.997 for elr_plus, otherwise 0)."""
+    """Decay of a running mean of the weights, which is then evaluated and saved; 0 turns this off, None uses
+    the default of the method (0.997 for elr_plus, otherwise 0)."""
     validation: float = 0.0
     """Share of the training data held out to select the best epoch."""
     validation_data: str | None = None
@@ -119,7 +119,7 @@ class Config:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_is_default_length", self.epochs is None and self.iterations is None)
         if self.is_default_length:
-            object.__setattr__(self, "epochs", USUAL_EPOCHS)
+            object.__setattr__(self, "epochs", MIN_EPOCHS)
         check_config(self)
 
     def replace(self, **changes: Any) -> Config:
@@ -137,7 +137,7 @@ class Config:
         return bool(vars(self)["_is_default_length"])
 
     def with_enough_steps(self, batches: int) -> Config:
-        """The config for data of so many batches an epoch, with the epochs it takes where nobody gave them.
+        """The config with the default number of epochs for this number of batches, unless they are given.
 
         Example:
             >>> [Config().with_enough_steps(batches).epochs for batches in (391, 11, 2)]
@@ -147,7 +147,7 @@ class Config:
         """
         if not self.is_default_length:
             return self
-        return self.replace(epochs=min(max(-(-STEPS // batches), USUAL_EPOCHS), MOST_EPOCHS))
+        return self.replace(epochs=min(max(-(-DEFAULT_STEPS // batches), MIN_EPOCHS), MAX_EPOCHS))
 
     def to_dict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -157,18 +157,18 @@ class Config:
 
     @classmethod
     def from_json(cls, text: str) -> Config:
-        if len(text) > LONGEST:
-            raise ValueError(f"a config has at most {LONGEST} characters, this one has {len(text)}")
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"a config can have at most {MAX_CHARACTERS} characters, got {len(text)}")
         try:
             content = parse_json(text)
         except ValueError as problem:
-            raise ValueError(f"a config is JSON: {problem}") from None
+            raise ValueError(f"a config must be JSON: {problem}") from None
         return cls.from_dict(content)
 
     @classmethod
     def from_dict(cls, content: object) -> Config:
         if not isinstance(content, dict):
-            raise ValueError(f"a config is a JSON object, got {type(content).__name__}")
+            raise ValueError(f"a config must be a JSON object, got {type(content).__name__}")
         known = [field.name for field in dataclasses.fields(cls)]
         for name in content:
             if name not in known:
@@ -177,10 +177,10 @@ class Config:
 
     @classmethod
     def load(cls, path: str | Path) -> Config:
-        return cls.from_json(read_bytes(path, LONGEST).decode("utf-8"))
+        return cls.from_json(read_bytes(path, MAX_CHARACTERS).decode("utf-8"))
 
     def differences(self, other: Config) -> list[str]:
-        """Differing settings that change what is learned, as ``name: ours -> theirs``."""
+        """Settings that change what is learned and differ, as ``name: value here -> value in other``."""
         mine, theirs = self.to_dict(), other.to_dict()
         return [
             f"{name}: {mine[name]!r} -> {theirs[name]!r}"
@@ -202,7 +202,7 @@ KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "int": (int, "a whole number"),
     "float": ((int, float), "a number"),
 }
-"""Annotation of a setting to its types and their name in messages."""
+"""Annotation of a setting -> its types and their name in error messages."""
 RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     **{name: (f"1 <= {name} < 2**62", lambda v: 1 <= v < 1 << 62) for name in COUNTS},
     **{name: (f"0 <= {name} < 2**62", lambda v: 0 <= v < 1 << 62) for name in ("seed", "noise_seed")},
@@ -230,7 +230,9 @@ def check_config(config: Config) -> None:
     for field in dataclasses.fields(config):
         _check_type(field.name, str(field.type), getattr(config, field.name))
     if config.epochs is not None and config.iterations is not None:
-        raise ValueError(f"epochs={config.epochs} and iterations={config.iterations}: give one of them")
+        raise ValueError(
+            f"epochs={config.epochs} and iterations={config.iterations} exclude each other: give one of them"
+        )
     for name, (rule, holds) in RANGES.items():
         value = getattr(config, name)
         if value is not None and not (holds(value) and math.isfinite(value)):
@@ -238,9 +240,11 @@ def check_config(config: Config) -> None:
     for name, known in CHOICES.items():
         choice("config", name, getattr(config, name), known)
     if config.patience is not None and not config.validation and config.validation_data is None:
-        raise ValueError("patience needs a validation split: give validation=0.1 or so")
+        raise ValueError("patience needs validation data: set, for example, validation=0.1")
     if config.validation and config.validation_data is not None:
-        raise ValueError(f"validation={config.validation} and validation_data: give one of them")
+        raise ValueError(
+            f"validation={config.validation} and validation_data exclude each other: give one of them"
+        )
     if config.out is not None and not config.out.strip():
         raise ValueError(f"out={config.out!r} is not a folder: give one such as runs/first, or leave it out")
     _check_kinds(config)
@@ -282,7 +286,7 @@ def _check_specs(config: Config) -> None:
 
 @lru_cache(maxsize=4096)
 def _check_spec(name: str, spec: str) -> None:
-    """Read a spec once, since tables make thousands of configs of few specs; errors are not cached."""
+    """Parse a spec and cache the result, since tables create thousands of configs with few specs."""
     if (name, spec) == ("loss", AUTO):
         return
     SPECS[name](spec)

@@ -18,7 +18,7 @@ from .session import Session
 from .task import Task
 
 Prepare = Callable[[Tensor], Tensor]
-ROWS = 1024
+BATCH_SIZE = 1024
 """Batch size of evaluation."""
 
 
@@ -47,9 +47,9 @@ def predict_outputs(
     features: bool = False,
     ranks: Ranks | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Logits, and features if they are asked for, on the CPU; several ``ranks`` share the work."""
+    """Logits, and features if requested, on the CPU; with several ``ranks`` each computes a part."""
     ranks, size = ranks or Ranks(device), len(data)
-    rows = ranks.rows(size, ROWS)
+    rows = ranks.rows(size, BATCH_SIZE)
     found = list(_evaluated(model, data, prepare, device, autocast, features, rows))
     seen = [part for _, part in found if part is not None]
     logits = ranks.joined(torch.cat([logits for logits, _ in found]), rows, size)
@@ -79,8 +79,8 @@ def _evaluated(
     first, last = (0, len(data)) if rows is None else (rows.start, rows.stop)
     try:
         with torch.inference_mode():
-            for start in range(first, last, ROWS):
-                batch = data.batch(slice(start, min(start + ROWS, last)), device=device)
+            for start in range(first, last, BATCH_SIZE):
+                batch = data.batch(slice(start, min(start + BATCH_SIZE, last)), device=device)
                 with capture_lock, torch.autocast(device.type, torch.bfloat16, enabled=autocast):
                     inputs = prepare(batch.input)
                     logits, seen = forward_with_features(model, inputs) if features else (model(inputs), None)
@@ -91,10 +91,10 @@ def _evaluated(
 
 
 def measure(session: Session, task: Task) -> dict[str, Any]:
-    """The metrics of an epoch as one line of plain values; None for unknown ones.
+    """The metrics of an epoch as a dict of plain values; None for unknown ones.
 
-    Training accuracies are of the recorded predictions, made during training; the result of the run also has
-    those in evaluation mode.
+    Training accuracies are computed from the predictions recorded during training. The result of the run also
+    has those in evaluation mode.
     """
     config = session.config
     last = session.step >= session.steps
@@ -137,7 +137,7 @@ class InEvaluation:
 
     @property
     def validation_accuracy(self) -> float | None:
-        """Accuracy on validation data after this epoch; None without, and for clean validation labels."""
+        """Accuracy on validation data after this epoch; None without such data or with clean labels."""
         if self._session.config.validation_labels != "given":
             return None
         line = self._line

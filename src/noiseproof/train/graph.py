@@ -3,7 +3,7 @@
 A step of a small network is several hundred kernels of a few microseconds each, so a fast GPU waits for
 Python. A captured step launches them all with one call. Everything that changes between steps is read from
 tensors at fixed addresses: the inputs and labels of a block of batches, its learning rates, and a counter
-that the step increments. The inputs of a block are prepared by the same code as in the plain loop.
+that the step increments. The inputs of a block are prepared by the same code as in ``PlainSteps``.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from .steps import PlainSteps, train_step
 Replay = Callable[[], None]
 Capture = Callable[[Callable[[], None], Callable[[], object]], Replay]
 BLOCK_BYTES = 64 << 20
-"""Size of the inputs that are prepared together."""
+"""Largest size of the inputs of a block, which are prepared together."""
 SNAPSHOT = ("model", "method", "optimizer", "recorder", "meter")
-"""Parts of the session's state that a rehearsed step changes."""
+"""Parts of the state of a session that a step changes; they are restored after a capture."""
 
 
 class GraphSteps:
-    """The steps of a session as graphs, one per batch size and phase of the method.
+    """The steps of a session as CUDA graphs, one per batch size and phase of the method.
 
-    ``capture`` turns a step into a replay; tests pass one that runs the step itself on a CPU.
+    ``capture`` turns a step into a function that replays it; tests pass one that runs the step on a CPU.
     """
 
     def __init__(self, session: Session, capture: Capture) -> None:
@@ -60,7 +60,7 @@ class GraphSteps:
         self.place = torch.zeros(1, dtype=torch.int64, device=device)
 
     def epoch(self) -> Iterator[None]:
-        """Run the rest of the current epoch, one step per item; the device may lag behind the host."""
+        """Run the rest of the current epoch, one step per item, without waiting for the device."""
         session = self.session
         order = session.order()
         while block := self._next_block():
@@ -109,7 +109,7 @@ class GraphSteps:
         return self._replays[key]
 
     def _captured(self, size: int) -> Replay:
-        with self._rehearsal():
+        with self._undone():
             replay = self.capture(partial(self._step, size), self.place.zero_)
             self.place.zero_()
             replay()
@@ -118,8 +118,8 @@ class GraphSteps:
             return replay
 
     @contextmanager
-    def _rehearsal(self) -> Iterator[None]:
-        """Undo all training inside; the optimiser reads its learning rate from a tensor."""
+    def _undone(self) -> Iterator[None]:
+        """Undo all training inside the block, where the optimiser reads its learning rate from a tensor."""
         before = Snapshot(self.session)
         self.session.set_learning_rate(self.rate)
         try:
@@ -157,7 +157,7 @@ class Snapshot:
     """A copy of everything that training changes; ``restore`` writes into the existing tensors.
 
     A captured step reads and writes fixed addresses, so tensors must not be replaced. Optimiser state that
-    was created after the copy becomes zero, as before a first step.
+    was created after the copy is set to zero, as before the first step.
 
     Example:
         >>> from noiseproof.train import Config
@@ -186,48 +186,48 @@ def _tensors(session: Session) -> dict[str, Tensor]:
 
 
 class Steps(Protocol):
-    """What the loop needs."""
+    """The interface of ``PlainSteps`` and ``GraphSteps``."""
 
     def epoch(self) -> Iterator[None]:
-        """Do the rest of the current epoch, a step each time the next item is asked for."""
+        """Run the rest of the current epoch; each item of the iterator is one step."""
 
 
 def make_steps(session: Session) -> Steps:
-    """Captured where that is possible and ``loop`` allows it; an error where it asks for it in vain."""
+    """Captured steps if possible and allowed by ``loop``; ValueError if ``loop="graph"`` is impossible."""
     wanted = session.config.loop
-    why_not = None if wanted == "plain" else obstacle(session)
-    if wanted == "graph" and why_not:
-        raise ValueError(f"loop='graph' cannot be used: {why_not}; write loop='auto'")
-    if wanted == "plain" or why_not:
+    reason = None if wanted == "plain" else obstacle(session)
+    if wanted == "graph" and reason:
+        raise ValueError(f"loop='graph' cannot be used: {reason}; use loop='auto'")
+    if wanted == "plain" or reason:
         return PlainSteps(session)
-    return GraphSteps(session, Captures(session.device)) if wanted == "graph" else GraphIfPossible(session)
+    return GraphSteps(session, Captures(session.device)) if wanted == "graph" else GraphOrPlainSteps(session)
 
 
 def obstacle(session: Session) -> str | None:
-    """Why the steps of this session cannot be captured, in words; None if nothing speaks against it."""
+    """The reason why the steps of this session cannot be captured; None if they can."""
     if session.device.type != "cuda":
-        return f"the device is {session.device}, graphs are of CUDA"
+        return f"the device is {session.device}, but graphs need CUDA"
     if session.ranks.count > 1:
-        return "several processes train together"
+        return "several processes train this run"
     if streams(session.train.inputs):
-        return "the training data is read from disk as it is needed"
+        return "the training data is read from disk during training"
     if not all(isinstance(network, Classifier) for network in session.networks):
-        return "the network is not one of this library, so it may do something else at every step"
+        return "the network is not from this library, so its steps may differ from each other"
     if any(is_random(module) for module in session.model.modules()):
-        return "dropout draws from a generator that runs of one process share"
-    if not keeps_promise(session.method) or session.method.phase(session.epoch) is None:
-        return f"{session.method} does not say in which epochs it does the same"
+        return "dropout draws from a random generator that all runs of a process share"
+    if not declares_phases(session.method) or session.method.phase(session.epoch) is None:
+        return f"{session.method} does not declare which epochs have equal steps (Method.phase)"
     if session.mixup or session.average or session.method.needs_unmixed:
-        return "inputs are mixed or weights averaged"
+        return "inputs are mixed or weights are averaged"
     if parse_optimizer(session.config.optimizer)[1].get("dampening"):
-        return "with dampening the first step is unlike the others"
+        return "with dampening the first step differs from the others"
     return None
 
 
-def keeps_promise(method: Method) -> bool:
-    """Whether the class that has the loss, or one derived from it, is the one that tells phases.
+def declares_phases(method: Method) -> bool:
+    """Whether ``phase`` or ``same_every_epoch`` is defined in the class that defines ``loss``, or below it.
 
-    A loss that was written anew is not what the class before it promised.
+    A subclass that overrides only ``loss`` may need other phases than its base class.
     """
     for kind in type(method).__mro__:
         if {"phase", "same_every_epoch"} & vars(kind).keys():
@@ -241,8 +241,8 @@ def is_random(module: nn.Module) -> bool:
     return isinstance(module, _DropoutNd) and module.p > 0
 
 
-class GraphIfPossible:
-    """Captured steps; plain ones, and a warning, where a capture shows that a step waits for the host."""
+class GraphOrPlainSteps:
+    """Captured steps; if a capture fails, a warning and then plain steps."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -253,7 +253,7 @@ class GraphIfPossible:
             yield from self.steps.epoch()
             return
         except CaptureError as problem:
-            warnings.warn(f"{problem}: going on without a graph", stacklevel=2)
+            warnings.warn(f"{problem}: training continues without CUDA graphs", stacklevel=2)
         self.steps = PlainSteps(self.session)
-        gc.collect()  # what is left of the capture belongs to another stream
+        gc.collect()  # tensors of the failed capture belong to another stream
         yield from self.steps.epoch()

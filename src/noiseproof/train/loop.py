@@ -1,4 +1,4 @@
-"""The one loop."""
+"""``fit``: the training loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .nan_guard import check_health
 from .run import Run
 from .run_writer import RunWriter
 from .session import Session
-from .task import make_task, settled
+from .task import make_task, with_source_and_folder
 
 
 def fit(
@@ -47,14 +47,15 @@ def fit(
         write weights, outputs and the result
 
     Args:
-        data, test: data in memory, instead of the sources of the config. The run is named after
+        data, test: data in memory, used instead of the sources in the config. The run is named after
             ``data.name``; without ``out`` each run gets a new folder.
-        model: a network, instead of the one the config names; training starts from its weights.
-        watcher: receives progress; in a notebook a line below the cell shows it if left out.
+        model: a network, used instead of the one in the config; training starts from its weights.
+        watcher: its methods are called with the progress of the run. By default, a notebook shows one line
+            below the cell.
 
-    Order, augmentation and noise are functions of (seed, epoch, sample): on the same machine, a run that was
-    killed and resumed has bitwise the same results as an uninterrupted one. Clean labels are used for metrics
-    only.
+    The order of the samples, augmentation and noise are functions of (seed, epoch, sample): on the same
+    machine, a run that was killed and resumed gives bitwise the same results as an uninterrupted run. Clean
+    labels are used for metrics only.
 
     Example:
         >>> import tempfile
@@ -66,7 +67,7 @@ def fit(
     if not isinstance(config, Config):
         got = repr(config) if isinstance(config, str) else f"a {type(config).__name__}"
         raise TypeError(f"fit takes a Config, got {got}: write fit(Config(data='digits')) with your settings")
-    config = settled(config, data)
+    config = with_source_and_folder(config, data)
     with Interruption() as interruption:
         run = train(config, data, test, model, watcher or Line(config, notebook_line()), interruption)
     interruption.pass_on()
@@ -81,10 +82,10 @@ def train(
     watcher: Watcher,
     interruption: Interruption,
 ) -> Run:
-    """Like ``fit``, but the caller handles signals."""
+    """Like ``fit``, but the caller handles signals through ``interruption``."""
     if config.loss == AUTO:
         raise ValueError(
-            "loss='auto' is not a loss: noiseproof train --loss auto chooses one, or auto.fit in Python"
+            "loss='auto' is only for auto.fit and 'noiseproof train --loss auto', which choose the loss"
         )
     with (
         together(config.device) as ranks,
@@ -94,7 +95,7 @@ def train(
     ):
         watcher = watcher if ranks.is_first else Watcher()
         task = make_task(config, data, test)
-        with capture_lock:  # initial weights come from the random state of the process
+        with capture_lock:  # initial weights are drawn from the random state of the process
             session = Session(config, task, device, model, ranks)
         with suitable_threads(session.model, session.views.shape, config.batch_size, device):
             with capture_lock:
@@ -122,7 +123,7 @@ def train_epoch(
     session.method.train()
     for _ in steps.epoch():
         watcher.step(session.step)
-        signal, is_due = session.ranks.agreed(interruption.received, writer.is_time())
+        signal, is_due = session.ranks.agreed(interruption.received, writer.is_checkpoint_due())
         if signal is not None:
             check_health(session)
             writer.stop(session, signal)

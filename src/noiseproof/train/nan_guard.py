@@ -1,4 +1,4 @@
-"""Stops a run whose logits or loss become infinite or NaN; its last checkpoint is kept."""
+"""Checks that stop a run whose logits or loss become infinite or NaN; its last checkpoint is kept."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..data import Batch
 from ..dynamics.run_folder import CHECKPOINTS
 from .checkpoint import exists
 from .config import Config, run_folder
-from .session import NEVER, Session
+from .session import NO_BATCH, Session
 
-SHOWN = 8
+MAX_SHOWN = 8
 
 
 class NonFiniteError(ArithmeticError):
@@ -37,7 +37,7 @@ def check_now(session: Session, values: Tensor, batch: Batch, number: int | Tens
 def note_health(session: Session, logits: Tensor, loss: Tensor, number: int | Tensor) -> None:
     """Store the number of the first bad batch on the device, without synchronisation and in few kernels.
 
-    Does nothing where ``check_now`` has checked. A sum that overflows from finite terms counts as bad too.
+    Does nothing if ``check_now`` has checked them. A sum that overflows from finite terms counts as bad too.
     """
     if session.device.type == "cpu" and not isinstance(number, Tensor):
         return
@@ -49,7 +49,7 @@ def note_health(session: Session, logits: Tensor, loss: Tensor, number: int | Te
 def check_health(session: Session) -> None:
     """Raise if a batch was bad; called once per epoch and before each checkpoint."""
     place = int(session.first_bad)
-    if place < NEVER:
+    if place < NO_BATCH:
         order = session.order()
         start, stop = session.bounds[place]
         raise _error(session, "logits or loss", session.epoch, place, session.train.index[order[start:stop]])
@@ -57,7 +57,7 @@ def check_health(session: Session) -> None:
 
 def _error(session: Session, what: str, epoch: int, batch: int, index: Tensor) -> NonFiniteError:
     numbers = index.tolist()
-    shown = ", ".join(map(str, numbers[:SHOWN])) + (", ..." if len(numbers) > SHOWN else "")
+    shown = ", ".join(map(str, numbers[:MAX_SHOWN])) + (", ..." if len(numbers) > MAX_SHOWN else "")
     step = (epoch - 1) * len(session.bounds) + batch + 1
     return NonFiniteError(
         f"the {what} became infinite or NaN in epoch {epoch}, step {step}, with samples {shown}: lower lr"
@@ -67,7 +67,7 @@ def _error(session: Session, what: str, epoch: int, batch: int, index: Tensor) -
 
 
 def _how_to_continue(config: Config) -> str:
-    """Whether other settings need another folder, and whether a checkpoint is kept."""
+    """The end of the message: whether other settings need another folder, and whether a checkpoint exists."""
     folder, usual = run_folder(config), run_folder(config.replace(out=None))
     elsewhere = (
         "" if folder.name.startswith(usual.name) else f"; other settings need another --out than {folder}"

@@ -17,7 +17,7 @@ OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, type]]] = {
     "adam": (torch.optim.Adam, {"beta1": float, "beta2": float, "eps": float, "amsgrad": bool}),
     "adamw": (torch.optim.AdamW, {"beta1": float, "beta2": float, "eps": float, "amsgrad": bool}),
 }
-"""Name to class and the options its spec may have."""
+"""Name -> class and the options of its spec, with their types."""
 
 
 def make_optimizer(
@@ -41,7 +41,7 @@ def make_optimizer(
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Load a state; tensors of the shape of a weight get its memory format, which fused kernels require."""
+    """Load a state; tensors with the shape of a weight get its memory format, as fused kernels require."""
     optimizer.load_state_dict(state)
     for weight, values in optimizer.state.items():
         for name, value in values.items():
@@ -50,7 +50,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -
 
 
 def parse_optimizer(spec: str) -> tuple[str, dict[str, Any]]:
-    """Name and options.
+    """Name and options of an optimiser spec.
 
     Example:
         >>> parse_optimizer("sgd(nesterov=True)")
@@ -59,9 +59,8 @@ def parse_optimizer(spec: str) -> tuple[str, dict[str, Any]]:
     name, found = call(spec, "optimizer", {name: kinds for name, (_, kinds) in OPTIMIZERS.items()})
     for word, value in found.items():
         kind = OPTIMIZERS[name][1][word]
-        if not isinstance(value, bool if kind is bool else (int, float)) or isinstance(value, bool) != (
-            kind is bool
-        ):
+        is_bool = isinstance(value, bool)
+        if is_bool != (kind is bool) or not isinstance(value, (int, float)):
             raise TypeError(f"{name}: {word}={value!r} must be a {kind.__name__}")
     return name, found
 
@@ -70,7 +69,7 @@ Schedule = Callable[["Moment", float], float]
 
 
 class Moment:
-    """A step of a run, counted from 0."""
+    """The time of a step: the numbers of its iteration and epoch, counted from 0, and their totals."""
 
     __slots__ = ("epoch", "epochs", "step", "steps")
 

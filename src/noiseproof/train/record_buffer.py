@@ -1,7 +1,7 @@
-"""A buffer that records several steps together.
+"""A buffer that records several training steps together.
 
-On a GPU each step records itself, so that it can be captured. On a CPU that takes about twenty operations on
-few numbers each, more time than the loss of a small network, so several steps are recorded together.
+On a GPU each step is recorded separately, so that it can be captured. On a CPU this takes about twenty small
+operations, more time than the loss of a small network, so several steps are recorded together.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..data import Batch
 from ..dynamics import EmphasisMeter
 from ..dynamics.epoch_table import EpochTable
 
-MOST = 1 << 20
-"""Number of logits in the buffer from which it is flushed: 8 MB with their gradients."""
+MAX_LOGITS = 1 << 20
+"""Number of logits at which the buffer is flushed: 8 MB with their gradients."""
 
 
 class Step(NamedTuple):
-    """What is recorded of a step."""
+    """The values recorded for one step."""
 
     batch: Batch
     logits: Tensor
@@ -32,7 +32,7 @@ class Step(NamedTuple):
 
 
 class RecordBuffer:
-    """Steps that are recorded by ``flush``; the record is bitwise independent of when it is called."""
+    """Stores steps until ``flush`` records them; the record does not depend on when that happens."""
 
     def __init__(self, recorder: EpochTable, meter: EmphasisMeter) -> None:
         self.recorder, self.meter = recorder, meter
@@ -42,7 +42,7 @@ class RecordBuffer:
     def add(self, step: Step) -> None:
         self._steps.append(step)
         self._size += step.logits.numel()
-        if self._size >= MOST:
+        if self._size >= MAX_LOGITS:
             self.flush()
 
     def flush(self) -> None:
@@ -56,7 +56,7 @@ class RecordBuffer:
         sizes = [len(step.logits) for step in steps]
         shares = torch.tensor([size / 2 for size in sizes]).repeat_interleave(torch.tensor(sizes))
         gradient = torch.cat([step.gradient for step in steps])
-        # the gradient is of the mean loss, the emphasis of the loss of each sample
+        # the gradient is that of the mean loss, the emphasis that of the loss of each sample
         emphasis = gradient.abs().sum(1, dtype=torch.float64) * shares
         extra = {name: torch.cat([step.extra[name] for step in steps]) for name in steps[0].extra}
         self.meter.add_steps(

@@ -1,4 +1,4 @@
-"""Resuming a run: its folder is read again, or refused if it is damaged or belongs to another run."""
+"""Resuming a run: read its folder, or raise if it is damaged or belongs to another run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .config import Config
 from .session import Session
 from .task import Task, in_format_of, make_task
 
-SHOWN = 8
+MAX_SHOWN = 8
 REMEDY = "restore the file, remove the folder to train it again, or choose another --out"
-OF_THE_DATA = (
+DATA_SETTINGS = (
     *("data", "test", "noise", "noise_seed", "exact_noise"),
     *("seed", "validation", "validation_data", "validation_labels"),
 )
@@ -51,7 +51,7 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
     if checkpoint.exists(folder / CHECKPOINTS):
         for needed in (folder / CONFIG, path):
             if not needed.is_file():
-                raise DamagedRunError(f"{needed} is missing, though the run has checkpoints: {REMEDY}")
+                raise DamagedRunError(f"{needed} is missing, but the run has checkpoints: {REMEDY}")
     if not path.is_file():
         return None
     try:
@@ -65,32 +65,31 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
 
 
 def check_data(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
-    """RunExistsError if samples or labels differ from those the run was started with."""
+    """Raise RunExistsError if samples or labels differ from those the run was started with."""
     now, recorded = json.loads(json.dumps(now)), before.get("data")
     if isinstance(recorded, dict):
         now["data"] = {name: in_format_of(fact, recorded.get(name)) for name, fact in now["data"].items()}
     changed = [name for name in ("data", "noise") if before.get(name) != now[name]]
     if changed:
         raise RunExistsError(
-            f"{folder} was begun with other {' and '.join(changed)}: the same settings"
-            " now give other samples or labels; remove the folder to begin again, or choose another --out"
+            f"{folder} was started with other {' and '.join(changed)}: the same settings now"
+            " give other samples or labels; remove the folder to start again, or choose another --out"
         )
 
 
 def check_loss(folder: Path, before: dict[str, Any], config: Config) -> None:
-    """RunExistsError if version 0.1.0 wrote the folder and its loss had another meaning: it recorded no
-    loss in the manifest and did not normalise gr and imae."""
+    """Raise RunExistsError if version 0.1.0, which did not normalise gr and imae, wrote a run with them."""
     if "loss" in before or "normalize" in config.loss:
         return
     if 'normalize="batch"' in str(methods.get(config.method, loss=config.loss)):
         raise RunExistsError(
-            f"{folder} is of a version in which {config.loss!r} was not normalised over the batch: choose"
-            ' another --out, with normalize="none" in the loss for the old meaning'
+            f"{folder} was written by a version in which {config.loss!r} was not normalised over the batch:"
+            ' choose another --out, with normalize="none" in the loss for the old meaning'
         )
 
 
 def check_finished(folder: Path, config: Config, task: Task | None = None) -> None:
-    """RunExistsError if a finished run no longer has the loss, or the data of ``task``, of its config."""
+    """Raise RunExistsError if the loss of a finished run has changed, or its data differs from ``task``."""
     before = manifest_of(folder)
     if before is not None:
         check_loss(folder, before, config)
@@ -99,7 +98,7 @@ def check_finished(folder: Path, config: Config, task: Task | None = None) -> No
 
 
 def check_all_finished(runs: list[tuple[Config, Path]]) -> None:
-    """``check_finished`` for several runs; data is loaded once, for all runs with the data of the first."""
+    """``check_finished`` for several runs; data is checked only for runs with the data of the first run."""
     for config, folder in runs:
         check_finished(folder, config)
     try:
@@ -107,14 +106,14 @@ def check_all_finished(runs: list[tuple[Config, Path]]) -> None:
             warnings.simplefilter("ignore")  # training has warned already
             task = make_task(runs[0][0]) if runs else None
     except (OSError, ValueError, TypeError, ImportError):
-        return  # the data is gone, the results remain valid
+        return  # without the data the results remain valid
     for config, folder in runs:
-        if all(getattr(config, name) == getattr(runs[0][0], name) for name in OF_THE_DATA):
+        if all(getattr(config, name) == getattr(runs[0][0], name) for name in DATA_SETTINGS):
             check_finished(folder, config, task)
 
 
 def warn_of_versions(folder: Path, before: dict[str, Any]) -> None:
-    """Warn if other versions started the run, since results may differ in their bits."""
+    """Warn if the run was started with other versions, since results may not be bit-identical."""
     written, now = before.get("environment") or {}, {"noiseproof": __version__, "torch": torch.__version__}
     changed = [
         f"{name} {written[name]} (now {version})"
@@ -123,19 +122,19 @@ def warn_of_versions(folder: Path, before: dict[str, Any]) -> None:
     ]
     if changed:
         warnings.warn(
-            f"{folder} was begun with {' and '.join(changed)}: it goes on, but the result may differ from"
-            " that of a run without an interruption",
+            f"{folder} was started with {' and '.join(changed)}: it is resumed, but the result may differ"
+            " from that of an uninterrupted run",
             stacklevel=2,
         )
 
 
 def restore(session: Session, found: checkpoint.Checkpoint, folder: Path) -> None:
-    """Restore the session from a checkpoint; DamagedRunError if the checkpoint does not fit its config."""
+    """Restore the session from a checkpoint; raise DamagedRunError if it does not fit the config."""
     try:
         session.restore(found.state)
         place = (session.epoch, session.batch, session.step)
         if not all(type(number) is int and number >= 0 for number in place) or session.epoch < 1:
-            raise ValueError(f"it is of epoch, batch and step {place}")
+            raise ValueError(f"its epoch, batch and step are {place}")
     except (ValueError, TypeError, LookupError, AttributeError, RuntimeError, RecursionError) as problem:
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         raise DamagedRunError(
@@ -144,22 +143,23 @@ def restore(session: Session, found: checkpoint.Checkpoint, folder: Path) -> Non
 
 
 def check_metrics(path: Path, finished: int) -> None:
-    """DamagedRunError unless each finished epoch has one complete line, in order."""
+    """Raise DamagedRunError unless each finished epoch has one complete line, in order."""
     lines = read_bytes(path, MOST).split(b"\n") if path.is_file() else []
     wanted = range(1, finished + 1)
     found = [epoch for epoch in map(_epoch, lines) if epoch in wanted]
     if found == list(wanted):
         return
     missing = [str(epoch) for epoch in wanted if epoch not in set(found)]
-    words = f"no whole line of epoch {', '.join(missing[:SHOWN])}{', ...' if len(missing) > SHOWN else ''}"
+    shown = ", ".join(missing[:MAX_SHOWN]) + (", ..." if len(missing) > MAX_SHOWN else "")
+    words = f"no complete line for epoch {shown}"
     raise DamagedRunError(
-        f"{path} has {words if missing else 'epochs twice or in another order'}, though the run has done"
+        f"{path} has {words if missing else 'repeated or unordered epochs'}, but the run has finished"
         f" {finished}: {REMEDY}"
     )
 
 
 def _epoch(line: bytes) -> int:
-    """The epoch of a line of metrics, 0 if the line is incomplete or invalid."""
+    """The epoch of a line of metrics; 0 if the line is incomplete or invalid."""
     try:
         epoch = json.loads(line)["epoch"]
     except (ValueError, RecursionError, LookupError, TypeError):

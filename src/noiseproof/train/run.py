@@ -1,4 +1,4 @@
-"""A run, for those who trained it."""
+"""``Run``: the folder of a training run, with its network and predictions."""
 
 from __future__ import annotations
 
@@ -61,25 +61,25 @@ class Run(RunFolder):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the values of an input, where the run was trained on a table."""
+        """Names of the input columns if the run was trained on a table."""
         return tuple(self._facts.get("columns", ()))
 
     @cached_property
     def features(self) -> Features | None:
-        """What makes numbers of the rows of a table or of texts; None where inputs were numbers."""
+        """The encoder of table rows or texts as numbers; None if the inputs were numbers."""
         return load_features(self.folder)
 
     def samples(self, spec: str, *, split: str = "test") -> LabelledData:
-        """Data to predict: of a table only the columns the run was trained on, and no labels."""
+        """Data to predict, without labels; of a table only the columns the run was trained on."""
         return new_samples(spec, columns=self.columns, features=self.features, split=split)
 
     def load_model(self, which: str = "final", *, model: nn.Module | None = None) -> nn.Module:
         """The trained network in evaluation mode, on the CPU.
 
         Args:
-            which: "final", or "best" for the one validation data chose.
-            model: the network to load into, for runs with a network of your own; of a method with two
-                networks their ``models.Ensemble``, which is also what comes back.
+            which: "final", or "best" for the epoch with the best validation accuracy.
+            model: the network to load the weights into, for runs with a custom network. A method with two
+                networks needs, and returns, their ``models.Ensemble``.
         """
         if which not in FILES:
             raise ValueError(f"which={which!r} is unknown, choose 'final' or 'best'")
@@ -123,19 +123,19 @@ class Run(RunFolder):
         return found
 
     def _as_numbers(self, samples: LabelledData) -> LabelledData:
-        """Rows of a table as the network was trained on: by its features, or as they are without those."""
+        """Rows of a table encoded by the features of the run, or unchanged if it has none."""
         return samples.as_numbers(self.columns) if self.features is None else samples.encoded(self.features)
 
     @property
     def _facts(self) -> dict[str, Any]:
-        """What the manifest says of the data."""
+        """The entry of the manifest that describes the data."""
         facts = self.manifest.get("data")
         if not isinstance(facts, dict) or not {"class_names", "sample_shape"} <= set(facts):
-            raise damaged(self.folder / MANIFEST, "it says nothing of the data")
+            raise damaged(self.folder / MANIFEST, "it does not describe the data")
         return facts
 
     def _network(self, path: Path, weights: Mapping[str, Tensor]) -> nn.Module:
-        """The network the config names, built once the file is known to have weights of its shapes."""
+        """The network named in the config, built after checking that the file has weights of its shapes."""
         spec = without_download(self.config.model)
 
         def make() -> nn.Module:
@@ -165,11 +165,11 @@ class Run(RunFolder):
 
 
 class WrongWeightsError(DamagedFileError, RuntimeError):
-    """Weights that are not those of a network; also a RuntimeError, as ``load_state_dict`` raises it."""
+    """Weights that do not fit the network; also a RuntimeError, as ``load_state_dict`` raises."""
 
 
 def check_weights(path: Path, weights: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
-    """WrongWeightsError unless the file has exactly the tensors of the network, each of its shape."""
+    """Raise WrongWeightsError unless the file has exactly the tensors of the network, with equal shapes."""
     missing, extra = sorted(own.keys() - weights.keys()), sorted(weights.keys() - own.keys())
     wrong = [name for name in own if name in weights and weights[name].shape != own[name].shape]
     if missing:
@@ -181,12 +181,12 @@ def check_weights(path: Path, weights: Mapping[str, Tensor], own: Mapping[str, T
         reason = f"{wrong[0]!r} has shape {shapes}"
     else:
         return
-    remedy = f"give a network of your own as model=..., {REMEDY}"
+    remedy = f"pass a custom network as model=..., {REMEDY}"
     raise WrongWeightsError(path, reason, state="does not fit the network", remedy=remedy)
 
 
 def check_finite(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """ValueError if a weight is NaN or infinite: every prediction would be the first class."""
+    """Raise if a weight is NaN or infinite: every prediction would be the first class."""
     for name, tensor in weights.items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             raise damaged(path, f"{name!r} has values that are NaN or infinite, so it cannot predict")
@@ -195,7 +195,7 @@ def check_finite(path: Path, weights: Mapping[str, Tensor]) -> None:
 def new_samples(
     spec: str, *, split: str, columns: Sequence[str] = (), features: Features | None = None
 ) -> LabelledData:
-    """The data of a spec without its labels; of a table the columns that training used, in any order."""
+    """The data of a spec without labels; of a table the columns used in training, in any order."""
     name, options = parse_source(spec)
     if SOURCES.get(name) is table and (columns or features is not None or "image" in options):
         options = {word: value for word, value in options.items() if word != "clean_label"} | {"label": None}

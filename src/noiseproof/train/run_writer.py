@@ -42,9 +42,9 @@ from .session import Session
 from .task import Task
 
 TENSORBOARD = "tensorboard"
-MOST_VALUES = 1 << 27
-"""Number of probabilities up to which a table of them is stored."""
-FEATURES = 1000
+MAX_VALUES = 1 << 27
+"""Largest number of values of an output that is stored."""
+MAX_FEATURES = 1000
 """Number of test samples whose features are stored for figures."""
 
 
@@ -65,10 +65,10 @@ class RunWriter:
     def __enter__(self) -> Self:
         if not self.writes:
             return self
-        self._refuse_others()
+        self._check_folder()
         self._lock.__enter__()
         try:
-            self._refuse_others()
+            self._check_folder()
             atomic.sweep(self.folder)
         except BaseException:
             self._lock.__exit__(None, None, None)
@@ -81,15 +81,15 @@ class RunWriter:
         if self.writes:
             self._lock.__exit__(kind, problem, trace)
 
-    def _refuse_others(self) -> None:
-        """Raise for folders that must stay as they are: finished or damaged runs, other configs, links."""
+    def _check_folder(self) -> None:
+        """Raise if the folder must not be changed: a finished or damaged run, another config, or links."""
         for name in (RECORD, CHECKPOINTS, TENSORBOARD):
             atomic.refuse_link(self.folder / name)
         if (self.folder / CONFIG).is_file():
             if found := config_of(self.folder).differences(self.config):
                 raise RunExistsError(
                     f"{self.folder} is a run of another config ({'; '.join(found)}): choose another --out, or"
-                    " the same settings to resume it"
+                    " use the same settings to resume it"
                 )
             if (self.folder / RESULT).is_file():
                 self._clear()
@@ -101,12 +101,7 @@ class RunWriter:
 
     def begin(self, task: Task, session: Session) -> None:
         """Write config and manifest of a new run, or restore the session of an interrupted one."""
-        facts = {
-            "format": FORMAT,
-            "data": task.facts(),
-            "noise": task.noise,
-            "loss": str(session.method),
-        }
+        facts = {"format": FORMAT, "data": task.facts(), "noise": task.noise, "loss": str(session.method)}
         before = manifest_of(self.folder)
         found = None if before is None else checkpoint.newest(self.folder / CHECKPOINTS)
         if found is not None and before is not None:
@@ -137,20 +132,20 @@ class RunWriter:
             atomic.write_text(self.folder / MANIFEST, json.dumps(facts, indent=2) + "\n")
 
     def _remove_epochs_from(self, epoch: int) -> None:
-        """Remove what later epochs wrote, since they run again; earlier epochs must be complete."""
-        whole = min(epoch - 1, record.epochs_without_gap(self.folder / RECORD))
-        if self.config.record and whole < epoch - 1:
+        """Remove the files of this and later epochs, which run again; earlier epochs must be complete."""
+        complete = min(epoch - 1, record.epochs_without_gap(self.folder / RECORD))
+        if self.config.record and complete < epoch - 1:
             raise RunExistsError(
-                f"{self.folder} has no whole record of epoch {whole + 1}: resume with --no-record, or choose"
-                " another --out"
+                f"{self.folder} has no complete record of epoch {complete + 1}: resume with --no-record, or"
+                " choose another --out"
             )
         check_metrics(self.folder / METRICS, epoch - 1)
         json_lines.filter_lines(self.folder / METRICS, lambda line: line.get("epoch") in range(1, epoch))
         (self.folder / RECORD / record.MERGED).unlink(missing_ok=True)
-        for file in record.epoch_files(self.folder / RECORD)[whole:]:
+        for file in record.epoch_files(self.folder / RECORD)[complete:]:
             file.unlink()
 
-    def is_time(self) -> bool:
+    def is_checkpoint_due(self) -> bool:
         return self.writes and time.monotonic() - self._saved >= self.config.checkpoint_seconds
 
     def save(self, session: Session) -> None:
@@ -167,7 +162,7 @@ class RunWriter:
     def stop(self, session: Session, signal: int) -> None:
         """Save a checkpoint and raise Interrupted."""
         self.save(session)
-        session.ranks.wait()  # torchrun ends all processes when one has ended
+        session.ranks.wait()  # torchrun ends all processes as soon as one ends
         raise Interrupted(signal, self.folder, epoch=session.epoch, step=session.step)
 
     def end_epoch(self, session: Session, line: dict[str, Any]) -> None:
@@ -199,7 +194,7 @@ class RunWriter:
         return done - int(session.best["epoch"]) >= self.config.patience
 
     def finish(self, session: Session, task: Task) -> None:
-        """Write weights, outputs and, last, the result; then remove what only an unfinished run needs."""
+        """Write weights, outputs and finally the result; then remove files only an unfinished run needs."""
         train = logits_of(session, task.train)
         outputs = _outputs(session, task, train)
         if not self.writes:
@@ -220,12 +215,9 @@ class RunWriter:
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """Versions and hardware a run was started with; bitwise reproducibility requires the same."""
-    name = (
-        torch.cuda.get_device_name(device)
-        if device.type == "cuda"
-        else platform.processor() or platform.machine()
-    )
+    """Versions and hardware at the start of a run; bitwise reproducibility requires the same ones."""
+    is_cuda = device.type == "cuda"
+    name = torch.cuda.get_device_name(device) if is_cuda else platform.processor() or platform.machine()
     return {
         "noiseproof": __version__,
         "torch": torch.__version__,
@@ -241,8 +233,8 @@ def summary(
 ) -> dict[str, Any]:
     """The result of a run; ``selected`` is the epoch with the best validation accuracy.
 
-    ``best`` is the maximum over all evaluations on test data, as papers print it. It serves comparison with
-    their numbers and is never used for a choice.
+    ``best`` is the maximum over all evaluations on test data, as printed in papers. It is only for comparison
+    with their numbers and never used to choose anything.
     """
     tested = [line for line in lines if line.get("test_accuracy") is not None]
     best = max(tested, key=lambda line: float(line["test_accuracy"]), default=None)
@@ -263,8 +255,8 @@ def summary(
 
 def _outputs(session: Session, task: Task, train: Tensor) -> dict[str, Tensor]:
     of_method = session.method.final_outputs().items()
-    found = {name: value.detach().cpu() for name, value in of_method if value.numel() <= MOST_VALUES}
-    if train.numel() <= MOST_VALUES:
+    found = {name: value.detach().cpu() for name, value in of_method if value.numel() <= MAX_VALUES}
+    if train.numel() <= MAX_VALUES:
         found["train_probability"] = train.softmax(1).half()
     config = session.config
     is_part = config.validation_labels == "given" and config.validation_data is None
@@ -274,13 +266,13 @@ def _outputs(session: Session, task: Task, train: Tensor) -> dict[str, Tensor]:
             continue
         logits = logits_of(session, data)
         found |= {f"{part}_label": data.label.cpu(), f"{part}_index": data.index.cpu()}
-        if logits.numel() <= MOST_VALUES:
+        if logits.numel() <= MAX_VALUES:
             found[f"{part}_probability"] = logits.softmax(1).half()
     return found if task.test is None else found | _features(session, task.test)
 
 
 def _features(session: Session, test: LabelledData) -> dict[str, Tensor]:
-    few = test.subset(torch.arange(min(FEATURES, len(test))))
+    few = test.subset(torch.arange(min(MAX_FEATURES, len(test))))
     try:
         features = predict_features(session.predictor, few, session.views.evaluation, device=session.device)
     except (ValueError, TypeError):  # the user's network has no linear layer

@@ -28,22 +28,22 @@ from .optimizer import Moment, get_schedule, make_optimizer, restore_optimizer
 from .record_buffer import RecordBuffer, Step
 from .task import Task
 
-NEVER = 1 << 62
-"""Sentinel: no such batch."""
+NO_BATCH = 1 << 62
+"""Value of ``Session.first_bad`` while no batch was bad."""
 Forward = Callable[[Tensor], Any]
-"""The network as a function that returns logits, or logits and features if the method needs features; two
-networks return a list of these."""
+"""The network as a function that returns logits, or (logits, features) if the method needs features; a list
+of these if there are two networks."""
 
 
 class Session:
     """Network, method, optimiser, record and progress of a run.
 
-    A method with two networks gets two of the same kind, with different initial weights: ``model`` is then
-    their ``Ensemble``, which predicts the mean of their probabilities, and ``networks`` are the two. Margin
-    and prediction are recorded of that mean; emphasis and loss are the means of those of both.
+    A method with two networks gets two of the same kind with different initial weights. ``model`` is their
+    ``Ensemble``, which predicts the mean of their probabilities, and ``networks`` are the two. The recorded
+    margin and prediction are those of the ensemble; emphasis and loss are means over both networks.
 
-    ``epoch`` is the current epoch, counted from 1, ``batch`` the number of its finished batches, ``step`` the
-    number of all finished steps.
+    ``epoch`` is the current epoch, counted from 1, ``batch`` the number of its finished batches and ``step``
+    the number of all finished steps.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Session:
             EpochTable(index, (*emphasis, *self.method.columns)),
             EmphasisMeter(index, None if clean is None else task.train.label != clean),
         )
-        self.first_bad = torch.full((), NEVER, dtype=torch.int64, device=device)
+        self.first_bad = torch.full((), NO_BATCH, dtype=torch.int64, device=device)
         self.schedule = get_schedule(config.schedule)
         self.epoch, self.batch, self.step = 1, 0, 0
         self.best: dict[str, Any] | None = None
@@ -96,9 +96,9 @@ class Session:
 
     def _forward(self) -> Forward:
         one = forward_with_features if self.method.needs_features else call
-        return (
-            partial(call_each, one, self.networks) if self.method.networks > 1 else partial(one, self.model)
-        )
+        if self.method.networks > 1:
+            return partial(call_each, one, self.networks)
+        return partial(one, self.model)
 
     def _place(self) -> tuple[int, int, int, int]:
         start, stop = self.bounds[self.batch]
@@ -109,11 +109,11 @@ class Session:
         return self.method.mixes(self.epoch) and bool(self.mixup or self.method.needs_unmixed)
 
     def read_here(self, part: Tensor) -> Tensor:
-        """Which samples of a batch this process reads: its own, or all where inputs are mixed."""
+        """The samples of a batch this process reads: its own share, or all if inputs are mixed."""
         return part if self._mixes else part[self.ranks.rows(len(part))]
 
     def whole(self, batch: Batch, part: Tensor) -> Batch:
-        """The batch with all its labels, where only a part of its inputs was read."""
+        """The batch with all its labels, even if this process read only a part of the inputs."""
         if len(batch.label) == len(part):
             return batch
         label, index = (rows[part].to(self.device) for rows in (self.train.label, self.train.index))
@@ -121,7 +121,7 @@ class Session:
 
     @property
     def networks(self) -> tuple[nn.Module, ...]:
-        """The networks of the method, each with outputs of its own."""
+        """The networks that the method trains, each with separate outputs."""
         return self._parts(self.model)
 
     def _parts(self, model: nn.Module) -> tuple[nn.Module, ...]:
@@ -131,7 +131,7 @@ class Session:
 
     @property
     def predictor(self) -> nn.Module:
-        """What is evaluated and saved: the network, or the running mean of its weights."""
+        """The network that is evaluated and saved: the trained one, or the running mean of its weights."""
         return self.model if self.average is None else self.average.model
 
     @property
@@ -160,24 +160,24 @@ class Session:
     def _network(self, task: Task, model: nn.Module | None) -> nn.Module:
         shape, config = self.views.model_shape(task.train), self.config
         if model is not None:
-            return self._given(models.get(model, num_classes=shape["num_classes"]))
+            return self._check_given(models.get(model, num_classes=shape["num_classes"]))
         warn_of_scale(task.train, config.model)
         shape |= {"dropout": config.dropout, "weights": config.weights}
         seeds = [network_seed(config.seed, number) for number in range(self.method.networks)]
         networks = [models.get(config.model, seed=seed, **shape) for seed in seeds]
-        return networks[0] if len(networks) == 1 else _different(Ensemble(*networks))
+        return networks[0] if len(networks) == 1 else _checked(Ensemble(*networks))
 
-    def _given(self, model: nn.Module) -> nn.Module:
-        """A network of the user, or the Ensemble of several where the method needs them."""
+    def _check_given(self, model: nn.Module) -> nn.Module:
+        """The network of the user, which must be an Ensemble if the method trains several networks."""
         needed = self.method.networks
         if needed == 1:
             return model
         if not isinstance(model, Ensemble) or len(model.networks) != needed:
             raise ValueError(
-                f"{self.method.name} trains {needed} networks: give model=models.Ensemble(one, two), of two"
+                f"{self.method.name} trains {needed} networks: give model=models.Ensemble(one, two), two"
                 " networks with different weights"
             )
-        return _different(model)
+        return _checked(model)
 
     def _prepare_method(self, task: Task) -> None:
         width = None
@@ -213,13 +213,13 @@ class Session:
         self.batch, self.step = self.batch + 1, self.step + 1
 
     def update(self) -> None:
-        """A step of the optimiser, and of the running mean of the weights."""
+        """Take a step of the optimiser and update the running mean of the weights."""
         self.optimizer.step()
         if self.average is not None:
             self.average.update(self.model, self.step)
 
     def step_outputs(self, inputs: Tensor) -> tuple[Outputs, ...]:
-        """Outputs of each network in a step, of mixed inputs where there are such."""
+        """Outputs of each network in a training step, for mixed inputs if mixup is on."""
         if not self._mixes:
             return self.outputs(inputs)
         seed, size = self.config.seed, len(inputs)
@@ -227,15 +227,15 @@ class Session:
         found = self.outputs(mix.apply(inputs.float()))
         if not self.method.needs_unmixed:
             return tuple(one._replace(extra=mix) for one in found)
-        look = partial(logits_without_gradient, self._parts(self.predictor))
+        unmixed = partial(logits_without_gradient, self._parts(self.predictor))
         with self.autocast():
-            seen = self.ranks.sharded(look, self._place)(inputs)
+            seen = self.ranks.sharded(unmixed, self._place)(inputs)
         return tuple(
             one._replace(extra=mix._replace(unmixed=its)) for one, its in zip(found, seen, strict=True)
         )
 
     def outputs(self, inputs: Tensor) -> tuple[Outputs, ...]:
-        """Outputs of each network; logits and features are cast to fp32."""
+        """Outputs of each network, with logits and features cast to fp32."""
         with self.autocast():
             try:
                 found = self.forward(inputs)
@@ -244,8 +244,8 @@ class Session:
                 if len(inputs) > 1 or "more than 1 value" not in str(problem):
                     raise
         raise ValueError(
-            f"batch norm cannot train on one sample at a time: choose a larger batch_size"
-            f" ({self.config.batch_size}, of {len(self.train)} samples) or a network without it"
+            f"batch norm cannot train on a batch of one sample: increase batch_size"
+            f" ({self.config.batch_size}, with {len(self.train)} samples) or use a network without batch norm"
         )
 
     def autocast(self) -> AbstractContextManager[object]:
@@ -269,13 +269,13 @@ class Session:
 
     @property
     def recorder(self) -> EpochTable:
-        """The recorder, after all steps so far."""
+        """The recorder, with all steps so far recorded."""
         self._buffer.flush()
         return self._buffer.recorder
 
     @property
     def meter(self) -> EmphasisMeter:
-        """The meter, after all steps so far."""
+        """The meter, with all steps so far recorded."""
         self._buffer.flush()
         return self._buffer.meter
 
@@ -329,7 +329,7 @@ class Session:
             self.average.model.load_state_dict(state["average"])
 
 
-def _different(model: Ensemble) -> Ensemble:
+def _checked(model: Ensemble) -> Ensemble:
     model.check_different()
     return model
 
@@ -340,7 +340,7 @@ def _outputs(found: Any) -> Outputs:
 
 
 def _gradient(logits: list[Tensor]) -> Tensor:
-    """The gradient by the logits, of several networks side by side and of the mean of their losses."""
+    """The gradient of the mean of the losses of all networks by their logits, side by side."""
     found = [one.new_zeros(one.shape) if one.grad is None else one.grad for one in logits]
     return found[0] if len(found) == 1 else torch.cat(found, 1) / len(found)
 
@@ -352,12 +352,12 @@ def call_each(
 
 
 def class_share(config: Config, num_classes: int) -> int | None:
-    """Samples of every class in an epoch of balanced batches; None where an epoch takes all samples."""
+    """Number of samples of every class in an epoch of balanced batches; None if an epoch uses all samples."""
     if config.balanced_batches is None:
         return None
     return max(1, config.balanced_batches * config.batch_size // num_classes)
 
 
 def call(model: nn.Module, inputs: Tensor) -> Any:
-    """A module-level function, so that networks of one kind share the code torch.compile generates."""
+    """Apply the network. A module-level function, so that equal networks share the code of torch.compile."""
     return model(inputs)

@@ -1,4 +1,4 @@
-"""Training steps: ``train_step``, which is run directly or captured, and the loop that runs it directly."""
+"""Training steps: ``train_step``, and ``PlainSteps``, which runs it without capturing CUDA graphs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .session import Session
 def train_step(
     session: Session, batch: Batch, views: Tensor, lr: float | Tensor, number: int | Tensor
 ) -> None:
-    """Forward, backward, update, record.
+    """One training step: forward, backward, update, record.
 
     ``views`` are the inputs of the network, ``lr`` is the learning rate of the optimiser, ``number`` is the
-    number of the batch in its epoch. All state lives in tensors, so that a captured step can be replayed.
+    number of the batch in its epoch. All state is kept in tensors, so that a captured step can be replayed.
     """
     outputs = session.step_outputs(views)
     for one in outputs:
@@ -33,7 +33,7 @@ def train_step(
     check_now(session, loss, batch, number, "loss")
     for one in outputs:
         note_health(session, one.logits, loss, number)
-    for weight in session.parameters:  # as zero_grad, without its hooks
+    for weight in session.parameters:  # zero_grad would also run hooks
         weight.grad = None
     loss.backward()  # type: ignore[no-untyped-call]
     session.ranks.sum_gradients(session.model, session.method)
@@ -44,7 +44,7 @@ def train_step(
 
 
 class PlainSteps:
-    """Runs every step as it is written, on any device."""
+    """Runs every step directly, without CUDA graphs, on any device."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -65,8 +65,8 @@ class PlainSteps:
             yield
 
 
-AHEAD = 3
-"""Number of batches read ahead, for data on disk."""
+READ_AHEAD = 3
+"""Number of batches read in advance, for data on disk."""
 
 
 def batches(data: LabelledData, parts: Iterable[Tensor], device: torch.device) -> Iterator[Batch]:
@@ -84,7 +84,7 @@ def batches(data: LabelledData, parts: Iterable[Tensor], device: torch.device) -
         try:
             for part in parts:
                 waiting.append(reader.submit(data.batch, part))
-                if len(waiting) > AHEAD:
+                if len(waiting) > READ_AHEAD:
                     yield waiting.popleft().result().to(device)
             while waiting:
                 yield waiting.popleft().result().to(device)

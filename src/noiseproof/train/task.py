@@ -1,4 +1,4 @@
-"""From a config to the data of a run: load it, add label noise, split off validation data."""
+"""The data of a run, made from its config: load it, add label noise, split off validation data."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from ..grammar import written
 from .batches import split_positions
 from .config import Config, run_folder
 
-SAMPLED = 64
-"""Number of inputs, spread over the data, that are hashed for data of any size."""
-MOST_BYTES = 1 << 28
-"""Size up to which all inputs in memory are hashed."""
-ALL = "inputs_sha256"
+HASHED_INPUTS = 64
+"""Number of inputs, spread over the data, that are hashed whatever its size."""
+MAX_HASHED_BYTES = 1 << 28
+"""Largest size of data in memory whose inputs are all hashed."""
+ALL_INPUTS = "inputs_sha256"
 """Name of the hash of all inputs, which runs of version 0.1.0 do not have."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The data of a run: for training, for choosing the best epoch, and for the final measurement."""
+    """The data of a run: for training, for choosing the best epoch (validation), and for testing."""
 
     train: LabelledData
     validation: LabelledData | None
@@ -66,7 +66,7 @@ class Task:
 
 
 def make_task(config: Config, data: LabelledData | None = None, test: LabelledData | None = None) -> Task:
-    """The data of a run; ``data`` and ``test`` replace the sources of the config."""
+    """The data of a run; ``data`` and ``test`` are used instead of the sources in the config."""
     whole = load(config.data) if data is None else data
     tested = _test_data(config, data) if test is None else test
     if tested is not None:
@@ -124,19 +124,21 @@ def _validation(data: LabelledData, config: Config) -> LabelledData:
     if config.validation_labels == "given":
         return data
     if data.clean_label is None:
-        raise ValueError("validation_labels='clean' needs data with clean labels; this one has none")
+        raise ValueError("validation_labels='clean' needs data with clean labels; this data has none")
     return data.with_labels(data.clean_label)
 
 
 def _validation_data(config: Config, names: tuple[str, ...]) -> LabelledData | None:
-    """Validation data of their own: a split of that name, or another file or folder than that of training."""
+    """The data of ``validation_data``: its validation split, or all of it if it is another file or folder."""
     if config.validation_data is None:
         return None
     try:
         found = load(config.validation_data, split="validation")
     except NoSplitError as problem:
         if config.validation_data == config.data or "path" not in parse_source(config.validation_data)[1]:
-            raise ValueError(f"validation_data: {problem}; give validation=0.1 or so") from None
+            raise ValueError(
+                f"validation_data: {problem}; set, for example, validation=0.1 instead"
+            ) from None
         found = load(config.validation_data)
     return _validation(_with_same_classes(found, names), config)
 
@@ -161,7 +163,7 @@ def _test_split(spec: str) -> LabelledData:
 
 
 def _with_same_classes(test: LabelledData, names: tuple[str, ...]) -> LabelledData:
-    """Test data with the class numbers of the training data; it may lack some classes."""
+    """Test data with the class numbers of the training data; some classes may be absent."""
     if test.class_names == names:
         return test
     truth = test.label if test.clean_label is None else torch.cat([test.label, test.clean_label])
@@ -169,7 +171,7 @@ def _with_same_classes(test: LabelledData, names: tuple[str, ...]) -> LabelledDa
     if unknown := [name for name in there if name not in names]:
         raise ValueError(
             f"the test data has classes {_few(test.class_names)}, the training data {_few(names)}:"
-            f" leave out the test samples of {_few(tuple(unknown))}, or add that class to the training data"
+            f" remove the test samples of {_few(tuple(unknown))}, or add that class to the training data"
         )
     return test.with_classes(names)
 
@@ -179,7 +181,7 @@ def _few(names: tuple[str, ...]) -> str:
 
 
 def fingerprint(data: LabelledData) -> dict[str, Any]:
-    """Number of samples and a hash of indices, labels and some inputs; small data in memory is hashed fully.
+    """Number of samples, a hash of indices, labels and some inputs, and for small data one of all inputs.
 
     Example:
         >>> import torch
@@ -190,21 +192,21 @@ def fingerprint(data: LabelledData) -> dict[str, Any]:
     clean = data.label if data.clean_label is None else data.clean_label
     for numbers in (data.index, data.label, clean):
         digest.update(np.ascontiguousarray(numbers.cpu().numpy(), dtype="<i8").tobytes())
-    few = min(SAMPLED, len(data))
+    few = min(HASHED_INPUTS, len(data))
     chosen = sorted({place * (len(data) - 1) // max(1, few - 1) for place in range(few)})
     _add_inputs(digest, data, chosen)
     found = {"samples": len(data), "sha256": digest.hexdigest()}
     if _is_small(data):
         everything = hashlib.sha256()
         _add_inputs(everything, data, slice(None))
-        found[ALL] = everything.hexdigest()
+        found[ALL_INPUTS] = everything.hexdigest()
     return found
 
 
 def in_format_of(now: Any, before: Any) -> Any:
-    """The fingerprint ``now`` as the version that wrote ``before`` would have written it."""
-    if isinstance(now, dict) and isinstance(before, dict) and ALL not in before:
-        return {name: value for name, value in now.items() if name != ALL}
+    """The fingerprint ``now`` in the format of the version that wrote ``before``."""
+    if isinstance(now, dict) and isinstance(before, dict) and ALL_INPUTS not in before:
+        return {name: value for name, value in now.items() if name != ALL_INPUTS}
     return now
 
 
@@ -221,11 +223,11 @@ def _is_small(data: LabelledData) -> bool:
     if not (isinstance(data.inputs, Tensor) or type(data.inputs) is np.ndarray):
         return False
     first = data.batch([0]).input
-    return len(data) * first.numel() * first.element_size() <= MOST_BYTES
+    return len(data) * first.numel() * first.element_size() <= MAX_HASHED_BYTES
 
 
 def check_columns(trained: Sequence[str], found: Sequence[str], what: str) -> None:
-    """ValueError if both are known and differ, since columns are matched by position.
+    """Raise ValueError if both are known and differ, since columns are matched by position.
 
     Example:
         >>> check_columns(["age", "height"], ["height", "age"], "the test data")
@@ -241,15 +243,15 @@ def check_columns(trained: Sequence[str], found: Sequence[str], what: str) -> No
         )
 
 
-def settled(config: Config, data: LabelledData | None) -> Config:
-    """The config of a run on ``data`` in memory, with its name as the source and a new folder.
+def with_source_and_folder(config: Config, data: LabelledData | None) -> Config:
+    """The config with the name of data in memory as its source, and with a new folder.
 
     Without ``out`` the folder is the first of NAME, NAME-2, ... without a finished run, so that a notebook
-    cell can be run again.
+    cell can be run again. Without data in memory the config is unchanged.
 
     Example:
         >>> pets = LabelledData([[0.0], [1.0]], ["cat", "dog"], name="pets")
-        >>> settled(Config(out="runs/a"), pets).data
+        >>> with_source_and_folder(Config(out="runs/a"), pets).data
         "memory(name='pets')"
     """
     if data is None:

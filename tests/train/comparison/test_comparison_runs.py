@@ -18,7 +18,7 @@ from noiseproof.train import (
     fit,
     grid,
 )
-from noiseproof.train.comparison.runs import usual_jobs
+from noiseproof.train.comparison.runs import default_jobs
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ class Notes(ComparisonWatcher):
     def begin(self, configs, kept):
         self.kept = kept
 
-    def news(self, config, what, details):
+    def update(self, config, what, details):
         self.told.append((config.loss, config.seed, what, details))
         if self.stop_at == (config.seed, what):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -135,7 +135,7 @@ def test_senseless_calls_are_refused(base, tmp_path):
         compare([])
     with pytest.raises(TypeError, match="got 'digits': write compare"):
         compare(["digits"])
-    with pytest.raises(TypeError, match="takes a list of Configs, as grid makes it, got a Config"):
+    with pytest.raises(TypeError, match=r"takes a list of Configs, such as grid\(...\), got a Config"):
         compare(base)
     same = base.replace(out=str(tmp_path / "a"))
     with pytest.raises(ValueError, match="the same folder"):
@@ -184,13 +184,13 @@ def test_a_signal_stops_between_runs_and_the_same_call_goes_on(base, tmp_path):
 
 
 def test_as_many_jobs_as_cores_and_on_a_gpu_as_have_room_and_can_share(monkeypatch):
-    assert usual_jobs([Config(device="cpu")]) == cores() >= 1
+    assert default_jobs([Config(device="cpu")]) == cores() >= 1
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (20 << 30, 24 << 30))
-    assert usual_jobs([Config(), Config(loss="mae")]) == 3
-    assert usual_jobs([Config(), Config(loop="plain")]) == 1
-    assert usual_jobs([Config(dropout=0.5)]) == 1
-    assert usual_jobs([Config(model="timm:resnet18")]) == 1
+    assert default_jobs([Config(), Config(loss="mae")]) == 3
+    assert default_jobs([Config(), Config(loop="plain")]) == 1
+    assert default_jobs([Config(dropout=0.5)]) == 1
+    assert default_jobs([Config(model="timm:resnet18")]) == 1
 
 
 def test_a_run_that_another_process_held_and_finished_has_not_failed(base, tmp_path):
@@ -198,8 +198,8 @@ def test_a_run_that_another_process_held_and_finished_has_not_failed(base, tmp_p
     runs = grid(base, losses=["ce", "mae"], seeds=1, out=tmp_path / "all")
 
     class Other(Notes):
-        def news(self, config, what, details):
-            super().news(config, what, details)
+        def update(self, config, what, details):
+            super().update(config, what, details)
             if config.loss == "mae" and what == "begin":
                 lock.__exit__()
                 fit(runs[0])

@@ -31,7 +31,7 @@ def test_the_same_bits_as_one_after_the_other(tmp_path):
     threads = {}
 
     class Watch(ComparisonWatcher):
-        def news(self, config, what, details):
+        def update(self, config, what, details):
             threads.setdefault(threading.get_ident(), set()).add(config.loss)
 
     found = compare(configs(tmp_path / "together"), jobs=3, watcher=Watch())
@@ -50,7 +50,7 @@ def test_runs_on_data_in_memory_share_a_process_too(tmp_path, monkeypatch):
     alone = [run.result for run in fit_each(runs)]
     runs = [(config.replace(out=f"{config.out}-together"), data) for config, data in runs]
     monkeypatch.setattr(together_module, "can_share", lambda config: True)
-    monkeypatch.setattr(together_module, "room", lambda config: 2)
+    monkeypatch.setattr(together_module, "runs_that_fit", lambda config: 2)
     threads = []
     together = fit_each(runs, lambda number: threads.append(threading.get_ident()))
     assert len(set(threads)) == 2
@@ -74,10 +74,10 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
 @pytest.mark.usefixtures("sharing")
 def test_asked_to_stop_all_save_and_the_same_call_goes_on(tmp_path):
     class Stop(ComparisonWatcher):
-        def news(self, config, what, details):
+        def update(self, config, what, details):
             if what == "epoch":
                 os.kill(os.getpid(), signal.SIGINT)
-                self.news = lambda *news: None
+                self.update = lambda *news: None
 
     runs = configs(tmp_path, epochs=30)
     with pytest.raises(ComparisonStopped):
@@ -93,7 +93,7 @@ def test_asked_to_stop_all_save_and_the_same_call_goes_on(tmp_path):
 @pytest.mark.usefixtures("sharing")
 def test_stopped_it_still_says_why_runs_failed(tmp_path):
     class Stop(ComparisonWatcher):
-        def news(self, config, what, details):
+        def update(self, config, what, details):
             if what == "failed":
                 os.kill(os.getpid(), signal.SIGTERM)
 
@@ -141,7 +141,7 @@ def test_random_numbers_outside_go_on_as_if_nothing_had_been(tmp_path):
 @pytest.mark.usefixtures("sharing")
 def test_a_watcher_that_fails_is_heard_and_runs_under_way_end(tmp_path):
     class Gone(ComparisonWatcher):
-        def news(self, config, what, details):
+        def update(self, config, what, details):
             if config.loss == "ce":
                 raise BrokenPipeError("nobody reads")
 

@@ -1,1 +1,1 @@
-"""Several runs side by side: their configs, the processes or streams that train them, their table."""
+"""Comparisons of several runs: their configs, the processes or threads that train them, their table."""

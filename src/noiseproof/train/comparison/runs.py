@@ -1,4 +1,4 @@
-"""Several runs, side by side."""
+"""``compare``: train several runs and compare their results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ...processes import Interrupted, Interruption
 from ..config import Config, run_folder
 from ..resume import DamagedRunError, RunExistsError, check_all_finished, config_of
 from ..run import Run
-from .streams import can_share, room, train_together
+from .streams import can_share, runs_that_fit, train_in_threads
 from .table import Comparison, Outcome
-from .workers import train_all, train_one
+from .workers import train_in_processes, train_one
 
 
 class ComparisonStopped(Interrupted):
-    """A comparison that was asked to stop: finished runs stay, the others have saved where they were."""
+    """A comparison was stopped by a signal: finished runs are kept, the others have saved a checkpoint."""
 
     def __init__(self, number: int, finished: int, runs: int, problems: Sequence[str] = ()) -> None:
         super().__init__(number, Path(), epoch=0, step=0)
@@ -34,16 +34,17 @@ class ComparisonStopped(Interrupted):
 
 
 class ComparisonWatcher:
-    """Does nothing; subclasses show how a comparison gets on."""
+    """Base class whose methods do nothing; subclasses show the progress of a comparison."""
 
     def begin(self, configs: Sequence[Config], kept: int) -> None:
-        """So many of the runs were finished before."""
+        """Called once at the start; ``kept`` is the number of runs that were finished before."""
 
-    def news(self, config: Config, what: str, details: Any) -> None:
-        """``begin`` (done, steps), ``share``, ``epoch`` (its metrics), ``finished`` or ``failed`` (why)."""
+    def update(self, config: Config, event: str, details: Any) -> None:
+        """Called for each event of a run, with ``details`` in brackets: "begin" (done, steps), "share" (of
+        finished steps), "epoch" (its metrics), "finished" (None) or "failed" (the error message)."""
 
     def end(self) -> None:
-        """No run is left, or the comparison was stopped."""
+        """Called when all runs have ended or the comparison was stopped."""
 
 
 def compare(
@@ -53,18 +54,18 @@ def compare(
     watcher: ComparisonWatcher | None = None,
     engine: str = "local",
 ) -> Comparison:
-    """Train every config and set the results side by side, mean and deviation over seeds.
+    """Train every config and compare the results: mean and standard deviation over seeds.
 
-    Runs that are finished are kept and not run again, interrupted ones go on. A run that fails, whose process
-    is killed or whose folder is damaged is in ``failed`` of the result and does not stop the others.
+    Finished runs are kept and not run again, interrupted runs are resumed. A run that fails, whose process is
+    killed or whose folder is damaged is in ``failed`` of the result and does not stop the others.
 
     Args:
-        configs: as ``grid`` makes them; runs that differ in their seed alone make one row.
-        jobs: runs at the same time; by default as many as there are cores. 1 trains in this process, more
-            have processes of their own, which need the usual ``if __name__ == "__main__":`` in scripts.
-            On a GPU runs with captured steps share this process (by default up to 8, as memory allows);
-            others go one after the other.
-        watcher: is told of the progress.
+        configs: such as the result of ``grid``; runs that differ only in their seed become one row.
+        jobs: number of runs at the same time, by default the number of cores. With 1, runs train in this
+            process; with more, in separate processes, so a script needs ``if __name__ == "__main__":``.
+            On a GPU, runs with captured steps train in threads of this process (by default up to 8, as
+            memory allows); other runs train one after the other.
+        watcher: its methods are called with the progress of the runs.
         engine: "local", or "ray": on a Ray cluster, with ``jobs`` per GPU or per machine.
 
     Example:
@@ -80,30 +81,30 @@ def compare(
     _check_configs(configs)
     train_runs = _train if (other := engine_module(engine)) is None else other.train_runs
     watcher, folders = watcher or ComparisonWatcher(), _folders(configs)
-    damaged = {number: words for number, folder in enumerate(folders) if (words := _damage(folder))}
+    damaged = {number: reason for number, folder in enumerate(folders) if (reason := _damage(folder))}
     sound = [number for number in range(len(configs)) if number not in damaged]
     left = [number for number in sound if not _is_finished(configs[number], folders[number])]
     check_all_finished([(configs[number], folders[number]) for number in sound if number not in left])
     problems: dict[int, str] = {}
 
-    def tell(number: int, what: str, details: Any) -> None:
-        if what == "failed":
+    def notify(number: int, event: str, details: Any) -> None:
+        if event == "failed":
             problems[number] = str(details)
-        watcher.news(configs[number], what, details)
+        watcher.update(configs[number], event, details)
 
     watcher.begin(configs, len(sound) - len(left))
     try:
-        for number, words in damaged.items():
-            tell(number, "failed", words)
+        for number, reason in damaged.items():
+            notify(number, "failed", reason)
         with Interruption() as interruption:
-            train_runs([(number, configs[number]) for number in left], jobs, tell, interruption)
+            train_runs([(number, configs[number]) for number in left], jobs, notify, interruption)
     finally:
         watcher.end()
     if interruption.received is not None:
-        told = list(problems.values())
-        raise ComparisonStopped(interruption.received, sum(map(_has_result, folders)), len(folders), told)
+        finished, failed = sum(map(_has_result, folders)), list(problems.values())
+        raise ComparisonStopped(interruption.received, finished, len(folders), failed)
     for number in [number for number in problems if number in sound and _has_result(folders[number])]:
-        del problems[number]  # it was locked, and the other process has finished it
+        del problems[number]  # another process had locked and has finished it
     return Comparison(
         [
             Outcome(config, folder, None if number in problems else Run(folder).result, problems.get(number))
@@ -112,28 +113,28 @@ def compare(
     )
 
 
-def usual_jobs(configs: Sequence[Config]) -> int:
-    """One for each core; on a GPU as many as have room there, if they can share it."""
+def default_jobs(configs: Sequence[Config]) -> int:
+    """The number of cores; on a GPU the number of runs that fit into its memory, or 1."""
     if pick_device(configs[0].device).type == "cpu":
         return cores()
-    return room(configs[0]) if all(map(can_share, configs)) else 1
+    return runs_that_fit(configs[0]) if all(map(can_share, configs)) else 1
 
 
-def _train(runs: list[tuple[int, Config]], jobs: int | None, tell: Any, interruption: Interruption) -> None:
+def _train(runs: list[tuple[int, Config]], jobs: int | None, notify: Any, interruption: Interruption) -> None:
     if not runs:
         return
-    jobs = usual_jobs([config for _, config in runs]) if jobs is None else jobs
+    jobs = default_jobs([config for _, config in runs]) if jobs is None else jobs
     if jobs < 1:
         raise ValueError(f"jobs={jobs} must be at least 1")
     if jobs > 1 and all(can_share(config) for _, config in runs):
-        train_together(runs, jobs, tell, interruption)
+        train_in_threads(runs, jobs, notify, interruption)
         return
     if jobs > 1:
-        train_all(runs, jobs, tell, interruption, max(1, cores() // jobs))
+        train_in_processes(runs, jobs, notify, interruption, max(1, cores() // jobs))
         return
     for number, config in runs:
         try:
-            train_one(config, partial(tell, number))
+            train_one(config, partial(notify, number))
         except Interrupted as stop:
             interruption.received = stop.number
         if interruption.received is not None:
@@ -147,7 +148,7 @@ def _has_result(folder: Path) -> bool:
 def _folders(configs: Sequence[Config]) -> list[Path]:
     folders = [run_folder(config) for config in configs]
     if len({folder.resolve() for folder in folders}) < len(folders):
-        raise ValueError("two runs of a comparison have the same folder: give each its own out, as grid does")
+        raise ValueError("two runs have the same folder: give each a different out, as grid does")
     for folder in folders:
         refuse_link(folder)
     return folders
@@ -155,7 +156,7 @@ def _folders(configs: Sequence[Config]) -> list[Path]:
 
 def _check_configs(configs: object) -> None:
     if isinstance(configs, Config) or not isinstance(configs, Sequence):
-        raise TypeError(f"compare takes a list of Configs, as grid makes it, got a {type(configs).__name__}")
+        raise TypeError(f"compare takes a list of Configs, such as grid(...), got a {type(configs).__name__}")
     if not configs:
         raise ValueError("there is nothing to compare: give at least one config")
     for one in configs:
@@ -165,7 +166,7 @@ def _check_configs(configs: object) -> None:
 
 
 def _damage(folder: Path) -> str | None:
-    """Why a run that is there can be neither kept nor resumed."""
+    """Why an existing run can be neither kept nor resumed; None if it can, or if there is none."""
     if not (folder / CONFIG).is_file():
         return None
     try:

@@ -1,8 +1,7 @@
-"""Runs that share a GPU and a process: each in a thread, on a stream of its own.
+"""Several runs on one GPU: each in a thread of the same process, on a separate CUDA stream.
 
-Captured steps leave the host free, so one process can keep several runs going; kernels of one run fill what
-those of another leave idle. Processes of their own could not: a GPU gives its time to one process after the
-other.
+Captured steps need little CPU time, so one process can train several runs and their kernels run at the same
+time. Kernels of different processes would not: a GPU switches between processes.
 """
 
 from __future__ import annotations
@@ -24,64 +23,64 @@ from ...models.spec import parse as parse_model
 from ...processes import Interrupted, Interruption
 from ..callbacks import Watcher
 from ..config import Config
-from ..graph import keeps_promise
+from ..graph import declares_phases
 from ..loop import fit, train
 from ..optimizer import parse_optimizer
 from ..run import Run
-from .workers import POLL, Tell, train_one
+from .workers import POLL, Notify, train_one
 
-MOST = 8
-"""Runs at the same time, if nobody says: 12 bring no more (benchmarks/logs/training_h200_first.log)."""
-MOST_STREAMS = 24
-"""Torch has 32 and hands them out in turn: a few are left for others."""
+MAX_RUNS = 8
+"""Runs at the same time by default: 12 are not faster (benchmarks/logs/training_h200_first.log)."""
+MAX_STREAMS = 24
+"""Torch reuses 32 streams in turn; the others are left for other code."""
 MEMORY = 6 << 30
-"""Free memory a run must find: plenty for the networks of the papers, so that a capture never runs out."""
+"""Free memory per run: more than the networks of the papers need, so that no capture runs out of memory."""
 OLDEST_TORCH = (2, 11)
-"""Whether replays may go on beside a capture was not tried with an older one."""
+"""Replays during a capture were not tested with older versions."""
 Streams = dict[torch.device, "torch.cuda.Stream | None"]
 
 
 def can_share(config: Config) -> bool:
-    """Whether a run may have neighbours in its process: on a GPU, captured, without shared random numbers."""
+    """Whether a run can train beside others in a process: on a GPU, captured, without global random state."""
     if pick_device(config.device).type != "cuda" or config.loop == "plain":
         return False
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     try:
-        return version >= OLDEST_TORCH and _has_steady_steps(config)
+        return version >= OLDEST_TORCH and _has_equal_steps(config)
     except (TypeError, ValueError):
-        return True  # it will not even begin
+        return True  # an invalid config fails before its first step
 
 
-def _has_steady_steps(config: Config) -> bool:
-    """What ``steps.obstacle`` sees of a session, as far as a config tells."""
+def _has_equal_steps(config: Config) -> bool:
+    """The part of ``graph.obstacle`` that can be decided from a config, without a session."""
     name, options = parse_model(config.model)
     method = get_method(config.method, loss=config.loss)
     dropout = config.dropout or options.get("dropout")
     dampening = parse_optimizer(config.optimizer)[1].get("dampening")
-    is_told = keeps_promise(method) and method.phase(1) is not None
-    return name in BUILT_IN and is_told and not dropout and not dampening
+    has_phases = declares_phases(method) and method.phase(1) is not None
+    return name in BUILT_IN and has_phases and not dropout and not dampening
 
 
-def room(config: Config) -> int:
-    """How many such runs the free memory of the GPU has room for, at most ``MOST``."""
+def runs_that_fit(config: Config) -> int:
+    """The number of such runs that fit into the free memory of the GPU, at most ``MAX_RUNS``."""
     torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info(pick_device(config.device))
-    return max(1, min(MOST, free // MEMORY))
+    return max(1, min(MAX_RUNS, free // MEMORY))
 
 
-def train_together(
-    runs: Sequence[tuple[int, Config]], jobs: int, tell: Tell, interruption: Interruption
+def train_in_threads(
+    runs: Sequence[tuple[int, Config]], jobs: int, notify: Notify, interruption: Interruption
 ) -> None:
-    """Train all of them, ``jobs`` at a time; returns when none is left or a signal has come.
+    """Train the runs, ``jobs`` at a time; returns when all have ended or after a signal.
 
-    What ``tell`` raises ends the comparison when the runs under way are over.
+    An exception of ``notify`` is raised after the current runs have ended; no further run is started.
     """
     waiting, lock = list(runs), threading.Lock()
     problems: list[BaseException] = []
 
-    def tell_in_turn(number: int, what: str, details: Any) -> None:
+    def locked_notify(number: int, event: str, details: Any) -> None:
         with lock:
-            tell(number, what, details)
+            notify(number, event, details)
 
     def work() -> None:
         streams: Streams = {}
@@ -91,14 +90,14 @@ def train_together(
                     if not waiting:
                         return
                     number, config = waiting.pop(0)
-                _train_on_own_stream(streams, config, partial(tell_in_turn, number), interruption)
+                _train_on_own_stream(streams, config, partial(locked_notify, number), interruption)
         except BaseException as problem:
             problems.append(problem)
 
     devices = {pick_device(config.device) for _, config in runs}
     with torch.random.fork_rng(devices=[device for device in devices if device.type == "cuda"]):
         _run_all(
-            [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(runs), MOST_STREAMS))]
+            [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(runs), MAX_STREAMS))]
         )
     if problems:
         raise problems[0]
@@ -107,7 +106,7 @@ def train_together(
 def fit_each(
     runs: Sequence[tuple[Config, LabelledData]], on_begin: Callable[[int], None] = lambda number: None
 ) -> list[Run]:
-    """Train each config on its data: together where they can share a GPU, otherwise one after the other."""
+    """Train each config on its data: at the same time if the runs can share a GPU, otherwise in turn."""
     refuse_ranks("training on parts of the data")
     if len(runs) < 2 or not all(can_share(config) for config, _ in runs):
         found = []
@@ -116,7 +115,7 @@ def fit_each(
             found.append(fit(config, data=data, watcher=Watcher()))
         return found
     device = pick_device(runs[0][0].device)
-    with Interruption() as interruption, ThreadPoolExecutor(room(runs[0][0])) as pool:
+    with Interruption() as interruption, ThreadPoolExecutor(runs_that_fit(runs[0][0])) as pool:
 
         def work(number: int) -> Run:
             on_begin(number)
@@ -137,20 +136,20 @@ def _run_all(threads: list[threading.Thread]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        while thread.is_alive():  # a wait without an end would keep signals from being handled
+        while thread.is_alive():  # signals are not handled during a wait without timeout
             thread.join(POLL)
 
 
 def _train_on_own_stream(
-    streams: Streams, config: Config, tell: Callable[[str, Any], None], interruption: Interruption
+    streams: Streams, config: Config, notify: Callable[[str, Any], None], interruption: Interruption
 ) -> None:
-    """``streams`` are those this thread has already."""
+    """``streams`` holds the stream of this thread on each device; a missing one is added."""
     device = pick_device(config.device)
     if device not in streams:
         on_gpu = device.type == "cuda"
         streams[device] = torch.cuda.Stream(device) if on_gpu else None  # type: ignore[no-untyped-call]
     try:
         with torch.cuda.stream(streams[device]):
-            train_one(config, tell, interruption)
+            train_one(config, notify, interruption)
     except Interrupted:
         return

@@ -16,6 +16,7 @@ from ...atomic import write_text
 from ..config import NEUTRAL, Config, run_folder
 
 VARIED = frozenset({"loss", "method", "seed"})
+"""Settings that differ between the runs of one comparison."""
 
 
 def grid(
@@ -28,8 +29,8 @@ def grid(
 ) -> list[Config]:
     """Every loss alone, then every method with the loss of ``config``, each with every seed.
 
-    Without losses and methods it is ``config`` itself with every seed. Each run has its own folder below
-    ``out``, named after its settings: the same settings find the same folder again, others never do.
+    Without losses and methods: ``config`` itself with every seed. Each run has a folder below ``out``, named
+    after its settings: equal settings have the same folder, different settings never do.
 
     Example:
         >>> runs = grid(Config(epochs=3), losses=["ce", "mae"], seeds=2, out="runs/both")
@@ -54,7 +55,7 @@ def grid(
 
 
 def comparison_folder(config: Config) -> Path:
-    """Where a comparison goes when nobody says: the same folder whatever losses, methods and seeds.
+    """The default folder of a comparison; it does not depend on losses, methods and seeds.
 
     Example:
         >>> comparison_folder(Config(noise="pair(0.2)", loss="mae")).as_posix()
@@ -62,12 +63,12 @@ def comparison_folder(config: Config) -> Path:
     """
     settings = {name: value for name, value in config.to_dict().items() if name not in NEUTRAL | VARIED}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
-    told = run_folder(config.replace(loss="ce", method=None, seed=0, out=None)).name
-    return Path("runs", f"compare-{told.rpartition('-ce-seed0-')[0]}-{digest}")
+    name = run_folder(config.replace(loss="ce", method=None, seed=0, out=None)).name
+    return Path("runs", f"compare-{name.rpartition('-ce-seed0-')[0]}-{digest}")
 
 
 def row_name(config: Config, others: Sequence[Config]) -> str:
-    """What sets a run apart from the others beside its seed: its loss or method, else all that differs.
+    """The name of a row: the loss or method of its runs, or all settings that differ between rows.
 
     Example:
         >>> row_name(Config(loss="mae"), [Config(), Config(loss="mae")])
@@ -82,18 +83,18 @@ def row_name(config: Config, others: Sequence[Config]) -> str:
     differing -= {*NEUTRAL, "seed", "noise_seed"}
     if differing <= {"loss", "method"}:
         return config.method or config.loss
-    told = [name for name in mine if name in differing and mine[name] is not None]
-    return ", ".join(f"{name}={mine[name]}" for name in told)
+    shown = [name for name in mine if name in differing and mine[name] is not None]
+    return ", ".join(f"{name}={mine[name]}" for name in shown)
 
 
 NUMBERS = {"final": "final %", "best": "best %", "selected": "selected %", "memorised": "memorised"}
-"""Name to heading of what is averaged: test accuracies, and the share of wrong labels that is repeated."""
+"""Name -> heading of an averaged number: test accuracies and the share of wrong labels that is predicted."""
 GAIN = "gain"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run of a comparison: its result, or what went wrong."""
+    """One run of a comparison: its result, or the error message."""
 
     config: Config
     folder: Path
@@ -101,7 +102,7 @@ class Outcome:
     problem: str | None = None
 
     def number(self, name: str) -> float | None:
-        """``final``, ``best`` and ``selected`` test accuracy, ``memorised`` share of the wrong labels."""
+        """The ``final``, ``best`` or ``selected`` test accuracy, or the ``memorised`` share of labels."""
         found = self.result or {}
         if name == "selected":
             return (found.get("selected") or {}).get("test_accuracy")
@@ -112,7 +113,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Row:
-    """One loss or method: its finished runs and the number of those that failed."""
+    """One loss or method with all its runs, finished or failed."""
 
     name: str
     outcomes: tuple[Outcome, ...]
@@ -130,13 +131,13 @@ class Row:
         return statistics.fmean(found) if found else None
 
     def std(self, name: str) -> float | None:
-        """Of the sample (n - 1); None for fewer than two runs."""
+        """Standard deviation of the sample (n - 1); None for fewer than two runs."""
         found = self.numbers(name)
         return statistics.stdev(found) if len(found) > 1 else None
 
 
 class Comparison:
-    """What ``compare`` returns: ``rows`` in order, the first is what others are held against.
+    """The result of ``compare``: ``rows`` in order; the others are compared with the first.
 
     Example:
         >>> def run(loss, seed, final):
@@ -163,7 +164,7 @@ class Comparison:
         return [outcome for outcome in self.outcomes if outcome.problem is not None]
 
     def difference(self, row: Row) -> float | None:
-        """Final test accuracy less that of the first row; None for the first itself."""
+        """Final test accuracy minus that of the first row; None for the first row."""
         mine, first = row.mean("final"), self.rows[0].mean("final")
         return None if row is self.rows[0] or mine is None or first is None else mine - first
 
@@ -172,7 +173,7 @@ class Comparison:
         return list(self.cells()[0])
 
     def cells(self) -> list[dict[str, str]]:
-        """Every row as text by heading; numbers that no run has are left out."""
+        """Every row as text by heading, without numbers that no run has."""
         shown = [name for name in NUMBERS if any(row.numbers(name) for row in self.rows)]
         table = []
         for row in self.rows:
@@ -193,7 +194,7 @@ class Comparison:
         return "\n".join([text[0], text[1].replace(" ", ""), *text[2:]])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: shares between 0 and 1, None where nothing can be said."""
+        """Plain values: accuracies as fractions, None for unknown ones."""
         first = self.outcomes[0].config.to_dict()
         every = [outcome.config.to_dict() for outcome in self.outcomes]
         same = {k: v for k, v in first.items() if k not in NEUTRAL and all(one[k] == v for one in every)}
@@ -222,7 +223,7 @@ class Comparison:
         return file.getvalue()
 
     def write(self, folder: str | Path) -> list[Path]:
-        """table.csv, table.md and table.json in this folder."""
+        """Write table.csv, table.md and table.json into this folder."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         texts = {

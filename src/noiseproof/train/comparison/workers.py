@@ -1,7 +1,7 @@
-"""Processes that train one run after the other, and a supervisor that outlives them.
+"""Worker processes that train one run after the other, and the loop of the parent process.
 
-A worker is started fresh (spawn), so it shares nothing with its parent but a pipe. If it dies, the run it
-was at has failed and another worker takes the next one.
+A worker is started by spawn and shares nothing with its parent except a pipe. If a worker dies, its current
+run counts as failed and another worker is started for the next run.
 """
 
 from __future__ import annotations
@@ -27,64 +27,64 @@ from ..callbacks import Watcher
 from ..config import Config, run_folder
 from ..loop import fit, train
 
-Tell = Callable[[int, str, Any], None]
-"""Called with the number of the run, what happened and its details."""
+Notify = Callable[[int, str, Any], None]
+"""Called with the number of a run, an event and its details, see ``ComparisonWatcher.update``."""
 POLL = 0.2
-"""Seconds between looks at signals, and between messages about steps."""
+"""Seconds between checks for signals, and between messages about steps."""
 
 
 class Reporter(Watcher):
-    """Sends what a run does to somebody else, steps not more often than they can be seen."""
+    """Sends the events of a run, and its progress at most every ``POLL`` seconds."""
 
-    def __init__(self, tell: Callable[[str, Any], None]) -> None:
-        self.tell, self.steps, self._told = tell, 1, 0.0
+    def __init__(self, notify: Callable[[str, Any], None]) -> None:
+        self.notify, self.steps, self._last_sent = notify, 1, 0.0
 
     def begin(self, done: int, steps: int) -> None:
         self.steps = steps
-        self.tell("begin", (done, steps))
+        self.notify("begin", (done, steps))
 
     def step(self, done: int) -> None:
         now = time.monotonic()
-        if now - self._told >= POLL:
-            self._told = now
-            self.tell("share", done / self.steps)
+        if now - self._last_sent >= POLL:
+            self._last_sent = now
+            self.notify("share", done / self.steps)
 
     def epoch(self, line: dict[str, Any]) -> None:
-        self.tell("epoch", line)
+        self.notify("epoch", line)
 
 
 def train_one(
-    config: Config, tell: Callable[[str, Any], None], interruption: Interruption | None = None
+    config: Config, notify: Callable[[str, Any], None], interruption: Interruption | None = None
 ) -> None:
-    """Train a run to its end; whatever goes wrong is told, not raised, but for a wish to stop.
+    """Train a run; an error becomes the event "failed", and only Interrupted is raised.
 
-    ``interruption`` is given where somebody else looks after signals.
+    ``interruption`` is given if the caller handles signals.
     """
     try:
         if interruption is None:
-            fit(config, watcher=Reporter(tell))
+            fit(config, watcher=Reporter(notify))
         else:
-            train(config, None, None, None, Reporter(tell), interruption)
+            train(config, None, None, None, Reporter(notify), interruption)
     except Interrupted:
         raise
     except Exception as problem:
-        _keep_traceback(config, problem)
-        tell("failed", f"{type(problem).__name__}: {problem}")
+        _write_traceback(config, problem)
+        notify("failed", f"{type(problem).__name__}: {problem}")
     else:
         (run_folder(config) / FAILURE).unlink(missing_ok=True)
-        tell("finished", None)
+        notify("finished", None)
 
 
-def _keep_traceback(config: Config, problem: Exception) -> None:
-    """In the folder of the run, unless the message says it all or the folder may be that of another run."""
+def _write_traceback(config: Config, problem: Exception) -> None:
+    """Write the traceback into the folder of the run, except for errors of settings, data and files."""
     folder = run_folder(config)
     if folder.is_dir() and not isinstance(problem, (ValueError, OSError)):
         with suppress(OSError):
             write_text(folder / FAILURE, "".join(traceback.format_exception(problem)))
 
 
-def work(pipe: Connection, threads: int) -> None:
-    """The life of a worker: runs come in, news go out. Ctrl-C is for the parent, which sends SIGTERM."""
+def worker_main(pipe: Connection, threads: int) -> None:
+    """Receive runs, train them and send their events. The parent handles Ctrl-C and sends SIGTERM."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     share_threads(threads)
     warnings.formatwarning = lambda message, *place, **more: f"noiseproof: warning: {message}\n"
@@ -92,54 +92,54 @@ def work(pipe: Connection, threads: int) -> None:
         try:
             number, config = pipe.recv()
             train_one(config, partial(_send, pipe, number))
-        except (EOFError, BrokenPipeError):  # the parent is gone, or has no more runs
+        except (EOFError, BrokenPipeError):  # the parent has ended or has no more runs
             return
         except Interrupted as stop:
             raise SystemExit(stop.exit_code) from None
 
 
-def _send(pipe: Connection, number: int, what: str, details: Any) -> None:
-    pipe.send((number, what, details))
+def _send(pipe: Connection, number: int, event: str, details: Any) -> None:
+    pipe.send((number, event, details))
 
 
 class Worker:
-    """A process and the run it is at."""
+    """A worker process and the number of its current run."""
 
     def __init__(self, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=work, args=(theirs, threads), daemon=True)
-        with _no_ctrl_c():
+        self.process = context.Process(target=worker_main, args=(theirs, threads), daemon=True)
+        with _sigint_blocked():
             self.process.start()
         theirs.close()
         self.run: int | None = None
-        self.spoke = False
+        self.has_sent = False
 
-    def give(self, number: int, config: Config) -> None:
+    def assign(self, number: int, config: Config) -> None:
         self.run = number
-        with suppress(OSError):  # it has died: its pipe will say so
+        with suppress(OSError):  # a dead worker is noticed when its pipe is read
             self.pipe.send((number, config))
 
     def stop(self) -> None:
-        """Ask it to save and leave; one without a run just leaves."""
+        """Ask the worker to save a checkpoint and exit; a worker without a run exits at once."""
         self.pipe.close() if self.run is None else self.process.terminate()
 
 
-def train_all(
-    runs: list[tuple[int, Config]], jobs: int, tell: Tell, interruption: Interruption, threads: int
+def train_in_processes(
+    runs: list[tuple[int, Config]], jobs: int, notify: Notify, interruption: Interruption, threads: int
 ) -> None:
-    """Train all of them, ``jobs`` at a time; returns when none is left or a signal has come."""
+    """Train the runs, ``jobs`` at a time; returns when all have ended or after a signal."""
     waiting, workers = list(runs), list[Worker]()
     try:
         while (waiting or any(worker.run is not None for worker in workers)) and not interruption.received:
             while waiting and len(workers) < min(jobs, len(runs)):
                 workers.append(Worker(threads))
-                workers[-1].give(*waiting.pop(0))
-            for worker in _with_news(workers):
-                if not _listen(worker, tell):
+                workers[-1].assign(*waiting.pop(0))
+            for worker in _with_messages(workers):
+                if not _receive(worker, notify):
                     workers.remove(worker)
                 elif worker.run is None and waiting:
-                    worker.give(*waiting.pop(0))
+                    worker.assign(*waiting.pop(0))
     finally:
         for worker in workers:
             worker.stop()
@@ -147,43 +147,43 @@ def train_all(
             worker.process.join()
 
 
-def _with_news(workers: list[Worker]) -> list[Worker]:
+def _with_messages(workers: list[Worker]) -> list[Worker]:
     ready = wait([worker.pipe for worker in workers], timeout=POLL)
     return [worker for worker in workers if worker.pipe in ready]
 
 
-def _listen(worker: Worker, tell: Tell) -> bool:
-    """Take one message; False if the worker is dead, which its pipe says by its end."""
+def _receive(worker: Worker, notify: Notify) -> bool:
+    """Receive one message; False if the worker is dead, which closes its pipe."""
     try:
-        number, what, details = worker.pipe.recv()
+        number, event, details = worker.pipe.recv()
     except (EOFError, OSError):
         worker.process.join()
         if worker.run is not None:
-            tell(worker.run, "failed", _ending(worker.process.exitcode, worker.spoke))
+            notify(worker.run, "failed", _exit_reason(worker.process.exitcode, worker.has_sent))
         return False
-    worker.spoke = True
-    if what in ("finished", "failed"):
+    worker.has_sent = True
+    if event in ("finished", "failed"):
         worker.run = None
-    tell(number, what, details)
+    notify(number, event, details)
     return True
 
 
-def _ending(code: int | None, spoke: bool) -> str:
+def _exit_reason(code: int | None, has_sent: bool) -> str:
     reason = f"exit code {code}"
     if code is not None and code < 0:
         reason = f"signal {signal.Signals(-code).name}" + (" (out of memory?)" if code == -9 else "")
-    elif not spoke:
-        reason += " before it could begin: a script that compares needs if __name__ == '__main__':"
+    elif not has_sent:
+        reason += " before its first run: a script that calls compare needs if __name__ == '__main__':"
     return f"the worker process ended with {reason}"
 
 
 @contextmanager
-def _no_ctrl_c() -> Iterator[None]:
-    """What is started here never gets SIGINT, not even before its first line."""
+def _sigint_blocked() -> Iterator[None]:
+    """Processes started in this block never receive SIGINT, not even while Python starts."""
     if not hasattr(signal, "pthread_sigmask") or os.name == "nt":
         yield
         return
-    resource_tracker.ensure_running()  # begun later it would let the signal through again
+    resource_tracker.ensure_running()  # if it started later, it would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
