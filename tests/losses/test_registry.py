@@ -146,7 +146,7 @@ def test_wrong_settings_are_refused(spec, settings, part):
     [(3, "int"), (None, "NoneType"), (b"ce", "bytes"), (["ce"], "list"), (losses.CE, "type")],
 )
 def test_only_specs_and_losses_are_taken(thing, kind):
-    with pytest.raises(TypeError, match=f"a spec string or a Loss, got {kind}$"):
+    with pytest.raises(TypeError, match=f"spec must be a string or a Loss, got {kind}$"):
         get(thing)
 
 

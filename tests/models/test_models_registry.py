@@ -43,7 +43,7 @@ def test_bad_choices_show_the_known(spec):
     "option", ["num_classes=3", "in_channels=1", "image_size=8", "seed=1", "weights='a'"]
 )
 def test_arguments_of_get_do_not_belong_into_a_spec(option):
-    with pytest.raises(ValueError, match=f"{option.partition('=')[0]} in .* belongs to models.get"):
+    with pytest.raises(ValueError, match=f"{option.partition('=')[0]} in .* must be passed to models.get"):
         models.get(f"resnet20({option})", num_classes=10)
 
 
@@ -85,7 +85,7 @@ def test_register_refuses(name, factory, error):
 def test_a_finished_module_passes_through():
     model = nn.Linear(3, 2)
     assert models.get(model, num_classes=2, seed=4) is model
-    with pytest.raises(ValueError, match="finished Linear"):
+    with pytest.raises(ValueError, match="existing Linear"):
         models.get(model, num_classes=2, dropout=0.1)
     with pytest.raises(ValueError, match="has 10 classes, the task has 2"):
         models.get(models.get("resnet20", num_classes=10), num_classes=2)

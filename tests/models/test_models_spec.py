@@ -47,7 +47,7 @@ def test_no_options(text):
         ("mlp(hidden=-'a')", "-'a'"),
         ("mlp(hidden=-True)", "-True"),
         ("mlp(**x)", r"\*\*x"),
-        ("mlp(3)", "'3' in .* options go by keyword"),
+        ("mlp(3)", "'3' in .* options are passed by keyword"),
         ("mlp()(a=1)", "cannot read"),
         ("mlp()+(1)", "cannot read"),
         ("mlp(a=1", "cannot read"),

@@ -114,7 +114,7 @@ def test_rates_and_destinations_over_100_seeds():
 
 def test_hard_noise_warns_and_only_hard_noise():
     for spec in ("symmetric(0.9)", "symmetric(0.95)", "symmetric(1.0, inclusive=True)"):
-        with pytest.warns(UserWarning, match="no loss can be tolerant"):
+        with pytest.warns(UserWarning, match="no loss can be robust"):
             corrupt([0, 1], spec, num_classes=10, seed=0)
         with pytest.warns(UserWarning, match="with 10 classes"):
             transition(spec, num_classes=10)
@@ -159,8 +159,8 @@ def test_nothing_in_nothing_out():
         ({"labels": [0.0, 1.5, 2.0]}, TypeError, r"labels\[1\] = 1\.5 .*not even a whole number$"),
         ({"labels": torch.zeros(3, dtype=torch.bfloat16)}, TypeError, "labels is bfloat16, which rounds"),
         ({"labels": load("digits")}, TypeError, r"got a LabelledData: pass data\.label"),
-        ({"spec": 0.4}, TypeError, r'a spec string such as "symmetric\(0\.4\)".*got 0\.4'),
-        ({"spec": None}, TypeError, r'a spec string such as "symmetric\(0\.4\)".*got None'),
+        ({"spec": 0.4}, TypeError, r'a spec such as "symmetric\(0\.4\)".*got 0\.4'),
+        ({"spec": None}, TypeError, r'a spec such as "symmetric\(0\.4\)".*got None'),
         ({"num_classes": 1}, ValueError, "num_classes=1"),
         ({"num_classes": 3.0}, TypeError, "num_classes"),
         ({"seed": -1}, ValueError, "seed=-1"),
@@ -170,7 +170,7 @@ def test_nothing_in_nothing_out():
         ({"exact": 1}, ValueError, "exact=1 is unknown"),
         ({"index": [0, 1]}, ValueError, "2 indices do not fit 3 labels"),
         ({"index": [0, 1, -4]}, ValueError, r"index\[2\] = -4 is negative"),
-        ({"groups": [0, 1]}, ValueError, r"each of the 3 classes, got the shape \(2,\)"),
+        ({"groups": [0, 1]}, ValueError, r"each of the 3 classes, got shape \(2,\)"),
         ({"groups": [0.5, 1, 2]}, TypeError, "groups must be whole numbers or names"),
     ],
 )

@@ -7,8 +7,8 @@ import torch
 from noiseproof.data import load
 from noiseproof.noise import Instance, corrupt
 from noiseproof.noise import features as features_module
-from noiseproof.noise.corrupt import as_case
-from noiseproof.noise.draws import DESTINATION, TOUCH, uniform
+from noiseproof.noise.corrupt import as_samples
+from noiseproof.noise.draws import DESTINATION, SELECTION, uniform
 from noiseproof.noise.instance import truncated_normal
 
 
@@ -19,13 +19,13 @@ def problem(count=600, classes=5, features=(2, 3)):
 
 def naive(labels, inputs, rate, seed, classes):
     """The published algorithm, one sample after the other."""
-    case = as_case(labels, classes, seed, inputs=inputs)
+    case = as_samples(labels, classes, seed, inputs=inputs)
     noise = Instance(rate)
     flat = inputs.reshape(len(labels), -1)
     rates = noise.rates(case)
     made = labels.copy()
     for i, label in enumerate(labels):
-        if uniform(seed, np.array([i]), TOUCH)[0] >= rates[i]:
+        if uniform(seed, np.array([i]), SELECTION)[0] >= rates[i]:
             continue
         score = flat[i] @ noise.projection(case, int(label), flat)
         score[label] = -np.inf

@@ -79,15 +79,15 @@ def test_any_changed_label_is_noticed(where, by, in_clean):
     labels = {"clean": CLEAN.copy(), "noisy": noisy.labels.numpy().copy()}
     name = "clean" if in_clean else "noisy"
     labels[name][where] = (labels[name][where] + by) % 10
-    with pytest.raises(ValueError, match=rf"{name}_sha256 is .* where the manifest says"):
+    with pytest.raises(ValueError, match=rf"{name}_sha256 is .*, but .* in the manifest"):
         noisy.manifest.verify(labels["clean"], labels["noisy"])
 
 
 def test_the_difference_is_told():
     noisy = made()
-    with pytest.raises(ValueError, match=r"count is 999 where the manifest says 1000.*realised_rate is"):
+    with pytest.raises(ValueError, match=r"count is 999, but 1000 in the manifest.*realised_rate is"):
         noisy.manifest.verify(CLEAN[1:], noisy.labels[1:])
-    with pytest.raises(ValueError, match=r"realised_rate is 0\.0 where"):
+    with pytest.raises(ValueError, match=r"realised_rate is 0\.0, but"):
         noisy.manifest.verify(CLEAN, CLEAN)
     with pytest.raises(ValueError, match="1000 clean labels do not fit 999"):
         noisy.manifest.verify(CLEAN, noisy.labels[1:])

@@ -24,10 +24,10 @@ def test_groups_by_name_number_or_tensor():
     ("spec", "groups", "message"),
     [
         ("sibling(0.2)", None, "superclasses are missing: write sibling.* grouping=.all.* pass groups="),
-        ("cycle(0.2)", [0, 0, 1], "cycle: class 2 is alone in its group"),
+        ("cycle(0.2)", [0, 0, 1], "cycle: class 2 is the only class of its group"),
         ('pair(0.2, grouping="index_block")', None, "3 classes do not split into blocks of 5"),
         ('asymmetric(0.2, map="cifar10")', None, "'cifar10' is for 10 classes, not for 3"),
-        ('asymmetric(0.2, map="0>3")', None, "'0>3' of the class map '0>3' names no class"),
+        ('asymmetric(0.2, map="0>3")', None, "'0>3' of the class map '0>3' is not valid"),
     ],
 )
 def test_noise_that_does_not_fit_the_classes(spec, groups, message):

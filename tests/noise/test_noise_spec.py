@@ -64,7 +64,7 @@ def test_spelling_is_free():
         ('asymmetric(0.4, map="1>2,1>3")', "maps class 1 a second time: '1>3'"),
         ('asymmetric(0.4, map="1>-2")', "cannot read '1>-2'"),
         ('pair(0.4, grouping="blocks")', "grouping='blocks' is unknown, choose one of 'superclass'"),
-        ("pair(0.4, block=1)", "block=1 must be a whole number from 2 on"),
+        ("pair(0.4, block=1)", "block=1 must be a whole number of at least 2"),
         ("instance(0.4, std=-1)", "std=-1 is out of range"),
     ],
 )

@@ -51,7 +51,7 @@ def test_every_format(tmp_path):
     [
         ("a.csv", "id,label\n0,3\n1,cat\n", "label", "row 1 .* has 'cat', not a number"),
         ("a.csv", "id,label\n0,3\n1\n", "label", "row 1 .* has '', not a number"),
-        ("a.csv", "id,label\n0,3\n", None, "which one is meant, choose key= from 'id', 'label'"),
+        ("a.csv", "id,label\n0,3\n", None, "key= is missing, choose key= from 'id', 'label'"),
         ("a.csv", "id,label\n0,3\n", "lable", "there is no 'lable', choose key= from 'id', 'label'"),
         ("a.csv", "0,1\n2,3\n", "label", "there is no 'label'"),
         ("a.csv", "0,1\n2,3\n", None, r"a\.csv has shape \(2, 2\)"),
@@ -67,7 +67,7 @@ def test_every_format(tmp_path):
         ("a.npy", "no array", None, "cannot read"),
         ("a.npz", "no archive", None, "cannot read"),
         ("a.pt", "", None, "pickles such as .pt and .pkl are never opened"),
-        ("labels", "", None, "no ending is not one of .npy, .npz, .csv, .json"),
+        ("labels", "", None, "no file extension is not one of .npy, .npz, .csv, .json"),
     ],
 )
 def test_bad_files_are_named(tmp_path, name, text, key, message):
@@ -79,7 +79,7 @@ def test_values_are_checked(tmp_path):
     path = write(tmp_path / "a.json", "[1, 12, 3]")
     with pytest.raises(ValueError, match=r"a\.json\[1\] = 12 is not a valid class: with 10 classes"):
         read_labels(path, num_classes=10)
-    with pytest.raises(ValueError, match="holds 3 labels where 4 are needed"):
+    with pytest.raises(ValueError, match="holds 3 labels, expected 4"):
         read_labels(path, length=4)
     with pytest.raises(TypeError, match=r"\[1\] = 2\.5 is a float64.*not even a whole"):
         read_labels(write(tmp_path / "b.json", "[1.0, 2.5]"))
@@ -146,7 +146,7 @@ def test_human_noise_follows_the_file_and_its_indices(tmp_path):
     assert part.labels.tolist() == given_labels[[8, 3]].tolist()
     with pytest.raises(ValueError, match="holds 50 labels, the data 10: pass the permanent indices"):
         corrupt(clean[:10], spec, num_classes=5, seed=0)
-    with pytest.raises(ValueError, match="there is none for the index 50"):
+    with pytest.raises(ValueError, match="which do not include the index 50"):
         corrupt([0, 0], spec, num_classes=5, seed=0, index=[1, 50])
     with pytest.raises(ValueError, match="exact=True does not apply"):
         corrupt(clean, spec, num_classes=5, seed=0, exact=True)

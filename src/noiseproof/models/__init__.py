@@ -1,4 +1,4 @@
-"""What learns: the networks of the papers, by name."""
+"""Networks: those of the papers by name, and others."""
 
 from .classifier import Classifier
 from .ensemble import Ensemble

@@ -1,4 +1,4 @@
-"""The one shape of all networks here: a body that yields features, and a linear head."""
+"""Base class of the networks of this library: a body that computes features, and a linear head."""
 
 from torch import Tensor, nn
 from typing_extensions import Unpack
@@ -11,7 +11,7 @@ class Classifier(nn.Module):
     r"""``forward(x) = head(features(x))``.
 
     Features:
-        :math:`f = \mathrm{dropout}(\mathrm{body}(x))`, exactly what the head sees
+        :math:`f = \mathrm{dropout}(\mathrm{body}(x))`, the input of the head
     Logits:
         :math:`z = W f + b`, with W and b in ``head``
     Shape:

@@ -10,13 +10,13 @@ from .ensemble import Ensemble, mean_logits
 
 
 def forward_with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
-    """``model(x)`` and what its last linear layer saw.
+    """``model(x)`` and the input of its last linear layer.
 
-    Networks of this library give both directly, also under torch.compile; features of an Ensemble stand
-    side by side. In any other module a hook on the linear layers keeps the input of the one
-    that ran last, so auxiliary heads earlier in the network do no harm. Of an output with several parts the
-    logits are ``.logits`` or the first. Compiled code skips hooks, so a compiled model runs uncompiled here;
-    to keep its speed compile the function instead, as in
+    Networks of this library return both directly, also under torch.compile; features of an Ensemble are
+    concatenated. In any other module a hook on the linear layers keeps the input of the one that runs last,
+    so that auxiliary heads earlier in the network do not matter. If the output has several parts, the logits
+    are ``.logits`` or the first part. Compiled code skips hooks, so a compiled model runs uncompiled here; to
+    keep its speed compile the function instead, as in
     ``torch.compile(partial(forward_with_features, model))``.
 
     Shape:
@@ -37,18 +37,18 @@ def forward_with_features(model: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
         return mean_logits([logits for logits, _ in parts]), torch.cat([seen for _, seen in parts], 1)
     seen: list[Tensor] = []
 
-    def remember(_: nn.Module, inputs: tuple[Any, ...]) -> None:
+    def keep_input(_: nn.Module, inputs: tuple[Any, ...]) -> None:
         seen[:] = inputs[:1]
 
     linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
-    hooks = [module.register_forward_pre_hook(remember) for module in linear]
+    hooks = [module.register_forward_pre_hook(keep_input) for module in linear]
     try:
         output = model(x)
     finally:
         for hook in hooks:
             hook.remove()
     if not seen:
-        raise ValueError(_why_nothing_was_seen(model, linear))
+        raise ValueError(_why_no_features(model, linear))
     return _logits(output), seen[0]
 
 
@@ -60,7 +60,7 @@ def _logits(output: Any) -> Tensor:
     return found
 
 
-def _why_nothing_was_seen(model: nn.Module, linear: list[nn.Linear]) -> str:
+def _why_no_features(model: nn.Module, linear: list[nn.Linear]) -> str:
     name = type(model).__name__
     if not linear:
         return f"{name} has no nn.Linear, so it has no features below one: end it in nn.Linear"

@@ -1,9 +1,9 @@
 """GoogLeNet (Inception v1) with batch norm, for CIFAR.
 
-Used by Gradient Rescaling on CIFAR-10 in MentorNet's setting (Table 4). The form is the common CIFAR
-one: a single 3 x 3 convolution of 192 channels as the stem, the nine inception blocks of the paper with
+Used by Gradient Rescaling on CIFAR-10 in MentorNet's setting (Table 4). This is the common variant for
+CIFAR: a single 3 x 3 convolution of 192 channels as the stem, the nine inception blocks of the paper with
 batch norm, two 3 x 3 convolutions in place of the 5 x 5, no auxiliary heads; 6.17 million parameters.
-Deviations: a global mean stands for the 8 x 8 pool (equal at 32 x 32); MentorNet's own network is in
+Deviations: a global mean replaces the 8 x 8 pool (equal at 32 x 32); MentorNet's own network is in
 TensorFlow and differs in its stem.
 
 Reference:
@@ -33,7 +33,7 @@ STAGES = (
 
 
 class Inception(nn.Module):
-    """Four branches side by side: 1 x 1, 3 x 3, 5 x 5 (as two 3 x 3) and pooled."""
+    """Four parallel branches: 1 x 1, 3 x 3, 5 x 5 (as two 3 x 3) and pooled."""
 
     def __init__(
         self, inputs: int, one: int, less3: int, three: int, less5: int, five: int, pool: int

@@ -1,10 +1,10 @@
 """GoogLeNet V2 (BN-Inception) and Inception-ResNet-V2, for photos.
 
 Used by Gradient Rescaling and IMAE on MARS (GoogLeNet V2) and by the noise attention paper on WebVision
-(Inception-ResNet-V2). Layers bear the names of the files in use below ``body``: those of the Caffe port for
-BN-Inception (whose pretrained weights want BGR images in 0 ... 255 less their mean), those of timm for
+(Inception-ResNet-V2). Below ``body`` layers have the names of published weights: those of the Caffe port for
+BN-Inception (whose pretrained weights need BGR images in 0 ... 255 minus their mean), those of timm for
 Inception-ResNet-V2. With 1,000 classes they have 11,295,240 and 55,843,464 parameters, as published.
-Deviations: a global mean stands for the last pool; BN-Inception pads odd sizes, where the port fails.
+Deviations: a global mean replaces the last pool; BN-Inception pads odd sizes, where the port fails.
 """
 
 from collections import OrderedDict
@@ -102,7 +102,7 @@ def inception_resnet_v2(**task: Unpack[Task]) -> Classifier:
     """40 residual inception blocks, images of at least 75 x 75; features of width 1536.
 
     Example:
-        >>> with torch.device("meta"):  # without its 223 MB
+        >>> with torch.device("meta"):  # to avoid allocating 223 MB
         ...     inception_resnet_v2(num_classes=10).head
         Linear(in_features=1536, out_features=10, bias=True)
 
@@ -152,7 +152,7 @@ def _path(inputs: int, less: int, middle: int, outputs: int) -> nn.Sequential:
 
 
 class _Mixed(nn.Module):
-    """Branches side by side."""
+    """Parallel branches, whose outputs are concatenated."""
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class _Mixed(nn.Module):
 
 
 class _Residual(_Mixed):
-    """x + scale times a convolution of the branches; without a scale neither scaled nor cut at zero."""
+    """x + scale times a convolution of the branches, then ReLU; without a scale neither scaling nor ReLU."""
 
     def __init__(self, width: int, inner: int, scale: float | None, *branches: nn.Module) -> None:
         super().__init__(*branches)

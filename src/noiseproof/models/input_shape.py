@@ -1,4 +1,4 @@
-"""What a network can read, checked on every call with a message that names shape and fix."""
+"""The input shape of a network, checked on every call; error messages name the shape and a remedy."""
 
 import math
 from typing import NamedTuple
@@ -44,5 +44,5 @@ class Values(NamedTuple):
         if len(shape) < 2 or math.prod(shape[1:]) != self.number:
             raise ValueError(
                 f"input of shape {tuple(shape)} does not fit: expected (N, ...) with {self.number} values"
-                " per sample (in_channels * height * width; for plain vectors give in_channels alone)"
+                " per sample (in_channels * height * width; for plain vectors pass in_channels only)"
             )

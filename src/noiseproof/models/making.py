@@ -1,4 +1,4 @@
-"""From a spec to the call that builds the network."""
+"""Conversion of a spec to the call that builds the network."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -16,34 +16,36 @@ Factory: TypeAlias = Callable[..., nn.Module]
 
 
 def maker(spec: str, task: Task, registry: Mapping[str, Factory]) -> Callable[[], nn.Module]:
-    """The call that builds the network, checked as far as that is possible beforehand."""
+    """The call that builds the network; names and options are checked here."""
     name, options = parse(spec)
     misplaced = [option for option in (*TASK, "weights", "seed") if option in options and option != "dropout"]
     if misplaced:
-        raise ValueError(f"{misplaced[0]} in {spec!r} belongs to models.get, not into the spec")
+        raise ValueError(f"{misplaced[0]} in {spec!r} must be passed to models.get, not written in the spec")
     if "dropout" in options:
-        asked = options.pop("dropout")
-        if task["dropout"] not in (0.0, asked):
+        given = options.pop("dropout")
+        if task["dropout"] not in (0.0, given):
             raise ValueError(f"dropout={task['dropout']} contradicts {spec!r}")
-        task["dropout"] = asked  # type: ignore[typeddict-item]
+        task["dropout"] = given  # type: ignore[typeddict-item]
     package, _, rest = name.partition(":")
     if rest and package in PACKAGES:
         return partial(PACKAGES[package], rest, options, **task)
     if name not in registry:
         raise ValueError(unknown("model", name, registry))
-    return _own(name, registry[name], options, task)
+    return _from_factory(name, registry[name], options, task)
 
 
-def _own(name: str, factory: Factory, options: dict[str, Literal], task: Task) -> Callable[[], nn.Module]:
+def _from_factory(
+    name: str, factory: Factory, options: dict[str, Literal], task: Task
+) -> Callable[[], nn.Module]:
     parameters = inspect.signature(factory).parameters
     known = [p.name for p in parameters.values() if p.kind != p.VAR_KEYWORD and p.name not in TASK]
     for option in options:
         if option not in known:
             raise ValueError(unknown(f"option of {name}", option, known))
     takes_all = any(p.kind == p.VAR_KEYWORD for p in parameters.values())
-    told = {key: value for key, value in task.items() if takes_all or key in parameters}
-    if "num_classes" not in told:
+    arguments = {key: value for key, value in task.items() if takes_all or key in parameters}
+    if "num_classes" not in arguments:
         raise TypeError(f"the factory of {name!r} must have a parameter num_classes")
-    if task["dropout"] and "dropout" not in told:
+    if task["dropout"] and "dropout" not in arguments:
         raise ValueError(f"dropout={task['dropout']}: the factory of {name!r} has no parameter dropout")
-    return partial(factory, **told, **options)
+    return partial(factory, **arguments, **options)

@@ -1,6 +1,6 @@
-"""Multi-layer perceptron for vectors and tiny images: demonstrations, tables of features, tests.
+"""Multi-layer perceptron for vectors and small images: demonstrations, tables of features, tests.
 
-No paper of the five trains one. Linear layers and ReLU, torch's own initial weights.
+None of the five papers uses one. Linear layers and ReLU, with torch's default initial weights.
 """
 
 from itertools import pairwise
@@ -17,12 +17,12 @@ from .task import Task, image_size, in_channels, widths
 def mlp(
     *, hidden: str | int = "256,256", norm: bool = False, standardize: bool = False, **task: Unpack[Task]
 ) -> Classifier:
-    """Hidden layers of the widths given; ``hidden=""`` is softmax regression; ``norm`` adds batch norm.
+    """Hidden layers of the given widths; ``hidden=""`` is softmax regression; ``norm`` adds batch norm.
 
-    ``standardize`` brings every input value to mean 0 and deviation 1 over the batch, and in evaluation over
-    all batches seen: for tables whose columns have scales of their own.
+    ``standardize`` scales every input value to mean 0 and deviation 1 over the batch, in evaluation over all
+    batches of training: for tables whose columns have different scales.
 
-    A sample has in_channels * height * width values; for vectors leave image_size out.
+    A sample has in_channels * height * width values; for vectors omit image_size.
 
     Example:
         >>> mlp(num_classes=10, in_channels=1, image_size=8, hidden="32").head

@@ -1,7 +1,7 @@
-"""Networks of timm and torchvision, by name, when those are installed.
+"""Networks of timm and torchvision by name, if these packages are installed.
 
-``timm:convnext_tiny`` or ``torchvision:resnet18``; options in brackets go to their constructors. Neither
-package is imported before such a name is asked for.
+``timm:convnext_tiny`` or ``torchvision:resnet18``; options in brackets go to their constructors. The
+packages are imported only when such a name is used.
 """
 
 import difflib
@@ -17,7 +17,7 @@ from .task import Task, count, dropout, in_channels
 
 
 def timm(name: str, options: dict[str, Literal], **task: Unpack[Task]) -> nn.Module:
-    """``timm.create_model``, without pretrained weights unless the options say so."""
+    """``timm.create_model``, without pretrained weights unless the option ``pretrained`` is set."""
     package = _load("timm", name)
     _check_name("timm", name, package.list_models())
     model: nn.Module = package.create_model(
@@ -53,7 +53,7 @@ PACKAGES: dict[str, Callable[..., nn.Module]] = {"timm": timm, "torchvision": to
 
 
 def _load(package: str, name: str) -> Any:
-    """The package, or an ImportError that says what to do; beside a foreign torch the import may break."""
+    """The package; ImportError if it is missing or was built for another torch."""
     root = package.partition(".")[0]
     try:
         importlib.import_module(root)
@@ -68,7 +68,7 @@ def _load(package: str, name: str) -> Any:
 
 
 def _check_name(package: str, name: str, known: list[str]) -> None:
-    """Names may carry a tag (``resnet50.a1_in1k``) or an address (``hf-hub:...``)."""
+    """ValueError for unknown names; tags (``resnet50.a1_in1k``) and addresses (``hf-hub:...``) are valid."""
     if name.partition(".")[0] in known or ":" in name:
         return
     near = difflib.get_close_matches(name, known, 3, 0.5)

@@ -1,4 +1,4 @@
-"""Every network by name: a plain dict you can read."""
+"""All networks by name, in a plain dict."""
 
 import warnings
 from collections.abc import Callable
@@ -51,13 +51,13 @@ def get(
     weights: str | Path | None = None,
     seed: int | None = None,
 ) -> nn.Module:
-    """A network by name, such as ``resnet34`` or ``resnet34(stem="imagenet")``; a module comes back as it is.
+    """A network by name, such as ``resnet34`` or ``resnet34(stem="imagenet")``; a module is returned as is.
 
     Args:
-        image_size: needed by networks that flatten images (mlp, cnn4, cnn8) when not their usual size.
+        image_size: needed by networks that flatten images (mlp, cnn4, cnn8) unless it is their default.
         dropout: share of the features dropped before the last linear layer; also an option of the spec.
-        weights: a safetensors file; what does not fit is named in a warning (see load_weights).
-        seed: makes the initial weights a function of it alone; None draws them as torch does.
+        weights: a safetensors file; tensors that do not fit are listed in a warning (see load_weights).
+        seed: determines the initial weights; with None they are drawn from torch's global generator.
 
     Example:
         >>> get("resnet44(dropout=0.2)", num_classes=100, seed=0).head
@@ -75,7 +75,7 @@ def get(
             check_size(make, name_or_spec)
         model = build(make, seed)
     else:
-        raise TypeError(f"a model is a spec string or an nn.Module, got {type(name_or_spec).__name__}")
+        raise TypeError(f"a model must be a spec string or an nn.Module, got {type(name_or_spec).__name__}")
     if weights is not None:
         report = load_weights(model, weights)
         if not report.complete:
@@ -86,9 +86,9 @@ def get(
 def register(name: str, factory: Callable[..., nn.Module]) -> None:
     """Make ``factory`` available under ``name`` in spec strings.
 
-    It is called with num_classes and with those of in_channels, image_size and dropout it names; its
-    other named parameters are options of the spec. The names of the library cannot be taken;
-    registering one's own name again replaces it.
+    It is called with num_classes and, if it has parameters of these names, with in_channels, image_size and
+    dropout; its other parameters are options of the spec. Names of the library's networks raise an error;
+    registering another name again replaces its factory.
 
     Example:
         >>> register("tiny", lambda num_classes, width=4: nn.Linear(width, num_classes))
@@ -102,7 +102,7 @@ def register(name: str, factory: Callable[..., nn.Module]) -> None:
 
 def _ready_made(model: nn.Module, num_classes: int, dropout: float) -> nn.Module:
     if dropout:
-        raise ValueError(f"dropout={dropout} cannot be put into a finished {type(model).__name__}")
+        raise ValueError(f"dropout={dropout} cannot be added to an existing {type(model).__name__}")
     if isinstance(model, Classifier) and model.head.out_features != count("num_classes", num_classes):
         raise ValueError(f"the model has {model.head.out_features} classes, the task has {num_classes}")
     return model

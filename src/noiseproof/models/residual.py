@@ -1,11 +1,11 @@
-"""Residual blocks: what a ResNet repeats."""
+"""Residual blocks of ResNets."""
 
 from torch import Tensor, nn
 from torch.nn.functional import pad, relu
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions beside a shortcut.
+    """Two 3 x 3 convolutions and a shortcut.
 
     Reference:
         He et al., Deep Residual Learning for Image Recognition, CVPR 2016, Fig. 5 left
@@ -27,7 +27,7 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """1 x 1, 3 x 3 and 1 x 1 convolutions beside a shortcut; the stride sits on the 3 x 3.
+    """1 x 1, 3 x 3 and 1 x 1 convolutions and a shortcut; the 3 x 3 convolution has the stride.
 
     Reference:
         He et al., Deep Residual Learning for Image Recognition, CVPR 2016, Fig. 5 right
@@ -53,7 +53,7 @@ class Bottleneck(nn.Module):
 
 
 class ZeroPad(nn.Module):
-    """Option A: every stride-th pixel, missing channels zero on both sides; no parameters."""
+    """Option A: every stride-th pixel, padded with zero channels on both sides; no parameters."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class ZeroPad(nn.Module):
 
 
 def make_shortcut(inputs: int, outputs: int, stride: int, kind: str) -> nn.Module:
-    """The identity where shapes agree, else ``pad`` (option A) or ``projection`` (option B)."""
+    """The identity if shapes agree, else ``pad`` (option A) or ``projection`` (option B)."""
     if stride == 1 and inputs == outputs:
         return nn.Identity()
     if kind == "pad":

@@ -1,11 +1,11 @@
-"""ResNet-18, 34 and 50 with the stem for small images or that for ImageNet.
+"""ResNet-18, 34 and 50, with a stem for small images or for ImageNet.
 
 Used by the noise attention paper (ResNet-34 on CIFAR, ResNet-50 on Clothing1M), the curriculum view
 (ResNet-34 on CIFAR-100, ResNet-50 on WebVision) and every Clothing1M table (ResNet-50, ImageNet stem).
-``stem="cifar"``: 3 x 3 convolution of stride 1 and no pool, as the common CIFAR code has it;
-``stem="imagenet"``: 7 x 7 of stride 2 and a max pool. Layers bear torchvision's names below ``body``,
-so its weights load (see load_weights). Deviations: a global mean in place of a fixed 4 x 4 pool (equal
-at 32 x 32). The noise attention code calls a [2, 2, 2, 2] pre-activation network ResNet-34; this is
+``stem="cifar"``: 3 x 3 convolution of stride 1 and no pool, as in common CIFAR code;
+``stem="imagenet"``: 7 x 7 of stride 2 and a max pool. Below ``body`` layers have torchvision's names,
+so that its weights can be loaded (see load_weights). Deviations: a global mean replaces a fixed 4 x 4 pool
+(equal at 32 x 32). The noise attention code calls a [2, 2, 2, 2] pre-activation network ResNet-34; this is
 the [3, 4, 6, 3] one.
 """
 

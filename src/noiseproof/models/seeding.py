@@ -1,4 +1,4 @@
-"""Initial weights as a function of a seed alone, and how those of convolutions start."""
+"""Initial weights as a function of a seed, and initialisation schemes for convolutions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch import nn
 
 
 def build(make: Callable[[], nn.Module], seed: int | None) -> nn.Module:
-    """``make()`` with weights drawn from ``seed``; no random state of the process changes.
+    """``make()`` with weights drawn from ``seed``, without changing the global random state.
 
-    They are drawn on the CPU and then moved to torch's default device, so that the device does not
-    matter. ``seed=None`` is torch's own way: drawn from, and advancing, the global state.
+    They are drawn on the CPU and then moved to torch's default device, so that they do not
+    depend on it. With ``seed=None`` they are drawn from the global state, as usual in torch.
 
     >>> first, second = (build(lambda: nn.Linear(2, 1), seed=3) for _ in range(2))
     >>> bool((first.weight == second.weight).all())

@@ -1,4 +1,4 @@
-"""What a network needs, known before any of it is allocated."""
+"""The memory that a network needs, computed before it is allocated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NetworkTooLargeError(MemoryError):
 
 
 def check_size(make: Callable[[], nn.Module], spec: str) -> None:
-    """NetworkTooLargeError if the weights do not fit; otherwise the system would kill the process silently.
+    """NetworkTooLargeError if the weights do not fit; the system might kill the process without a message.
 
     Example:
         >>> check_size(lambda: nn.Linear(1 << 30, 1 << 30), "linear")
@@ -23,15 +23,15 @@ def check_size(make: Callable[[], nn.Module], spec: str) -> None:
         noiseproof.models.size.NetworkTooLargeError: the weights of linear need 4,398,046,515,200 MB, ...
     """
     needed = sum(tensor.nbytes for tensor in blueprint(make).values())
-    there = available_memory()
-    if needed > there:
+    available = available_memory()
+    if needed > available:
         raise NetworkTooLargeError(
-            f"the weights of {spec} need {needed >> 20:,} MB, {there >> 20:,} MB are available: choose a"
+            f"the weights of {spec} need {needed >> 20:,} MB, {available >> 20:,} MB are available: choose a"
             " smaller network"
         )
 
 
 def blueprint(make: Callable[[], nn.Module]) -> dict[str, torch.Tensor]:
-    """The state of the network, by name, as tensors that have a shape but no values."""
+    """The state dict of the network as tensors on the meta device, which have a shape but no values."""
     with torch.device("meta"):
         return dict(make().state_dict())

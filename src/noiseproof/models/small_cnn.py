@@ -1,8 +1,8 @@
 """The 4-layer CNN for MNIST and the 8-layer CNN for CIFAR-10.
 
 Used by Symmetric Cross Entropy (Tables 1-2) and the curriculum view of robust losses (MNIST and
-CIFAR-10 experiments). The papers give no widths; these are those of the public code that Symmetric
-Cross Entropy, Normalized Loss Functions and Asymmetric Loss Functions share: convolutions with bias,
+CIFAR-10 experiments). The papers give no widths; these are from the public code that Symmetric Cross
+Entropy, Normalized Loss Functions and Asymmetric Loss Functions share: convolutions with bias,
 a flattened last map rather than a pooled one, and a batch-normalised hidden layer.
 Deviations: none for 28 x 28 (cnn4) and 32 x 32 images (cnn8); other sizes change the first linear layer.
 """

@@ -6,8 +6,8 @@ import re
 from ..grammar import Literal, literal, options, read, written
 
 LONGEST = 1000
-ON_THE_NET = ("hf-hub:", "hf_hub:", "local-dir:")
-"""How names begin that timm looks up elsewhere."""
+DOWNLOADED = ("hf-hub:", "hf_hub:", "local-dir:")
+"""Prefixes of names whose networks timm loads from elsewhere."""
 SHAPE = re.compile(r"\s*([A-Za-z_][\w.:/-]*)\s*(\(.*\))?\s*", re.ASCII | re.DOTALL)
 
 
@@ -29,7 +29,7 @@ def parse(text: str) -> tuple[str, dict[str, Literal]]:
 
 
 def without_download(spec: str) -> str:
-    """The spec of a network whose weights come from a file: nothing is fetched to build it.
+    """The spec of a network whose weights come from a file, so that nothing is downloaded to build it.
 
     Example:
         >>> without_download("timm:vit_tiny_patch16_224(pretrained=True)"), without_download("mlp(norm=True)")
@@ -39,9 +39,9 @@ def without_download(spec: str) -> str:
     package, _, rest = name.partition(":")
     if package != "timm":
         return spec
-    if rest.startswith(ON_THE_NET):
+    if rest.startswith(DOWNLOADED):
         raise ValueError(
-            f"the network {name!r} would have to be downloaded: build it yourself and give it as model=..."
+            f"the network {name!r} would have to be downloaded: build it yourself and pass it as model=..."
         )
     kept = {word: value for word, value in options.items() if not word.startswith("pretrained")}
     return written(name, kept)
@@ -53,7 +53,7 @@ def _options(call: str, text: str) -> dict[str, Literal]:
         raise ValueError(f"cannot read the model spec {text!r}: write name or name(option=value)")
     if tree.args:
         raise ValueError(
-            f"{ast.unparse(tree.args[0])!r} in {text!r} has no name: options go by keyword, as in"
+            f"{ast.unparse(tree.args[0])!r} in {text!r} has no name: options are passed by keyword, as in"
             ' resnet34(stem="imagenet")'
         )
     return {name: literal(node, text) for name, node in options(tree.keywords, text).items()}

@@ -1,4 +1,4 @@
-"""What every network is made for: number of classes, channels and image size."""
+"""The arguments of all networks: number of classes, channels, image size and dropout."""
 
 import math
 import operator
@@ -8,11 +8,11 @@ from typing_extensions import Required, TypedDict
 
 ImageSize: TypeAlias = int | tuple[int, int] | None
 LARGEST = 1 << 31
-"""No number of classes, channels, pixels or features is as large."""
+"""Upper bound of numbers of classes, channels, pixels and features."""
 
 
 class Task(TypedDict, total=False):
-    """The keywords common to all factories; their other keywords are the network's own options."""
+    """The keywords of all factories; their other keywords are options of the network."""
 
     num_classes: Required[int]
     in_channels: int
@@ -28,7 +28,7 @@ def in_channels(task: Task) -> int:
 
 
 def image_size(task: Task, default: int) -> tuple[int, int]:
-    """Height and width; one number means a square.
+    """Height and width; a single number is both.
 
     >>> image_size({"num_classes": 10, "image_size": 28}, default=32)
     (28, 28)
@@ -71,7 +71,7 @@ def count(name: str, value: object) -> int:
 
 
 def widths(option: str, value: object) -> list[int]:
-    """Layer widths as spec strings write them.
+    """Layer widths from their form in spec strings.
 
     >>> widths("hidden", "256, 128"), widths("hidden", 64), widths("hidden", "")
     ([256, 128], [64], [])
@@ -81,7 +81,7 @@ def widths(option: str, value: object) -> list[int]:
     if not isinstance(value, str):
         raise TypeError(f'{option} must be a string such as "256,256", got {value!r}')
     words = [word.strip() for word in value.split(",")] if value.strip() else []
-    strange = [word for word in words if not (word.isascii() and word.isdigit())]
-    if strange:
-        raise ValueError(f'{option}={value!r}: {strange[0]!r} is not a valid width: write it like "256,256"')
+    invalid = [word for word in words if not (word.isascii() and word.isdigit())]
+    if invalid:
+        raise ValueError(f'{option}={value!r}: {invalid[0]!r} is not a valid width: write it like "256,256"')
     return [count(option, int(word)) for word in words]

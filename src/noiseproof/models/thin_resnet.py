@@ -1,9 +1,9 @@
-"""He's residual networks for CIFAR: 6n+2 layers of 16, 32 and 64 channels.
+"""Residual networks of He et al. for CIFAR: 6n+2 layers of 16, 32 and 64 channels.
 
 Used by Gradient Rescaling (ResNet-20, 44, 56), IMAE (ResNet-20, 44, 56) and Symmetric Cross Entropy
 (ResNet-44). Shortcuts are option A of the paper, strided identity padded with zero channels;
-``shortcut="projection"`` puts a 1 x 1 convolution there. Deviations: Symmetric Cross Entropy's own code
-is a pre-activation form with convolution biases and projections; a global mean stands for the 8 x 8 pool
+``shortcut="projection"`` uses a 1 x 1 convolution instead. Deviations: the code of Symmetric Cross Entropy
+is a pre-activation variant with convolution biases and projections; a global mean replaces the 8 x 8 pool
 (equal at 32 x 32).
 
 Reference:

@@ -1,9 +1,9 @@
 """VGG-19 with batch norm.
 
-The noise attention paper's code trains it on ANIMAL-10N, without showing which form. The default is the
-common CIFAR form: sixteen convolutions with bias, then one linear layer on 512 features.
-``vgg19_bn(hidden="4096,4096")`` with dropout 0.5 is the full ImageNet form. Deviations: images above
-32 x 32 are averaged to one feature rather than flattened.
+The code of the noise attention paper trains it on ANIMAL-10N, but does not contain the network. The default
+is the common variant for CIFAR: sixteen convolutions with bias, then one linear layer on 512 features.
+``vgg19_bn(hidden="4096,4096")`` with dropout 0.5 is the full ImageNet variant. Deviations: features of images
+above 32 x 32 are averaged to one feature rather than flattened.
 
 Reference:
     Simonyan & Zisserman, Very Deep Convolutional Networks for Large-Scale Image Recognition, ICLR 2015,
@@ -47,7 +47,7 @@ def vgg19_bn(*, hidden: str | int = "", **task: Unpack[Task]) -> Classifier:
 
 
 def _hidden_layers(inputs: int, sizes: list[int], share: float) -> list[nn.Module]:
-    """A 7 x 7 map into linear layers; dropout between them, that after the last is the classifier's."""
+    """Linear layers on a 7 x 7 map, with dropout between them; ``Classifier`` adds that after the last."""
     layers: list[nn.Module] = [nn.AdaptiveAvgPool2d(7), nn.Flatten()]
     flat = inputs * 7 * 7
     for size, following in zip(sizes, [*sizes[1:], 0], strict=True):

@@ -1,4 +1,4 @@
-"""Pretrained weights from a local safetensors file: what fits is loaded, what does not is reported."""
+"""Pretrained weights from a local safetensors file; tensors that do not fit are reported."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from ..memory import available_memory
 from .weights_report import Report, WrongShape, few
 
 WRAPPERS = ("module.", "_orig_mod.", "model.")
-"""Prefixes that data parallel, torch.compile and trainers put before every name."""
+"""Prefixes that data parallel, torch.compile and trainers add to every name."""
 OTHER_NAMES = (
     ("fc.", "head."),
     ("linear.", "head."),
@@ -21,17 +21,16 @@ OTHER_NAMES = (
     ("features.", "body."),
     ("", "body."),
 )
-"""Beginnings of names in other people's files and what they are called here."""
+"""Prefixes of names in files of other libraries, and the prefixes used here."""
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".tar")
 
 
 def load_weights(model: nn.Module, path: str | Path) -> Report:
     """Copy the tensors of a safetensors file into ``model`` wherever name and shape agree.
 
-    A head for another number of classes is reported, not an error; a file that fits less than half of the
-    other parameters is.
-    Names of the common ResNet and VGG code are understood (``fc``, ``linear``, ``classifier`` for the head).
-    Pickles are never read: they can run code.
+    A head for another number of classes is only reported; a file that fits less than half of the other
+    parameters raises ValueError. Names of the common ResNet and VGG code are converted (``fc``, ``linear``,
+    ``classifier`` for the head). Pickles are never read: they can run code.
 
     Example:
         >>> import tempfile
@@ -70,7 +69,7 @@ def _read(path: Path) -> dict[str, Tensor]:
         raise FileNotFoundError(f"no weights at {path}")
     if path.suffix.lower() in PICKLES:
         raise ValueError(
-            f"{path} looks like a pickle, which can run code when read: convert it where you trust it, with"
+            f"{path} looks like a pickle, which can run code when read: if you trust it, convert it with"
             " safetensors.torch.save_file(state_dict, 'weights.safetensors')"
         )
     try:
@@ -80,7 +79,7 @@ def _read(path: Path) -> dict[str, Tensor]:
 
 
 def _renamed(tensors: dict[str, Tensor], own: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
-    """Tensors under the model's names, those that need no new name first, and the names left over."""
+    """Tensors by the model's names, exact matches first, and the names that are not in the model."""
     found = {name: tensor for name, tensor in tensors.items() if name in own}
     unexpected = []
     for name, tensor in tensors.items():

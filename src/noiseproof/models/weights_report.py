@@ -1,11 +1,11 @@
-"""What a file of weights did to a model."""
+"""The result of loading a file of weights into a model."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class WrongShape(NamedTuple):
-    """A tensor that both have, in different shapes."""
+    """A tensor that has another shape in the file than in the model."""
 
     name: str
     in_file: tuple[int, ...]
@@ -16,7 +16,7 @@ class WrongShape(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a file did to a model; ``str`` of it is for people."""
+    """Which tensors were loaded, and which were not; ``str`` gives a summary."""
 
     path: str
     loaded: tuple[str, ...]

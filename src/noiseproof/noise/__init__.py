@@ -1,4 +1,4 @@
-"""Label noise: generators, transition matrices, manifest."""
+"""Label noise: generators, transition matrices and manifests."""
 
 from .anchor import anchor_transition
 from .asymmetric import Asymmetric

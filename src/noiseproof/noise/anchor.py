@@ -1,4 +1,4 @@
-"""A transition matrix from anchor points: a sample surely of a class shows how that class is mislabelled."""
+"""A transition matrix from anchor points, samples whose class is nearly certain."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def anchor_transition(probabilities: object, *, percentile: float | None = PERCE
     Estimate:
         for every class i the anchor is the sample with the largest :math:`p_i`, and its probabilities are
         row i. With ``percentile`` (97 in the paper) the samples at or above that percentile of :math:`p_i`
-        are passed over first, as outliers; None takes the plain maximum (the authors' choice for
-        CIFAR-100). Where nothing is left below the percentile the plain maximum is taken.
+        are skipped as outliers; with None the maximum over all samples is used (the authors' choice
+        for CIFAR-100), as it is where no sample is below the percentile.
     Bias:
-        without perfect anchors rows lean towards the prior; the percentile rule adds to that when fewer
-        than 3% of the samples are sure of a class.
+        without perfect anchors rows are biased towards the prior; the percentile rule increases this bias
+        when the class of fewer than 3% of the samples is nearly certain.
     Public code:
-        passes over outliers by writing zeros into the probabilities themselves, so that later rows may
-        copy those zeros. Here the probabilities are not changed.
+        skips outliers by writing zeros into the probabilities, so that later rows may contain those
+        zeros. Here the probabilities are not changed.
     Shape:
         probabilities (N, K), rows sum to 1; result (K, K) float64, rows sum to 1
     Example:
@@ -51,7 +51,7 @@ def _anchor(column: Floats, percentile: float | None) -> int:
 
 
 def as_probabilities(values: object) -> Floats:
-    """(N, K) probabilities in float64; the first row that is none is named."""
+    """(N, K) probabilities in float64; raises ValueError for the first invalid row."""
     array = as_numpy(values)
     if array.ndim != 2 or array.shape[1] < 2 or len(array) == 0 or array.dtype.kind != "f":
         raise ValueError(
@@ -64,6 +64,6 @@ def as_probabilities(values: object) -> Floats:
         row = int(np.flatnonzero(~good)[0])
         raise ValueError(
             f"probabilities[{row}] is not a probability distribution: {table[row].tolist()[:8]}"
-            " (softmax first)"
+            " (apply softmax to logits)"
         )
     return table

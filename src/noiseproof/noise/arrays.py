@@ -1,4 +1,4 @@
-"""Labels as this folder computes with them: numpy int64, checked once, errors that name the index."""
+"""Conversion of labels to checked numpy int64 arrays; error messages name the index."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def as_integers(values: object, what: str = "labels") -> Integers:
 
 
 def as_labels(values: object, num_classes: int, what: str = "labels") -> Integers:
-    """Class indices from 0 to ``num_classes`` - 1; the first that is none is named.
+    """Class indices from 0 to ``num_classes`` - 1; raises ValueError for the first invalid one.
 
     >>> as_labels([0, 4], 3)
     Traceback (most recent call last):
@@ -66,7 +66,7 @@ def as_class_count(num_classes: object) -> int:
     if isinstance(num_classes, bool) or not isinstance(num_classes, (int, np.integer)):
         raise TypeError(f"num_classes must be a whole number, got {num_classes!r}")
     if num_classes < 2:
-        raise ValueError(f"num_classes={num_classes} leaves nothing to confuse: it must be at least 2")
+        raise ValueError(f"num_classes={num_classes} is too small: it must be at least 2")
     return int(num_classes)
 
 

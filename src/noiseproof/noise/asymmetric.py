@@ -1,4 +1,4 @@
-"""Asymmetric noise: a class is mistaken for the one it resembles."""
+"""Asymmetric noise: labels of a class become those of one similar class."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Asymmetric(ClassNoise):
     r"""Labels of the mapped classes become those of the classes they map to with probability r.
 
     Transition:
-        :math:`T_{i,m(i)}=r,\ T_{ii}=1-r` for mapped classes, others stay. ``map`` is ``"mnist"``,
+        :math:`T_{i,m(i)}=r,\ T_{ii}=1-r` for mapped classes, others are unchanged. ``map`` is ``"mnist"``,
         ``"cifar10"``, text like ``"9>1,2>0"``, or a dict in Python. The overall rate is r times the share of
         the mapped classes (r/2 on CIFAR-10).
     Mutated:
-        Some public code goes through the map and flips labels that it has flipped before. With
+        Some public code applies the map step by step to labels that it has flipped before. With
         ``mutated=True`` the matrix is the product of the steps: at r = 0.4 cats end
         0.4 * 0.6 = 24% wrong and dogs 40%. ``exact`` counts then hold for that matrix.
     Example:
@@ -51,20 +51,20 @@ class Asymmetric(ClassNoise):
         for source, destination in parse_map(self.map):
             rates[source] = self.rate
             destinations[source] = np.eye(num_classes)[destination]
-        return split_matrix(self._walk(num_classes)) if self.mutated else (rates, destinations)
+        return split_matrix(self._product_of_steps(num_classes)) if self.mutated else (rates, destinations)
 
-    def _walk(self, num_classes: int) -> Floats:
-        whole = np.eye(num_classes)
+    def _product_of_steps(self, num_classes: int) -> Floats:
+        product = np.eye(num_classes)
         for source, destination in parse_map(self.map):
             step = np.eye(num_classes)
             step[source, source] -= self.rate
             step[source, destination] += self.rate
-            whole = whole @ step
-        return whole
+            product = product @ step
+        return product
 
 
 def split_matrix(transition: Floats) -> tuple[Floats, Floats]:
-    """Rates of leaving a class, and where to: a row that never leaves stays where it is.
+    """Flip rates and destinations of a matrix; the destination of a class that never flips is itself.
 
     >>> split_matrix(np.array([[0.5, 0.5], [0.0, 1.0]]))
     (array([0.5, 0. ]), array([[0., 1.], [0., 1.]]))

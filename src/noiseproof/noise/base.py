@@ -13,12 +13,12 @@ import numpy as np
 
 from .arrays import Floats, Integers, Mask, rows_by_class
 from .draws import DESTINATION, uniform
-from .sampling import Exact, touched
+from .sampling import Exact, select
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """What a noise may look at."""
+class Samples:
+    """The inputs of a noise model."""
 
     labels: Integers
     index: Integers
@@ -29,43 +29,43 @@ class Case:
 
 
 class Drawn(NamedTuple):
-    """New labels, and the samples that noise touched (an inclusive noise may give them their own label)."""
+    """New labels, and the samples that were selected (an inclusive noise may draw their own label)."""
 
     labels: Integers
-    touched: Mask
+    selected: Mask
 
 
 class Noise(ABC):
     """A model of label noise.
 
-    A noise says with which probability each sample is touched (:meth:`rates`) and what touched samples
-    become (:meth:`destinations`). Subclasses are frozen dataclasses whose fields are the parameters of the
-    spec; ``str(noise)`` is the spec that makes it again.
+    A noise defines the probability that a sample is selected (:meth:`rates`) and the new labels of selected
+    samples (:meth:`destinations`). Subclasses are frozen dataclasses whose fields are the parameters of the
+    spec; ``str(noise)`` is the spec that creates an equal noise.
     """
 
     name: ClassVar[str] = ""
     replaces_inputs: ClassVar[bool] = False
-    """True for open-set noise: touched samples keep the label and lose their input."""
+    """True for open-set noise: selected samples keep the label, and their input is replaced."""
     inclusive: bool = False
-    """True if a touched sample may keep its own label."""
+    """True if a selected sample may keep its own label."""
 
     @abstractmethod
-    def rates(self, case: Case) -> Floats:
-        """Probability of being touched, for every sample."""
+    def rates(self, samples: Samples) -> Floats:
+        """Probability that a sample is selected, for every sample."""
 
     @abstractmethod
-    def destinations(self, case: Case, rows: Integers) -> Integers:
-        """Labels of the touched samples ``rows``."""
+    def destinations(self, samples: Samples, rows: Integers) -> Integers:
+        """New labels of the selected samples ``rows``."""
 
     def caution(self, num_classes: int) -> str | None:
-        """What the user should be warned of, if anything."""
+        """A warning for the user, or None."""
         return None
 
-    def draw(self, case: Case, exact: Exact) -> Drawn:
-        mask = touched(self.rates(case), case.labels, case.index, case.seed, exact)
-        labels = case.labels.copy()
+    def draw(self, samples: Samples, exact: Exact) -> Drawn:
+        mask = select(self.rates(samples), samples.labels, samples.index, samples.seed, exact)
+        labels = samples.labels.copy()
         rows = np.flatnonzero(mask)
-        labels[rows] = self.destinations(case, rows)
+        labels[rows] = self.destinations(samples, rows)
         return Drawn(labels, mask)
 
     def __str__(self) -> str:
@@ -79,39 +79,39 @@ class Noise(ABC):
 
 
 class ClassNoise(Noise):
-    r"""Noise that looks at the class only.
+    r"""Noise that depends on the class only.
 
-    With touch rates :math:`r_i` and destinations :math:`D_{ij}` (rows sum to 1) the transition matrix is
+    With rates :math:`r_i` and destinations :math:`D_{ij}` (rows sum to 1) the transition matrix is
     :math:`T_{ij} = (1-r_i)\,\delta_{ij} + r_i D_{ij}`.
     """
 
     @abstractmethod
     def by_class(self, num_classes: int, groups: Integers | None, seed: int) -> tuple[Floats, Floats]:
-        """Touch rates (K,) and destinations (K, K)."""
+        """Rates (K,) and destinations (K, K)."""
 
     def transition(self, num_classes: int, groups: Integers | None = None, seed: int = 0) -> Floats:
         rates, destinations = self.by_class(num_classes, groups, seed)
         return np.diag(1 - rates) + rates[:, None] * destinations
 
-    def rates(self, case: Case) -> Floats:
-        return self.by_class(case.num_classes, case.groups, case.seed)[0][case.labels]
+    def rates(self, samples: Samples) -> Floats:
+        return self.by_class(samples.num_classes, samples.groups, samples.seed)[0][samples.labels]
 
-    def destinations(self, case: Case, rows: Integers) -> Integers:
-        table = self.by_class(case.num_classes, case.groups, case.seed)[1]
-        chance = uniform(case.seed, case.index[rows], DESTINATION)
-        labels = case.labels[rows]
+    def destinations(self, samples: Samples, rows: Integers) -> Integers:
+        table = self.by_class(samples.num_classes, samples.groups, samples.seed)[1]
+        chance = uniform(samples.seed, samples.index[rows], DESTINATION)
+        labels = samples.labels[rows]
         found = np.empty_like(labels)
         for own in rows_by_class(labels):
-            found[own] = pick(table[labels[own[0]]], chance[own])
+            found[own] = class_at(table[labels[own[0]]], chance[own])
         return found
 
 
-def pick(shares: Floats, chance: Floats) -> Integers:
-    """The class into whose part of [0, 1) each number falls, never one whose share is 0.
+def class_at(shares: Floats, chance: Floats) -> Integers:
+    """The class whose part of [0, 1) contains each number, never one whose share is 0.
 
     ``shares`` (K,) for all numbers, or (N, K) with a row for each; they need not sum to 1.
 
-    >>> pick(np.array([0.5, 0.0, 0.5]), np.array([0.0, 0.49, 0.5, 0.99]))
+    >>> class_at(np.array([0.5, 0.0, 0.5]), np.array([0.0, 0.49, 0.5, 0.99]))
     array([0, 0, 2, 2])
     """
     cumulative = np.cumsum(shares, -1)

@@ -12,16 +12,16 @@ TOLERANCE = 1e-6
 
 
 def confident_joint(labels: object, probabilities: object, *, calibrate: bool = True) -> Tensor:
-    r"""Count samples by given label and by the class they confidently look like.
+    r"""Count samples by given label and by confidently predicted class.
 
     Counts:
-        :math:`t_j` = mean of :math:`p_j` over the samples given label j. A sample given s looks like the
-        class whose :math:`p_j\ge t_j`; like its most probable class if there are several, like none (not
-        counted) if there is none. Every class keeps a count of at least 1 with itself.
+        :math:`t_j` = mean of :math:`p_j` over the samples given label j. The predicted class of a
+        sample is the one with :math:`p_j\ge t_j`, the most probable of them if there are several; if there
+        is none the sample is not counted. Every class has a count of at least 1 with itself.
     Calibrated:
         row s is scaled to the number of samples given label s, so that the whole sums to N.
     Bias:
-        counts are right where posteriors are sharp; samples that are truly ambiguous are taken for errors.
+        counts are accurate where posteriors are near 0 or 1; ambiguous samples are counted as errors.
     Shape:
         labels (N,), probabilities (N, K) of the given labels, out of sample (cross-validated); result
         (K, K) float64, ``[s, y]``: rows are given labels (as in cleanlab), the transpose of a transition
@@ -49,7 +49,7 @@ def confident_joint(labels: object, probabilities: object, *, calibrate: bool = 
 def confident_transition(labels: object, probabilities: object) -> Tensor:
     """P(given j | clean i) from the confident joint: its columns, made to sum to 1. (K, K) float64.
 
-    A class that nothing looks like gets the row of the identity.
+    A class that is never predicted gets the row of the identity.
 
     Example:
         >>> p = [[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.85, 0.15]]
@@ -75,7 +75,7 @@ def _count(given: Integers, table: Floats) -> Floats:
 
 
 def _thresholds(given: Integers, table: Floats) -> Floats:
-    """Mean self-confidence of every class; a class that is never given is never looked like."""
+    """Mean self-confidence of every class; a class that is no given label is never predicted."""
     size = np.bincount(given, minlength=table.shape[1])
     own = np.bincount(given, weights=table[np.arange(len(given)), given], minlength=table.shape[1])
     return np.where(size > 0, own / np.maximum(size, 1), 2.0)

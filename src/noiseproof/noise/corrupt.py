@@ -1,4 +1,4 @@
-"""``corrupt``: clean labels in, noisy labels out, a function of the seed alone."""
+"""``corrupt``: add noise to clean labels, as a function of the seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from .arrays import Integers, LabelsLike, as_class_count, as_integers, as_labels, as_tensor
-from .base import Case, Drawn, Noise
+from .base import Drawn, Noise, Samples
 from .draws import as_seed
 from .groups import GroupsLike, as_groups
 from .manifest import Manifest, NoisyLabels, describe, sha256
@@ -28,22 +28,22 @@ def corrupt(
     exact: Exact = False,
     index: LabelsLike | None = None,
 ) -> NoisyLabels:
-    """Make labels wrong in a known way.
+    """Replace labels according to a noise model.
 
-    The draw of a sample is a hash of the seed and its index (0, 1, 2, ..., or the permanent ``index`` given),
-    so a subset or a permutation of the data gets the same labels as the whole, no random state of anyone is
-    read or changed, and the clean labels are never written to.
+    The random number of a sample is a hash of the seed and its index (0, 1, 2, ..., or the given permanent
+    ``index``), so a subset or a permutation of the data gets the same labels as the whole, no global random
+    state is read or changed, and the clean labels are not modified.
 
     Args:
         labels: (N,) clean labels, whole numbers of any type, numpy or torch or a list.
         spec: a string such as ``"symmetric(0.4)"``, a Noise, a (K, K) transition matrix, or the
-            Manifest of noise to be done again.
+            Manifest of noise to be repeated.
         num_classes: K; labels run from 0 to K - 1.
         seed: 0 <= seed < 2**64.
         groups: (K,) group of every class, for noise inside superclasses.
         inputs: (N, ...) inputs, for instance-dependent noise.
-        exact: False: every sample by its own coin. True: exactly as many samples as asked are touched.
-            "per_class": as many of every class. Exact counts are functions of the whole set.
+        exact: False: every sample is selected independently. True: exactly the expected number of samples
+            is selected; "per_class": of every class. Exact counts depend on the whole set.
         index: (N,) permanent indices.
 
     Example:
@@ -54,28 +54,28 @@ def corrupt(
         tensor([0, 1, 0, 0, 1, 1, 3, 0])
     """
     noise, exact = get(spec), as_exact(exact)
-    case = as_case(labels, num_classes, seed, groups, inputs, index)
-    if caution := noise.caution(case.num_classes):
+    samples = as_samples(labels, num_classes, seed, groups, inputs, index)
+    if caution := noise.caution(samples.num_classes):
         warnings.warn(caution, stacklevel=2)
-    drawn = noise.draw(case, exact)
+    drawn = noise.draw(samples, exact)
     return NoisyLabels(
         labels=as_tensor(drawn.labels),
-        flipped=as_tensor(drawn.labels != case.labels),
-        transition=realised_transition(case.labels, drawn.labels, num_classes=case.num_classes),
-        manifest=_manifest(noise, case, drawn, exact),
-        open_set=as_tensor(drawn.touched) if noise.replaces_inputs else None,
+        flipped=as_tensor(drawn.labels != samples.labels),
+        transition=realised_transition(samples.labels, drawn.labels, num_classes=samples.num_classes),
+        manifest=_manifest(noise, samples, drawn, exact),
+        open_set=as_tensor(drawn.selected) if noise.replaces_inputs else None,
     )
 
 
-def as_case(
+def as_samples(
     labels: object,
     num_classes: int,
     seed: int,
     groups: object = None,
     inputs: object = None,
     index: object = None,
-) -> Case:
-    """Everything a noise may look at, checked."""
+) -> Samples:
+    """The checked inputs of a noise model."""
     classes = as_class_count(num_classes)
     clean = as_labels(labels, classes)
     permanent = np.arange(len(clean)) if index is None else as_integers(index, "index")
@@ -84,22 +84,22 @@ def as_case(
     if permanent.size and permanent.min() < 0:
         where = int(permanent.argmin())
         raise ValueError(f"index[{where}] = {permanent[where]} is negative")
-    return Case(clean, permanent, classes, as_seed(seed), as_groups(groups, classes), inputs)
+    return Samples(clean, permanent, classes, as_seed(seed), as_groups(groups, classes), inputs)
 
 
-def _manifest(noise: Noise, case: Case, drawn: Drawn, exact: Exact) -> Manifest:
-    groups: Integers | None = case.groups
-    usual = np.array_equal(case.index, np.arange(len(case.index)))
+def _manifest(noise: Noise, samples: Samples, drawn: Drawn, exact: Exact) -> Manifest:
+    groups: Integers | None = samples.groups
+    usual = np.array_equal(samples.index, np.arange(len(samples.index)))
     return Manifest(
         spec=str(noise),
-        seed=case.seed,
-        num_classes=case.num_classes,
+        seed=samples.seed,
+        num_classes=samples.num_classes,
         exact=exact,
         rate=getattr(noise, "rate", None),
         inclusive=noise.inclusive,
-        open_set_count=int(drawn.touched.sum()) if noise.replaces_inputs else 0,
+        open_set_count=int(drawn.selected.sum()) if noise.replaces_inputs else 0,
         groups=None if groups is None else tuple(groups.tolist()),
         matrix=noise.given if isinstance(noise, Matrix) else None,
-        index_sha256=None if usual else sha256(case.index),
-        **describe(case.labels, drawn.labels, case.num_classes),
+        index_sha256=None if usual else sha256(samples.index),
+        **describe(samples.labels, drawn.labels, samples.num_classes),
     )

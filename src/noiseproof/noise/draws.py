@@ -1,7 +1,7 @@
 """Random numbers that are a pure function of (seed, index, stream).
 
-A counter is hashed (Steele, Lea & Flood's splitmix64 finaliser, twice), so the draw of a sample does not
-depend on how many samples there are, on their order, or on any generator's state.
+A counter is hashed (Steele, Lea & Flood's splitmix64 finaliser, twice), so the random number of a
+sample does not depend on the number of samples, on their order, or on the state of a generator.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .arrays import Floats, Integers
 
-TOUCH, DESTINATION, PAIRS, FOREIGN, INSTANCE_RATE, PROJECTION = range(6)
+SELECTION, DESTINATION, PAIRS, REPLACEMENT, INSTANCE_RATE, PROJECTION = range(6)
 """Streams: one for each kind of draw."""
 
 _STEP = 0x9E3779B97F4A7C15

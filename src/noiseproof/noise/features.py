@@ -1,4 +1,4 @@
-"""Inputs as rows of numbers, whether in memory or read when asked."""
+"""Inputs as rows of numbers, in memory or read on access."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from ..data.inputs import CHUNK, LazyInputs
 from .arrays import Floats, Integers, as_numpy
-from .base import Case
+from .base import Samples
 
 
 class Features(Protocol):
-    """Rows (N, D) of which some can be taken."""
+    """Rows (N, D) that can be indexed."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -22,7 +22,7 @@ class Features(Protocol):
 
 
 class LazyFeatures:
-    """Rows of inputs that are read from where they lie; they are checked as they come."""
+    """Rows of inputs that are read, for example from files, and checked on access."""
 
     def __init__(self, inputs: LazyInputs) -> None:
         self.inputs = inputs
@@ -35,18 +35,20 @@ class LazyFeatures:
         return read
 
 
-def as_features(case: Case) -> Features:
+def as_features(samples: Samples) -> Features:
     """Inputs as rows (N, D), checked."""
-    if case.inputs is None:
+    if samples.inputs is None:
         raise ValueError("instance: the inputs are missing: pass inputs= with one row for every label")
-    if isinstance(case.inputs, LazyInputs):
-        if len(case.inputs) != len(case.labels):
-            raise ValueError(f"instance: {len(case.inputs)} inputs do not fit {len(case.labels)} labels")
-        return LazyFeatures(case.inputs)
-    array = as_numpy(case.inputs)
-    if array.ndim < 2 or len(array) != len(case.labels) or array.dtype.kind not in "fiub":
+    if isinstance(samples.inputs, LazyInputs):
+        if len(samples.inputs) != len(samples.labels):
+            raise ValueError(
+                f"instance: {len(samples.inputs)} inputs do not fit {len(samples.labels)} labels"
+            )
+        return LazyFeatures(samples.inputs)
+    array = as_numpy(samples.inputs)
+    if array.ndim < 2 or len(array) != len(samples.labels) or array.dtype.kind not in "fiub":
         raise ValueError(
-            f"instance: inputs of shape {array.shape} and type {array.dtype} do not fit {len(case.labels)}"
+            f"instance: inputs of shape {array.shape} and type {array.dtype} do not fit {len(samples.labels)}"
             " labels: numbers of shape (N, ...) are needed"
         )
     features = array.reshape(len(array), int(np.prod(array.shape[1:])))
@@ -56,7 +58,7 @@ def as_features(case: Case) -> Features:
 
 
 def in_chunks(rows: Integers, features: Features) -> Iterator[Integers]:
-    """The rows in parts; what is read from files is read a bounded number of values at a time."""
+    """The rows in parts, so that a bounded number of values is read from files at a time."""
     step = max(1, CHUNK // max(1, features.shape[1])) if isinstance(features, LazyFeatures) else len(rows)
     for start in range(0, len(rows), max(1, step)):
         yield rows[start : start + step]

@@ -1,4 +1,4 @@
-"""File formats of labels and matrices, by the ending of the name."""
+"""File formats of labels and matrices, by file extension."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..data.numpy_files import map_npy, open_npz, read_npz
 from ..files import parse_json, read_bytes
 
 LARGEST = 1 << 30
-"""Most bytes of a text file."""
+"""Maximal size of a text file in bytes."""
 
 
 def _read_npy(path: Path, key: str | None) -> NDArray[np.generic]:
@@ -79,7 +79,7 @@ def _only(path: Path, key: str | None, known: list[str]) -> str:
     if key is None and len(known) == 1:
         return known[0]
     if key is None or key not in known:
-        wanted = "which one is meant" if key is None else f"there is no {key!r}"
+        wanted = "key= is missing" if key is None else f"there is no {key!r}"
         raise ValueError(f"{path}: {wanted}, choose key= from {', '.join(map(repr, known)) or 'nothing'}")
     return key
 

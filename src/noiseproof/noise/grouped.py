@@ -1,4 +1,4 @@
-"""Noise inside superclasses: three public definitions that are often given one name."""
+"""Noise inside superclasses, with three definitions from public code that often have the same name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .groups import GROUPINGS, members
 
 @dataclass(frozen=True)
 class Grouped(ClassNoise):
-    """Labels stay inside their group.
+    """Noise that keeps labels inside their group.
 
     ``grouping="superclass"``: the groups given to ``corrupt``. ``"index_block"``: blocks of ``block``
-    consecutive classes, as public CIFAR-100 code does it, where classes are in alphabetical order and only 6
-    of the 100 next neighbours share a superclass. ``"all"``: all classes are one group.
+    consecutive classes, as in public CIFAR-100 code, where classes are in alphabetical order and only 6
+    of the 100 classes share a superclass with the next one. ``"all"``: all classes are one group.
     """
 
     rate: float
@@ -32,7 +32,7 @@ class Grouped(ClassNoise):
             words = ", ".join(repr(word) for word in GROUPINGS)
             raise ValueError(f"{self.name}: grouping={self.grouping!r} is unknown, choose one of {words}")
         if isinstance(self.block, bool) or not isinstance(self.block, int) or self.block < 2:
-            raise ValueError(f"{self.name}: block={self.block!r} must be a whole number from 2 on")
+            raise ValueError(f"{self.name}: block={self.block!r} must be a whole number of at least 2")
 
     def by_class(self, num_classes: int, groups: Integers | None, seed: int) -> tuple[Floats, Floats]:
         rates = np.zeros(num_classes)
@@ -45,7 +45,7 @@ class Grouped(ClassNoise):
 
     @abstractmethod
     def in_group(self, classes: Integers, seed: int) -> tuple[Integers, Floats]:
-        """Classes of the group that go wrong, and their destinations among themselves."""
+        """Classes of the group whose labels are flipped, and their destinations within the group."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,11 @@ class Sibling(Grouped):
 
 @dataclass(frozen=True)
 class Pair(Grouped):
-    r"""Two classes of every group, picked by the seed, become each other.
+    r"""Two classes of every group, which the seed selects, are exchanged.
 
     Transition:
-        :math:`T_{ab}=T_{ba}=r` for the picked pair (a, b), others stay; groups of 5 give 0.4 r overall
+        :math:`T_{ab}=T_{ba}=r` for the selected pair (a, b), others are unchanged; groups of 5 give
+        an overall rate of 0.4 r
     Example:
         >>> Pair(0.4, grouping="index_block").transition(5, seed=0).diagonal()
         array([1. , 1. , 0.6, 0.6, 1. ])
@@ -92,7 +93,7 @@ class Pair(Grouped):
 
 @dataclass(frozen=True)
 class Cycle(Grouped):
-    r"""Every class becomes the next one of its group, the last becomes the first.
+    r"""Labels become the next class of their group; those of the last class become the first.
 
     Transition:
         :math:`T_{i,next(i)}=r`; with ``grouping="all"`` the "pair flip" of Co-teaching

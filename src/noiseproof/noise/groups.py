@@ -16,7 +16,7 @@ GroupsLike: TypeAlias = "NDArray[np.generic] | Tensor | Sequence[int] | Sequence
 
 
 def as_groups(groups: object, num_classes: int) -> Integers | None:
-    """The group of every class as numbers from 0 on, in sorted order of the names given.
+    """The group of every class as numbers from 0, in sorted order of the given names.
 
     >>> as_groups(["fish", "bird", "fish"], 3)
     array([1, 0, 1])
@@ -26,7 +26,7 @@ def as_groups(groups: object, num_classes: int) -> Integers | None:
     array = as_numpy(groups)
     if array.shape != (num_classes,):
         raise ValueError(
-            f"groups must give one group for each of the {num_classes} classes, got the shape {array.shape}"
+            f"groups must give one group for each of the {num_classes} classes, got shape {array.shape}"
         )
     if array.dtype.kind not in "iubUS":
         raise TypeError(f"groups must be whole numbers or names, got {array.dtype}")
@@ -37,7 +37,7 @@ def as_groups(groups: object, num_classes: int) -> Integers | None:
 def members(
     grouping: str, block: int, groups: Integers | None, num_classes: int, noise: str
 ) -> list[Integers]:
-    """The classes of every group, in ascending order; a group of one class is refused."""
+    """The classes of every group, in ascending order; ValueError for a group of one class."""
     if grouping == "all":
         groups = np.zeros(num_classes, dtype=np.int64)
     elif grouping == "index_block":
@@ -56,7 +56,6 @@ def members(
     for classes in found:
         if len(classes) < 2:
             raise ValueError(
-                f"{noise}: class {classes[0]} is alone in its group and has nothing to be mistaken for:"
-                " merge its group with another"
+                f"{noise}: class {classes[0]} is the only class of its group: merge this group with another"
             )
     return found

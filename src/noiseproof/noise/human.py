@@ -1,4 +1,4 @@
-"""Human noise: labels that people gave, read from a file."""
+"""Human noise: labels of human annotators, read from a file."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Floats, Integers, as_numpy
-from .base import Case, Drawn, Noise
+from .base import Drawn, Noise, Samples
 from .read import read_labels
 from .sampling import Exact
 
 
 @dataclass(frozen=True)
 class Human(Noise):
-    """The labels of a file take the place of the clean ones; seed and rate play no part.
+    """Replace the clean labels by those of a file; there is no rate, and the seed is not used.
 
     Labels:
         the file (npy, npz, csv, json) holds one label for every permanent index, so that a subset given
-        with ``index=`` takes its own
+        with ``index=`` gets its labels
     Example:
         >>> print(Human("cifar10n.npz", key="worse_label"))
         human("cifar10n.npz", key="worse_label")
@@ -35,26 +35,26 @@ class Human(Noise):
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", str(self.path))
 
-    def draw(self, case: Case, exact: Exact) -> Drawn:
+    def draw(self, samples: Samples, exact: Exact) -> Drawn:
         if exact is not False:
-            raise ValueError(f"human labels are what they are: exact={exact!r} does not apply")
-        labels = self.destinations(case, np.arange(len(case.labels)))
-        return Drawn(labels, labels != case.labels)
+            raise ValueError(f"human labels are not drawn: exact={exact!r} does not apply")
+        labels = self.destinations(samples, np.arange(len(samples.labels)))
+        return Drawn(labels, labels != samples.labels)
 
-    def rates(self, case: Case) -> Floats:
-        return np.ones(len(case.labels))
+    def rates(self, samples: Samples) -> Floats:
+        return np.ones(len(samples.labels))
 
-    def destinations(self, case: Case, rows: Integers) -> Integers:
-        given = as_numpy(read_labels(self.path, self.key, num_classes=case.num_classes)).astype(np.int64)
-        wanted = case.index[rows]
+    def destinations(self, samples: Samples, rows: Integers) -> Integers:
+        given = as_numpy(read_labels(self.path, self.key, num_classes=samples.num_classes)).astype(np.int64)
+        wanted = samples.index[rows]
         if wanted.size and wanted.max() >= len(given):
             raise ValueError(
-                f"{self.path} holds {len(given)} labels, there is none for the index {wanted.max()}"
+                f"{self.path} holds {len(given)} labels, which do not include the index {wanted.max()}"
             )
-        whole = np.array_equal(case.index, np.arange(len(case.index)))
-        if whole and len(given) != len(case.index):
+        whole = np.array_equal(samples.index, np.arange(len(samples.index)))
+        if whole and len(given) != len(samples.index):
             raise ValueError(
-                f"{self.path} holds {len(given)} labels, the data {len(case.index)}: pass the permanent"
+                f"{self.path} holds {len(given)} labels, the data {len(samples.index)}: pass the permanent"
                 " indices of a subset with index="
             )
         return given[wanted]

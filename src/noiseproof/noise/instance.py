@@ -1,4 +1,4 @@
-"""Instance-dependent noise: how a label goes wrong depends on the input."""
+"""Instance-dependent noise: the flip probability and the new label depend on the input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from .arrays import Floats, Integers, rows_by_class
-from .base import Case, Noise, as_rate, pick
+from .base import Noise, Samples, as_rate, class_at
 from .draws import DESTINATION, INSTANCE_RATE, PROJECTION, normal, uniform
 from .features import Features, as_features, in_chunks
 
@@ -52,31 +52,31 @@ class Instance(Noise):
             raise ValueError(f"{self.name}: std={self.std!r} is out of range, it must satisfy std >= 0")
         object.__setattr__(self, "std", float(self.std))
 
-    def rates(self, case: Case) -> Floats:
+    def rates(self, samples: Samples) -> Floats:
         if self.std == 0 or self.rate in (0.0, 1.0):
-            return np.full(len(case.labels), self.rate)
-        return truncated_normal(self.rate, self.std, uniform(case.seed, case.index, INSTANCE_RATE))
+            return np.full(len(samples.labels), self.rate)
+        return truncated_normal(self.rate, self.std, uniform(samples.seed, samples.index, INSTANCE_RATE))
 
-    def destinations(self, case: Case, rows: Integers) -> Integers:
-        features = as_features(case)
-        chance = uniform(case.seed, case.index[rows], DESTINATION)
-        labels = case.labels[rows]
+    def destinations(self, samples: Samples, rows: Integers) -> Integers:
+        features = as_features(samples)
+        chance = uniform(samples.seed, samples.index[rows], DESTINATION)
+        labels = samples.labels[rows]
         found = np.empty_like(labels)
         for own in rows_by_class(labels):
             label = int(labels[own[0]])
-            projection = self.projection(case, label, features)
+            projection = self.projection(samples, label, features)
             for part in in_chunks(own, features):
                 scores = features[rows[part]].astype(np.float64) @ projection
                 scores[:, label] = -np.inf
                 shares = np.exp(scores - scores.max(1, keepdims=True))
-                found[part] = pick(shares, chance[part])
+                found[part] = class_at(shares, chance[part])
         return found
 
-    def projection(self, case: Case, label: int, features: Features) -> Floats:
+    def projection(self, samples: Samples, label: int, features: Features) -> Floats:
         """W of one class: (D, K) standard normal numbers, a function of the seed and the class."""
-        size = features.shape[1] * case.num_classes
+        size = features.shape[1] * samples.num_classes
         counter = label * size + np.arange(size)
-        return normal(case.seed, counter, PROJECTION).reshape(features.shape[1], case.num_classes)
+        return normal(samples.seed, counter, PROJECTION).reshape(features.shape[1], samples.num_classes)
 
 
 def truncated_normal(mean: float, std: float, chance: Floats) -> Floats:

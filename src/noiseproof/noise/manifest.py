@@ -1,4 +1,4 @@
-"""The manifest: what was done to the labels, so that anyone can check it or do it again."""
+"""The manifest: how noisy labels were generated, so that they can be verified or generated again."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .arrays import Integers, as_labels
 
 FORMAT_VERSION = 2
 ADDED = {2: {"matrix"}}
-"""Entries that a format brought: older ones lack them."""
+"""Entries that were added in each format version."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """How noisy labels were made.
+    """How noisy labels were generated.
 
-    ``rate`` is what was asked for (None where the noise has no rate), ``realised_rate`` and ``class_rates``
-    what came out (None for a class without samples). The hashes are sha256 of the labels as little-endian
-    int64. ``matrix`` is the transition matrix where one was given as an array: ``get(manifest)`` makes the
-    same noise again.
+    ``rate`` is the requested rate (None where the noise has no rate), ``realised_rate`` and ``class_rates``
+    are the rates of the labels (None for a class without samples). The hashes are sha256 of the labels as
+    little-endian int64. ``matrix`` is the transition matrix if one was given as an array: ``get(manifest)``
+    returns the same noise.
 
     Example:
         >>> from noiseproof import noise
@@ -65,7 +65,7 @@ class Manifest:
         try:
             content = parse_json(text)
         except ValueError as problem:
-            raise ValueError(f"a noise manifest is json: {problem}") from None
+            raise ValueError(f"a noise manifest must be valid JSON: {problem}") from None
         return cls(**_checked(cls, content))
 
     def save(self, path: str | Path) -> None:
@@ -77,23 +77,23 @@ class Manifest:
         return cls.from_json(read_bytes(path, MOST_JSON).decode("utf-8"))
 
     def verify(self, clean: object, noisy: object) -> None:
-        """ValueError with the differences unless these are the labels the manifest describes."""
+        """Raise ValueError with the differences unless the manifest describes these labels."""
         arrays = (
             as_labels(clean, self.num_classes, "clean labels"),
             as_labels(noisy, self.num_classes, "noisy labels"),
         )
         found = describe(*arrays, self.num_classes)
         wrong = [
-            f"{name} is {value!r} where the manifest says {getattr(self, name)!r}"
+            f"{name} is {value!r}, but {getattr(self, name)!r} in the manifest"
             for name, value in found.items()
             if value != getattr(self, name)
         ]
         if wrong:
-            raise ValueError("the labels are not those of the manifest: " + "; ".join(wrong))
+            raise ValueError("the labels differ from the manifest: " + "; ".join(wrong))
 
 
 def describe(clean: Integers, noisy: Integers, num_classes: int) -> dict[str, Any]:
-    """What can be measured on two label arrays."""
+    """The entries of a manifest that are computed from two label arrays."""
     if clean.shape != noisy.shape:
         raise ValueError(f"{len(clean)} clean labels do not fit {len(noisy)} noisy labels")
     totals = np.bincount(clean, minlength=num_classes)
@@ -108,7 +108,7 @@ def describe(clean: Integers, noisy: Integers, num_classes: int) -> dict[str, An
 
 
 def sha256(labels: Integers) -> str:
-    """Hash of whole numbers, whatever their type and layout were.
+    """Hash of whole numbers, which does not depend on their dtype and layout.
 
     >>> sha256(np.arange(3)) == sha256(np.array([0, 1, 2], dtype="uint8"))
     True
@@ -118,7 +118,7 @@ def sha256(labels: Integers) -> str:
 
 def _checked(kind: type[Manifest], content: object) -> dict[str, Any]:
     if not isinstance(content, dict):
-        raise ValueError(f"a noise manifest is a json object, got {type(content).__name__}")
+        raise ValueError(f"a noise manifest must be a JSON object, got {type(content).__name__}")
     version = content.get("format_version")
     if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise ValueError(
@@ -143,12 +143,12 @@ class NoisyLabels:
     labels: Tensor
     """(N,) int64, the given labels."""
     flipped: Tensor
-    """(N,) bool, where the given label is not the clean one."""
+    """(N,) bool, True where the given label differs from the clean one."""
     transition: Tensor
     """(K, K) float64, ``transition[i, j]`` = realised share of given j among clean i."""
     manifest: Manifest
     open_set: Tensor | None = None
-    """(N,) bool, samples whose input is to be replaced; None but for open-set noise."""
+    """(N,) bool, samples whose input is to be replaced; None except for open-set noise."""
 
     def __len__(self) -> int:
         return len(self.labels)

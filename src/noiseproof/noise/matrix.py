@@ -1,4 +1,4 @@
-"""Any class-conditional noise: the user's own transition matrix."""
+"""Class-conditional noise with a transition matrix of the user."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ IN_MEMORY = "<array sha256:"
 
 @dataclass(frozen=True)
 class Matrix(ClassNoise):
-    r"""Labels follow a given matrix.
+    r"""Noise with a given transition matrix.
 
     Transition:
         :math:`T_{ij}` = P(given j | clean i), a (K, K) array, or the path of a npy, npz, csv or json file;
-        no entry negative, every row sums to 1 (to 1e-6, then exactly).
+        no entry is negative, every row sums to 1 within 1e-6 and is then normalised.
     Example:
         >>> Matrix([[0.75, 0.25], [0.0, 1.0]]).transition(2)
         array([[0.75, 0.25],
@@ -38,7 +38,7 @@ class Matrix(ClassNoise):
     key: str | None = None
     values: Floats = field(init=False, repr=False, compare=False)
     given: tuple[tuple[float, ...], ...] | None = field(init=False, repr=False, compare=False)
-    """The array as it was given, which makes the same noise again; None for a file."""
+    """The array, for the manifest; None for a file."""
 
     def __post_init__(self) -> None:
         from_file = isinstance(self.source, (str, Path))
@@ -67,7 +67,7 @@ class Matrix(ClassNoise):
 
 
 def as_transition(values: object) -> Floats:
-    """A checked transition matrix in float64; the first bad row is named.
+    """A checked transition matrix in float64; raises ValueError for the first invalid row.
 
     >>> as_transition([[0.5, 0.4], [0.0, 1.0]])
     Traceback (most recent call last):
@@ -75,9 +75,9 @@ def as_transition(values: object) -> Floats:
     """
     array = as_numpy(values)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
-        raise ValueError(f"a transition matrix is (K, K) with K >= 2, got the shape {array.shape}")
+        raise ValueError(f"a transition matrix must have shape (K, K) with K >= 2, got {array.shape}")
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"a transition matrix holds numbers, got {array.dtype}")
+        raise TypeError(f"a transition matrix must hold numbers, got {array.dtype}")
     matrix = array.astype(np.float64)
     bad = np.argwhere(~(np.isfinite(matrix) & (matrix >= 0)))
     if len(bad):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .arrays import Floats, Integers, as_integers
 from .base import ClassNoise, as_rate
-from .draws import FOREIGN, uniform
+from .draws import REPLACEMENT, uniform
 from .manifest import NoisyLabels
 
 Inputs = TypeVar("Inputs", "NDArray[np.generic]", Tensor)
@@ -20,11 +20,11 @@ Inputs = TypeVar("Inputs", "NDArray[np.generic]", Tensor)
 
 @dataclass(frozen=True)
 class OpenSet(ClassNoise):
-    """A share r of the samples loses its input and keeps its label.
+    """The inputs of a share r of the samples are to be replaced; labels are unchanged.
 
     Labels:
-        unchanged; ``NoisyLabels.open_set`` marks the samples, and :func:`replace_inputs` gives them foreign
-        content
+        unchanged; ``NoisyLabels.open_set`` marks the samples, and :func:`replace_inputs` replaces their
+        inputs
     Example:
         >>> from noiseproof import noise
         >>> noisy = noise.corrupt([0, 1] * 5, "open_set(0.3)", num_classes=2, seed=1, exact=True)
@@ -50,9 +50,9 @@ class OpenSet(ClassNoise):
 
 
 def replace_inputs(inputs: Inputs, noisy: NoisyLabels, foreign: Inputs, *, index: object = None) -> Inputs:
-    """A copy of ``inputs`` in which the samples of ``noisy.open_set`` show a sample of ``foreign``.
+    """A copy of ``inputs`` in which the samples of ``noisy.open_set`` are replaced by samples of ``foreign``.
 
-    Which one is a function of the seed of the noise and the permanent index (pass the ``index`` given to
+    The sample is a function of the seed of the noise and the permanent index (pass the ``index`` given to
     ``corrupt``). ``foreign`` has the shape and type of the inputs, of any length.
 
     Example:
@@ -69,12 +69,12 @@ def replace_inputs(inputs: Inputs, noisy: NoisyLabels, foreign: Inputs, *, index
         raise ValueError(f"{len(inputs)} inputs do not fit {len(mask)} labels")
     if inputs.shape[1:] != foreign.shape[1:] or inputs.dtype != foreign.dtype or not len(foreign):
         raise ValueError(
-            f"foreign content of shape {tuple(foreign.shape)} and type {foreign.dtype} does not fit inputs"
+            f"foreign of shape {tuple(foreign.shape)} and type {foreign.dtype} does not fit inputs"
             f" of shape {tuple(inputs.shape)} and type {inputs.dtype}"
         )
     permanent = np.arange(len(inputs)) if index is None else as_integers(index, "index")
     rows = np.flatnonzero(mask.numpy())
-    chosen = (uniform(noisy.manifest.seed, permanent[rows], FOREIGN) * len(foreign)).astype(np.int64)
+    chosen = (uniform(noisy.manifest.seed, permanent[rows], REPLACEMENT) * len(foreign)).astype(np.int64)
     if isinstance(inputs, Tensor):
         copied = inputs.clone()
         copied[torch.from_numpy(rows)] = foreign[torch.from_numpy(chosen)]

@@ -1,7 +1,7 @@
-"""The same words mean different noise in different public repositories: their variants by name.
+"""The noise of public repositories by name; the same terms have different meanings there.
 
-``PRESETS[repository][dataset, kind].at(rate)`` gives the arguments of ``corrupt``. Facts were read from the
-public code; labels agree in distribution, not draw by draw.
+``PRESETS[repository][dataset, kind].at(rate)`` gives the arguments of ``corrupt``. They follow the
+public code; labels agree in distribution, not sample by sample.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .sampling import Exact
 
 
 class Arguments(TypedDict):
-    """What ``corrupt`` needs to know."""
+    """Arguments of ``corrupt``."""
 
     spec: str
     exact: Exact
@@ -21,7 +21,7 @@ class Arguments(TypedDict):
 
 @dataclass(frozen=True)
 class Preset:
-    """A spec with ``{rate}`` left open, and how its samples are counted.
+    """A spec with the placeholder ``{rate}``, and the ``exact`` argument of ``corrupt``.
 
     Example:
         >>> PRESETS["apl"]["cifar10", "asymmetric"].at(0.4)
@@ -114,8 +114,9 @@ PRESETS: dict[str, Presets] = {
         ("cifar100", "asymmetric"): Preset("cycle({rate})"),
     },
 }
-"""Exclusive or inclusive, flipped on the clean copy or on labels already flipped (``mutated``), by coin or in
-exact counts (over all, or per class), in blocks of indices or in superclasses. GR, IMAE and Curriculum follow
-their papers' text, the others their code. DivideMix and NAL count over all samples, also those of unmapped
-classes; here the count is over the mapped ones. SL and APL take the same number from every class, here it is
-the same share; the two agree wherever classes have the same size (MNIST's differ a little)."""
+"""Presets by repository. They differ in whether noise is exclusive or inclusive, flips the clean labels or
+labels already flipped (``mutated``), selects samples independently or in exact counts (over all, or per
+class), and uses blocks of indices or superclasses. GR, IMAE and Curriculum follow the text of their papers,
+the others their code. DivideMix and NAL count over all samples, including unmapped classes; here the count is
+over mapped classes. SL and APL select the same number from every class, here the same share: both agree where
+classes have the same size (those of MNIST differ a little)."""

@@ -1,4 +1,4 @@
-"""Label files of others: npy, npz, csv and json, never unpickled."""
+"""Reading labels from npy, npz, csv and json files; nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def read_labels(
 ) -> Tensor:
     """Labels (N,) in int64 from a file.
 
-    ``key`` names the array of an npz, the column of a csv, or the entry of a json object; it may be left out
-    where there is only one. A json object may also map indices to labels. ``length`` and ``num_classes``
+    ``key`` names the array of an npz, the column of a csv, or the entry of a json object; it may be omitted
+    if there is only one. A json object may also map indices to labels. ``length`` and ``num_classes``
     are checked where given.
 
     Example:
@@ -39,17 +39,17 @@ def read_labels(
     array = array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
     labels = as_integers(array, what) if num_classes is None else as_labels(array, num_classes, what)
     if length is not None and len(labels) != length:
-        raise ValueError(f"{path} holds {len(labels)} labels where {length} are needed")
+        raise ValueError(f"{path} holds {len(labels)} labels, expected {length}")
     return as_tensor(labels)
 
 
 def read_array(path: str | Path, key: str | None = None) -> NDArray[np.generic]:
-    """The array of a file, by the ending of its name."""
+    """The array of a file, by its extension."""
     path = Path(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise ValueError(
-            f"cannot read {path}: {path.suffix or 'no ending'} is not one of {', '.join(READERS)}"
+            f"cannot read {path}: {path.suffix or 'no file extension'} is not one of {', '.join(READERS)}"
             " (pickles such as .pt and .pkl are never opened: save the array with numpy.savez first)"
         )
     if not path.is_file():

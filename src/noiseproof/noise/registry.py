@@ -1,4 +1,4 @@
-"""Every noise by name: a plain dict you can read."""
+"""All noises by name, in a plain dict."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ NOISES: dict[str, Callable[..., Noise]] = {
     "human": Human,
     "open_set": OpenSet,
 }
-"""A noise of your own: subclass ``Noise`` or ``ClassNoise`` as a frozen dataclass and add it here."""
+"""To add a noise, subclass ``Noise`` or ``ClassNoise`` as a frozen dataclass and insert it here."""
 
 NoiseLike: TypeAlias = "str | Noise | Manifest | NDArray[np.generic] | Tensor | list[list[float]]"
 
 
 def get(spec: NoiseLike) -> Noise:
-    """The noise of a spec string or of a (K, K) matrix; a Noise comes back as it is.
+    """The noise of a spec string or of a (K, K) matrix; a Noise is returned unchanged.
 
-    A manifest gives the noise it describes, also where that was a matrix in memory.
+    A manifest gives the noise that it describes, also if that was a matrix in memory.
 
     Example:
         >>> print(get("asymmetric(0.4, map='cifar10')"))
@@ -53,5 +53,5 @@ def get(spec: NoiseLike) -> Noise:
     if isinstance(spec, Manifest):
         return parse(spec.spec, NOISES) if spec.matrix is None else Matrix(spec.matrix)
     if spec is None or (np.isscalar(spec) and not isinstance(spec, str)):
-        raise TypeError(f'a noise is a spec string such as "symmetric(0.4)" or a (K, K) matrix, got {spec!r}')
+        raise TypeError(f'a noise must be a spec such as "symmetric(0.4)" or a (K, K) matrix, got {spec!r}')
     return parse(spec, NOISES) if isinstance(spec, str) else Matrix(spec)

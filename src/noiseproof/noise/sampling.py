@@ -1,4 +1,4 @@
-"""Which samples are touched: each by its own coin, or exactly as many as asked."""
+"""Selection of the samples whose labels noise may change: independently, or in exact numbers."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import TypeAlias
 import numpy as np
 
 from .arrays import Floats, Integers, Mask, rows_by_class
-from .draws import TOUCH, random_bits, uniform
+from .draws import SELECTION, random_bits, uniform
 
 Exact: TypeAlias = "bool | str"
 PER_CLASS = "per_class"
 
 
-def touched(rate: Floats, labels: Integers, index: Integers, seed: int, exact: Exact) -> Mask:
-    """A mask of the samples that noise touches.
+def select(rate: Floats, labels: Integers, index: Integers, seed: int, exact: Exact) -> Mask:
+    """A mask of the samples that noise selects.
 
-    ``exact=False``: sample i is touched if its own uniform number is below ``rate[i]``.
+    ``exact=False``: sample i is selected if its uniform number is below ``rate[i]``.
     ``exact=True``: as many samples as the sum of the rates, rounded. ``exact="per_class"``: as many samples
-    of every class as the sum of the rates of that class, rounded. Both are functions of the whole set.
+    of every class as the sum of the rates of that class, rounded. Both depend on the whole set.
 
     >>> labels = np.repeat([0, 1], 50)
-    >>> mask = touched(np.full(100, 0.3), labels, np.arange(100), 0, "per_class")
+    >>> mask = select(np.full(100, 0.3), labels, np.arange(100), 0, "per_class")
     >>> np.bincount(labels[mask])
     array([15, 15])
     """
     exact = as_exact(exact)
     if exact is False:
-        return uniform(seed, index, TOUCH) < rate
+        return uniform(seed, index, SELECTION) < rate
     _check_distinct(index)
-    order = np.lexsort((index, random_bits(seed, index, TOUCH)))
+    order = np.lexsort((index, random_bits(seed, index, SELECTION)))
     mask = np.zeros(len(rate), dtype=np.bool_)
     for part in _parts(labels, order, exact):
         mask[part] = _systematic(rate[part])
@@ -37,7 +37,7 @@ def touched(rate: Floats, labels: Integers, index: Integers, seed: int, exact: E
 
 
 def as_exact(exact: object) -> Exact:
-    """``exact`` as False, True or "per_class"; bools of numpy are bools.
+    """``exact`` as False, True or "per_class"; numpy bools are accepted.
 
     >>> as_exact(np.True_)
     True
@@ -56,7 +56,7 @@ def _parts(labels: Integers, order: Integers, exact: Exact) -> list[Integers]:
 
 
 def _systematic(rate: Floats) -> Mask:
-    """Madow's systematic sampling: take an item whenever the running sum passes k + 1/2."""
+    """Madow's systematic sampling: select an item whenever the running sum passes k + 1/2."""
     reached = np.floor(np.cumsum(rate) + 0.5)
     return np.diff(reached, prepend=0.0) > 0
 

@@ -13,7 +13,7 @@ LONGEST = 2000
 
 
 def parse(text: str, registry: Mapping[str, Callable[..., Noise]]) -> Noise:
-    """The noise a spec describes."""
+    """The noise that a spec describes."""
     tree = read(text, "noise spec", LONGEST)
     text = text.strip()
     match tree:

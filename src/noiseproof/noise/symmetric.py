@@ -1,4 +1,4 @@
-"""Symmetric noise: a wrong label is any label."""
+"""Symmetric noise: a flipped label is drawn uniformly from the classes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .base import ClassNoise, as_rate
 
 @dataclass(frozen=True)
 class Symmetric(ClassNoise):
-    r"""With probability r a label becomes uniform over the other classes.
+    r"""With probability r a label is replaced by one drawn uniformly from the other classes.
 
     Transition:
-        :math:`T_{ii}=1-r,\ T_{ij}=r/(K-1)`. With ``inclusive=True`` uniform over all K classes, the own one
-        too: :math:`T_{ii}=1-r+r/K,\ T_{ij}=r/K`, so that only r(K-1)/K of the labels are wrong.
+        :math:`T_{ii}=1-r,\ T_{ij}=r/(K-1)`. With ``inclusive=True`` uniform over all K classes, including the
+        true one: :math:`T_{ii}=1-r+r/K,\ T_{ij}=r/K`, so that only r(K-1)/K of the labels are wrong.
     Limits:
-        :math:`0\le r\le 1`; from 1-1/K wrong labels on, the true class is no longer the most frequent one and
-        no loss can be tolerant: a UserWarning.
+        :math:`0\le r\le 1`; if a share of 1-1/K or more of the labels is wrong, the true class is
+        not the most frequent one and no loss can be robust: a UserWarning is issued.
     Example:
         >>> Symmetric(0.3).transition(3)
         array([[0.7 , 0.15, 0.15],
@@ -47,7 +47,7 @@ class Symmetric(ClassNoise):
             return None
         return (
             f"{self}: with {num_classes} classes the true class is not the most frequent one when {limit:.3g}"
-            " of the labels or more are wrong: no loss can be tolerant there"
+            " of the labels or more are wrong: no loss can be robust to this"
         )
 
     def by_class(self, num_classes: int, groups: Integers | None, seed: int) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""Transition matrices: from a spec, exactly, and from two label arrays."""
+"""Transition matrices: exact, from a spec, or measured on two label arrays."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .registry import NoiseLike, get
 def transition(
     spec: NoiseLike, *, num_classes: int, groups: GroupsLike | None = None, seed: int = 0
 ) -> Tensor:
-    """The matrix a class-conditional noise draws from: ``[i, j]`` = P(given j | clean i), (K, K) float64.
+    """The matrix of a class-conditional noise: ``[i, j]`` = P(given j | clean i), (K, K) float64.
 
-    ``seed`` matters for ``pair``, which picks its classes by it.
+    ``seed`` is used by ``pair`` to select its classes.
 
     Example:
         >>> transition("cycle(0.4, grouping='all')", num_classes=3)
@@ -30,7 +30,7 @@ def transition(
     noise = get(spec)
     if not isinstance(noise, ClassNoise):
         raise TypeError(
-            f"{noise} depends on more than the class and has no matrix: corrupt the labels and use"
+            f"{noise} depends not only on the class and has no matrix: corrupt the labels and use"
             " realised_transition"
         )
     classes = as_class_count(num_classes)
@@ -42,7 +42,7 @@ def transition(
 def realised_transition(clean: object, noisy: object, *, num_classes: int) -> Tensor:
     """Shares of the given labels among the samples of each clean class, (K, K) float64.
 
-    A class without samples shows nothing and gets the row of the identity.
+    A class without samples gets the row of the identity.
 
     Example:
         >>> realised_transition([0, 0, 1, 1], [0, 1, 1, 1], num_classes=3)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..noise import Human, Manifest, get
-from ..noise.corrupt import as_case
+from ..noise.corrupt import as_samples
 from ..noise.registry import NoiseLike
 from .noise_trial import Trial, hits
 
@@ -38,7 +38,7 @@ def check_rate(trial: Trial) -> None:
 def check_exact(trial: Trial) -> None:
     if isinstance(trial.noise, Human) or trial.noise.inclusive:
         return
-    wanted = trial.noise.rates(as_case(trial.clean, trial.classes, **trial.options)).sum()
+    wanted = trial.noise.rates(as_samples(trial.clean, trial.classes, **trial.options)).sum()
     for mode, slack in ((True, 0.5), ("per_class", trial.classes / 2)):
         found = hits(trial.run(exact=mode)).sum()
         assert abs(found - wanted) <= slack + 1e-6, f"exact={mode!r} hit {found}, {wanted:.1f} asked for"

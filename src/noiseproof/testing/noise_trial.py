@@ -11,7 +11,7 @@ import numpy as np
 
 from ..noise import ClassNoise, Noise, NoisyLabels, corrupt
 from ..noise.arrays import Floats, Integers, Mask
-from ..noise.corrupt import as_case
+from ..noise.corrupt import as_samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +34,8 @@ class Trial:
         """The matrix of the labels, where the class alone decides."""
         if not isinstance(noise, ClassNoise):
             return None
-        case = as_case(self.clean, self.classes, **self.options)
-        return noise.transition(case.num_classes, case.groups, case.seed)
+        samples = as_samples(self.clean, self.classes, **self.options)
+        return noise.transition(samples.num_classes, samples.groups, samples.seed)
 
     def leaving(self, noise: Noise) -> Floats:
         """Probability of every sample to be hit, by its class; 1 where the class does not decide."""
