@@ -90,7 +90,7 @@ def test_run_and_compare_in_three_forms(run, tmp_path):
     md = tmp_path / "table.md"
     code, out, err = run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1, "--md", md)
     assert code == 0, err
-    assert "not as in the paper: epochs=1" in out
+    assert "changed from the paper: epochs=1" in out
     _, told, _ = run("compare", "--json")
     cells = json.loads(told)["cells"]
     assert [cell["state"] for cell in cells] == ["1 of 5", "1 of 5"]

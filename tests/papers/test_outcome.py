@@ -99,7 +99,7 @@ def test_markdown_is_one_table_whatever_the_names_are():
     assert set(bars) == {len(HEADINGS) + 1}
     assert "<script" not in text
     assert sum(line.startswith("#") for line in text.splitlines()) == 1
-    assert "not as in the paper: epochs=2" in text
+    assert "changed from the paper: epochs=2" in text
 
 
 def test_json_has_plain_values():

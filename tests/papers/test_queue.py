@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from noiseproof.papers import queue as room
+from noiseproof.papers import queue as papers_queue
 from noiseproof.papers import tables
 from noiseproof.papers.cells import Runs
 from noiseproof.papers.plan import Changes, plan
@@ -31,7 +31,7 @@ BY_HAND = (
 
 @pytest.fixture(scope="module")
 def whole():
-    return room.queue()
+    return papers_queue.queued_runs()
 
 
 def test_every_runnable_cell_is_served(whole):
@@ -55,48 +55,50 @@ def test_a_run_is_there_once_and_named_parts_come_first(whole):
 
 
 def test_first_seeds_come_before_second_ones(whole):
-    rest = [one for one in whole if one.rank >= len(room.FIRST)]
+    rest = [one for one in whole if one.rank >= len(papers_queue.PRIORITIES)]
     assert [one.rank for one in rest] == sorted(one.rank for one in rest)
     assert len({one.rank for one in rest}) > 2
 
 
 def test_within_a_part_the_most_telling_per_second_come_first(whole):
-    last = [one for one in whole if one.rank == len(room.FIRST)]
-    worth = [one.telling / one.seconds for one in last]
+    last = [one for one in whole if one.rank == len(papers_queue.PRIORITIES)]
+    worth = [one.information / one.seconds for one in last]
     assert worth == sorted(worth, reverse=True)
 
 
 def test_what_is_done_is_left_out_but_for_the_first_of_a_pair(whole):
     done = {one.key for one in whole[:5]}
-    left = {one.key for one in room.queue(done=done)}
+    left = {one.key for one in papers_queue.queued_runs(done=done)}
     seconds = {one.planned.relabel_of for one in whole if one.planned.relabel_of}
     assert done & left == done & seconds
 
 
 def test_a_print_far_from_cross_entropy_tells_more():
     table = get("gr.table3")
-    near = room.distance_from_ce(table, table.cell("CCE", "symmetric 0.4 · final %"))
-    far = room.distance_from_ce(table, next(c for c in table.cells if c.printed == 83.3))
+    near = papers_queue.distance_from_ce(table, table.cell("CCE", "symmetric 0.4 · final %"))
+    far = papers_queue.distance_from_ce(table, next(c for c in table.cells if c.printed == 83.3))
     assert near is None
     assert far == pytest.approx(22.4)
 
 
 def test_quoted_cross_entropy_counts_too():
     table = get("curriculum.table3")
-    assert room.distance_from_ce(table, table.cell("MAE", "symmetric 0.4")) == pytest.approx(1.29 - 39.92)
+    assert papers_queue.distance_from_ce(table, table.cell("MAE", "symmetric 0.4")) == pytest.approx(
+        1.29 - 39.92
+    )
 
 
 def test_runs_that_do_not_fit_into_the_time_are_not_begun(whole):
-    chosen = room.choose(whole, 10)
+    chosen = papers_queue.runs_within(whole, 10)
     assert sum(one.seconds for one in chosen) <= 600
     assert [one.seconds for one in chosen] == sorted((one.seconds for one in chosen), reverse=True)
-    assert room.choose(whole, None) == whole
+    assert papers_queue.runs_within(whole, None) == whole
 
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from noiseproof.papers import queue as room, tables
+from noiseproof.papers import queue as papers_queue, tables
 from noiseproof.papers.cells import Cell, Runs, Table
 from noiseproof.papers.plan import Changes
 from noiseproof.train import ComparisonWatcher
@@ -109,12 +111,12 @@ cells = tuple(
 )
 tables.TABLES.clear()
 tables.TABLES["mine.table1"] = Table("mine.table1", "Mine", cells)
-room.FIRST = ()
-waiting = room.queue(Changes())
-packer = room.Packer(ComparisonWatcher(), out, out / "pack", "abc")
+papers_queue.PRIORITIES = ()
+waiting = papers_queue.queued_runs(Changes())
+packer = papers_queue.PackingWatcher(ComparisonWatcher(), out, out / "pack", "abc")
 how = {"minutes": minutes, "jobs": 1, "device": "cpu", "watcher": packer}
-problems = room.work(waiting, out=out, **how)
-print(room.finished(waiting, out), problems)
+problems = papers_queue.train_queue(waiting, out=out, **how)
+print(papers_queue.count_finished(waiting, out), problems)
 """
 
 
@@ -127,9 +129,9 @@ def run_queue(out, minutes, epochs):
 def test_results_are_packed(tmp_path):
     ended = run_queue(tmp_path, 5, 1)
     assert ended.stdout == "2 {}\n", ended.stderr
-    found, ways = read_results([tmp_path])
+    found, variants = read_results([tmp_path])
     assert {result.seed for result in found.values()} == {0}
-    assert ways == {Changes(epochs=1)}
+    assert variants == {Changes(epochs=1)}
     lines = list(csv.DictReader((tmp_path / "pack" / "runs.csv").read_text().splitlines()))
     assert [line["commit"] for line in lines] == ["abc", "abc"]
     assert all(0 < float(line["final"]) <= 1 for line in lines)
@@ -155,9 +157,9 @@ def epochs_after(folder, minutes, more_than):
 
 @pytest.mark.slow
 def test_a_killed_queue_has_packed_what_was_finished(tmp_path, monkeypatch):
-    script = SCRIPT.replace("room.FIRST = ()", "room.FIRST = (); room.PACK_SECONDS = 0.0").replace(
-        '"loss": loss}', '"loss": loss, "epochs": 1 if loss == "ce" else 100_000}'
-    )
+    script = SCRIPT.replace(
+        "papers_queue.PRIORITIES = ()", "papers_queue.PRIORITIES = (); papers_queue.PACK_SECONDS = 0.0"
+    ).replace('"loss": loss}', '"loss": loss, "epochs": 1 if loss == "ce" else 100_000}')
     command = [sys.executable, "-c", script, str(tmp_path), "5", "1"]
     running = subprocess.Popen(command)  # noqa: S603
     file = tmp_path / "pack" / "runs.csv"

@@ -140,7 +140,7 @@ def test_a_whole_figure_shows_its_parts_side_by_side(name, trained, tmp_path, tw
     titles = [place.get_suptitle() for place in figure.subfigs]
     assert titles == [part.title for part in whole.parts.values()]
     assert len(pictures(figure)) == len(titles)
-    with pytest.raises(ValueError, match=f"ask for {' or '.join(whole.parts)}"):
+    with pytest.raises(ValueError, match=f"draw {' or '.join(whole.parts)}"):
         draw(name, two_runs)
 
 

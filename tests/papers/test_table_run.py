@@ -152,7 +152,7 @@ def test_without_the_labels_of_the_first_there_is_no_second_run(tmp_path, table_
     (folder / "outputs.safetensors").write_bytes(b"x")
     found = run(table, out=tmp_path, jobs=1)
     assert found.entries[0].state == "1 failed"
-    assert f"no labels in {folder}: cannot read {folder}/outputs.safetensors" in found.problems[0]
+    assert f"no predictions in {folder}: cannot read {folder}/outputs.safetensors" in found.problems[0]
 
 
 def test_a_first_run_that_fails_is_told_of_the_second(tmp_path, table_of, tiny):

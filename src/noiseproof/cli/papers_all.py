@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +17,7 @@ from .screen import print_text
 
 if TYPE_CHECKING:
     from ..papers.claims import Verdict
-    from ..papers.queue import Waiting
+    from ..papers.queue import QueuedRun
 
 Done = Annotated[
     list[Path] | None,
@@ -38,7 +38,7 @@ def queue(
         list[str] | None, typer.Option(help="Only runs of this network; may be repeated.")
     ] = None,
     table: Annotated[list[str] | None, typer.Option(help="Only runs of this table; may be repeated.")] = None,
-    most: Annotated[int | None, typer.Option(min=1, help="Only the first this many runs.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Largest number of runs.")] = None,
     precision: Annotated[str, typer.Option(help="fp32 or bf16.")] = "bf16",
     epochs: Annotated[int | None, typer.Option(min=1, help="Train this many epochs, as a trial.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")] = "auto",
@@ -57,21 +57,22 @@ def queue(
     from .comparison_progress import comparison_watcher
 
     changes = Changes(epochs, precision)
-    waiting = queueing.queue(changes, read_results(done or ())[0])
-    waiting = [one for one in waiting if not model or one.planned.config.model in model]
-    waiting = [one for one in waiting if not table or any(cell[0] in table for cell in one.planned.cells)]
-    chosen = queueing.choose(waiting[:most], minutes)
+    queued = queueing.queued_runs(changes, read_results(done or ())[0])
+    queued = [one for one in queued if not model or one.planned.config.model in model]
+    queued = [one for one in queued if not table or any(cell[0] in table for cell in one.planned.cells)]
+    chosen = queueing.runs_within(queued[:limit], minutes)
     if as_json:
         typer.echo(json.dumps([_plain(one) for one in chosen], indent=2, ensure_ascii=False))
     else:
-        _print(chosen, len(waiting))
+        _print(chosen, len(queued))
     if dry or not chosen:
         return
     folder = out.expanduser()
     check_data(with_folder(one.planned, folder) for one in chosen if one.planned.relabel_of is None)
-    watcher = queueing.Packer(comparison_watcher(quiet), folder, pack, commit)
-    problems = queueing.work(chosen, out=folder, minutes=minutes, jobs=jobs, device=device, watcher=watcher)
-    typer.echo(f"{queueing.finished(chosen, folder)} of {len(chosen)} runs are finished", err=True)
+    watcher = queueing.PackingWatcher(comparison_watcher(quiet), folder, pack, commit)
+    options: dict[str, Any] = {"minutes": minutes, "jobs": jobs, "device": device}
+    problems = queueing.train_queue(chosen, out=folder, watcher=watcher, **options)
+    typer.echo(f"{queueing.count_finished(chosen, folder)} of {len(chosen)} runs are finished", err=True)
     for key, problem in problems.items():
         typer.echo(f"noiseproof: {key}: {' '.join(problem.split())}", err=True)
     if problems:
@@ -126,9 +127,9 @@ def claim(
     known = {one.number: one for one in CLAIMS}
     if number is not None and number not in known:
         raise ValueError(f"there is no claim {number}: choose 1 to {max(known)}")
-    found, ways = read_results(results) if results else read_folder(out)
+    found, variants = read_results(results) if results else read_folder(out)
     chosen = CLAIMS if number is None else (known[number],)
-    verdicts = [judge(one, found, ways) for one in chosen]
+    verdicts = [judge(one, found, variants) for one in chosen]
     if md is not None:
         write_text(md, to_markdown(verdicts))
     if as_json:
@@ -163,9 +164,9 @@ def _print_claim(verdict: Verdict) -> None:
         print_text(f"missing: {command}")
 
 
-def _print(chosen: list[Waiting], all_waiting: int) -> None:
+def _print(chosen: list[QueuedRun], all_queued: int) -> None:
     seconds = sum(one.seconds for one in chosen)
-    typer.echo(f"{len(chosen)} of {all_waiting} runs, about {seconds / 60:.0f} minutes of one H200", err=True)
+    typer.echo(f"{len(chosen)} of {all_queued} runs, about {seconds / 60:.0f} minutes of one H200", err=True)
     for one in chosen[:SHOWN]:
         config = one.planned.config
         words = [config.model, config.data, config.noise, config.method or config.loss, f"seed {config.seed}"]
@@ -175,7 +176,7 @@ def _print(chosen: list[Waiting], all_waiting: int) -> None:
         typer.echo(f"and {len(chosen) - SHOWN} more (--json lists all)", err=True)
 
 
-def _plain(one: Waiting) -> dict[str, object]:
+def _plain(one: QueuedRun) -> dict[str, object]:
     config = one.planned.config
     settings = {name: getattr(config, name) for name in ("model", "data", "noise", "loss", "method", "seed")}
     return {"run": one.key, **settings, "seconds": one.seconds, "cells": one.planned.cells}

@@ -31,10 +31,10 @@ def figure(
     """Draw a figure: from a formula, from the given runs, or from those of 'papers run'."""
     if out is not None and out.suffix.lower() not in KINDS:
         raise ValueError(f"cannot write {out}: a figure is a {', '.join(KINDS[:-1])} or {KINDS[-1]} file")
-    from ..papers.figures import FIGURES, draw, drawn_from
+    from ..papers.figures import FIGURES, draw, figure_source
 
     if not name:
-        rows = [[key, drawn_from(key), title] for key, title in FIGURES.items()]
+        rows = [[key, figure_source(key), title] for key, title in FIGURES.items()]
         print_grid(["figure", "drawn from", "shows"], rows, range(0))
         return
     path = Path(f"{name}.png") if out is None else out

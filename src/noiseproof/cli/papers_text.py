@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..papers.cells import BEST, JOINT, Cell, Runs, Table
-from ..papers.describe import NOTHING, as_markdown, decimals, escaped, nothing_to_run, printed, reasons
+from ..papers.describe import NOTHING, as_markdown, decimals, escaped, no_runs_message, printed, reasons
 
 if TYPE_CHECKING:
     from ..papers.comparing import Comparison
-    from ..papers.plan import Changes, Planned
+    from ..papers.plan import Changes, PlannedRun
 
 NARROW = ("cell", "printed", "ours", "seeds", "diff", "in std")
 COMPLETE = ("finished", "computed")
@@ -95,7 +95,7 @@ def plan_to_markdown(table: Table, changes: Changes | None = None) -> str:
     planned = plan(table, changes)
     runnable = [cell for cell in table.cells if isinstance(cell.filling, Runs)]
     if not planned:
-        raise ValueError(nothing_to_run(table))
+        raise ValueError(no_runs_message(table))
     changed = f" Changed from the paper: {changes.words()}." if changes.words() else ""
     common, differences = _settings(table, changes, planned)
     digits = decimals(table)
@@ -126,7 +126,7 @@ def _ours(cell: Cell) -> str:
 
 
 def _settings(
-    table: Table, changes: Changes, planned: Mapping[str, Planned]
+    table: Table, changes: Changes, planned: Mapping[str, PlannedRun]
 ) -> tuple[dict[str, Any], list[list[str]]]:
     """The settings common to all runs, and one row per run with the settings that differ."""
     fillings = [cell.filling for cell in table.cells if isinstance(cell.filling, Runs)]

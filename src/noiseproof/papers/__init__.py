@@ -1,4 +1,4 @@
-"""The five papers as data: every table with the runs behind it, every figure with what draws it."""
+"""The five papers as data: every table with the runs of its cells, every figure with its data and plots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HOME = {
     "run": "running",
     "compare": "comparing",
 }
-"""Imported on first use: to list and show tables needs no torch."""
+"""Name -> module, imported on first use: listing and showing tables needs no torch."""
 
 
 def __getattr__(name: str) -> Any:

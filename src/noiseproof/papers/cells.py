@@ -1,4 +1,4 @@
-"""Cells of a table and how each gets a number of ours: by runs, by a formula, or not at all and why."""
+"""Cells of a table, and where our number for a cell comes from: runs, a formula, or nowhere (and why)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Runs:
     state: ClassVar[str] = "runs"
     settings: Settings
     seeds: tuple[int, ...] = (0, 1, 2)
-    """As many as the paper has; three where it does not say."""
+    """As many as in the paper; three if the paper does not state it."""
     pick: str = MEAN
     """"mean" over seeds, or "best": the run with the highest final test accuracy, all its numbers."""
     baseline: Settings | None = None
-    """Runs whose number is subtracted."""
+    """Settings of runs whose number is subtracted."""
     relabel: bool = False
-    """The number of a second run, on the labels the first one predicts."""
+    """Whether the number is that of a second run, trained on the labels predicted by the first."""
     of_paper: int | None = None
-    """Number of seeds in the paper, where another number was chosen."""
+    """Number of seeds in the paper, if another number was chosen."""
 
     @property
     def paper_seeds(self) -> int:
         return self.of_paper or len(self.seeds)
 
     def with_seeds(self, number: int) -> Runs:
-        """So many runs: the seeds it has, then the numbers after them.
+        """The runs with this number of seeds: the given seeds first, then the following numbers.
 
         Example:
             >>> Runs({}, (123,)).with_seeds(3).seeds, Runs({}, (0, 1, 2)).with_seeds(2).seeds
@@ -50,17 +50,17 @@ class Runs:
 
 @dataclass(frozen=True)
 class Quoted:
-    """The paper quotes the number from other work, so there is nothing to run."""
+    """The paper quotes the number from other work, so no run reproduces it."""
 
     state: ClassVar[str] = "quoted"
     source: str
     why: str = ""
-    """Why the library has no such system."""
+    """Why the library does not have this method."""
 
 
 @dataclass(frozen=True)
 class Computed:
-    """A property of a loss or of a number of classes; needs no training."""
+    """The number is a property of a loss or of a number of classes, computed without training."""
 
     state: ClassVar[str] = "computed"
     what: str
@@ -70,7 +70,7 @@ class Computed:
 
 @dataclass(frozen=True)
 class Stated:
-    """A formula, a hyper-parameter or a fact: nothing can be measured."""
+    """The cell is a formula, a hyper-parameter or a fact, so nothing can be measured."""
 
     state: ClassVar[str] = "stated"
     what: str
@@ -78,13 +78,14 @@ class Stated:
 
 @dataclass(frozen=True)
 class Missing:
-    """Could be run in principle; what is missing."""
+    """The cell could be run, but data or a method is missing; ``reason`` says which."""
 
     state: ClassVar[str] = "missing"
     reason: str
 
 
 Filling: TypeAlias = "Runs | Quoted | Computed | Stated | Missing"
+"""Where our number for a cell comes from, or why there is none."""
 STATES = {
     "runs": "runnable",
     "quoted": "quoted",
@@ -92,21 +93,21 @@ STATES = {
     "stated": "stated",
     "missing": "not runnable",
 }
-"""State to its words, in the order of lists."""
+"""State -> its name in messages, in the order of lists."""
 
 
 JOINT = " · "
-"""Between the parts of the name of a row or column."""
+"""Separator of the parts of the name of a row or column."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of a table."""
+    """A printed number of a table, and where our number comes from."""
 
     row: str
     column: str
     metric: str
-    """A key of ``METRICS``, or a metric that no run has."""
+    """A key of ``METRICS``, or another metric, which no run has."""
     printed: float | str
     filling: Filling
     std: float | None = None
@@ -127,7 +128,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells in order of their rows and columns, and what must be said of them.
+    """A table: its cells, ordered by row and column, and notes on them.
 
     Example:
         >>> from noiseproof.papers.cells import Runs
@@ -158,7 +159,7 @@ class Table:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Cells by state."""
+        """Number of cells in each state."""
         found = Counter(cell.state for cell in self.cells)
         return {state: found[state] for state in STATES}
 
@@ -167,11 +168,11 @@ class Table:
         return {cell.place: cell for cell in self.cells}
 
     def cell(self, row: str, column: str) -> Cell:
-        """The cell at a place; KeyError if the paper has none there."""
+        """The cell of a row and column; KeyError if the paper has none there."""
         return self._by_place[row, column]
 
     def with_runs(self, change: Callable[[Runs], Runs]) -> Table:
-        """The table with other runs in its runnable cells."""
+        """The table with ``change`` applied to the runs of its cells."""
         cells = (
             replace(c, filling=change(c.filling)) if isinstance(c.filling, Runs) else c for c in self.cells
         )
@@ -180,14 +181,14 @@ class Table:
     def select(
         self, rows: Sequence[str] = (), columns: Sequence[str] = (), seeds: int | None = None
     ) -> Table:
-        """The part with these rows and columns, each run with that many seeds.
+        """The part of the table with these rows and columns, with this number of seeds per cell.
 
-        A pattern such as ``MAE*`` must match the whole name or one of its parts, ignoring case.
+        A pattern such as ``MAE*`` must match a whole name or one of its parts, ignoring case.
         """
-        cells = [c for c in self.cells if _wanted(c.row, rows) and _wanted(c.column, columns)]
+        cells = [c for c in self.cells if _matches(c.row, rows) and _matches(c.column, columns)]
         for what, patterns, known in (("row", rows, self.rows), ("column", columns, self.columns)):
             for pattern in patterns:
-                if not any(_wanted(name, [pattern]) for name in known):
+                if not any(_matches(name, [pattern]) for name in known):
                     parts = [part for name in known for part in name.split(JOINT)]
                     raise ValueError(f"{self.name} has no {what} {pattern!r}{nearest(pattern, known, parts)}")
         if not cells:
@@ -196,7 +197,7 @@ class Table:
         return found if seeds is None else found.with_runs(lambda runs: runs.with_seeds(seeds))
 
 
-def _wanted(name: str, patterns: Sequence[str]) -> bool:
+def _matches(name: str, patterns: Sequence[str]) -> bool:
     parts = [part.lower() for part in (name, *name.split(JOINT))]
     return not patterns or any(fnmatchcase(part, pattern.lower()) for pattern in patterns for part in parts)
 
@@ -205,11 +206,11 @@ class Metric(NamedTuple):
     """The number of a run that fills a cell, and the unit it is printed in."""
 
     number: str | None = None
-    """A key of ``results.NUMBERS``; None where no run has it."""
+    """A key of ``results.NUMBERS``; None if no run has it."""
     factor: float = 100.0
-    """Ours times this is in the unit of the paper."""
+    """Our number times this factor has the unit of the paper."""
     comparable: bool = True
-    """False where only ratios between rows can be compared."""
+    """False if only ratios between rows can be compared."""
 
 
 METRICS: Mapping[str, Metric] = {
@@ -232,4 +233,4 @@ METRICS: Mapping[str, Metric] = {
     "snr": Metric("snr", 1.0),
     "alpha_t_x1e4": Metric("alpha", 1e4, comparable=False),
 }
-"""Metrics that runs have, by their name in the records; training accuracies are of the final network."""
+"""Metrics of runs, by their name in ``printed/``; training accuracies are those of the final network."""

@@ -14,12 +14,12 @@ from .cells import Cell
 from .comparing import own_role
 from .describe import as_markdown
 from .plan import Changes
-from .results import OfCells, Results
+from .results import CellResults, Results
 from .table_builder import read
 from .tables import get
 
 RATIOS = ("snr", "alpha")
-"""Numbers that are not shares."""
+"""Numbers that are not fractions."""
 ANSWERS = {True: "yes", False: "no", None: "not run"}
 
 
@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
     @property
     def cell(self) -> Cell:
-        """The first cell of its row whose column begins so: cells of one run share all its numbers."""
+        """The first cell of the row whose column starts with ``column``: cells of a run share its numbers."""
         for cell in get(self.table).cells:
             if cell.row == self.row and cell.column.startswith(self.column):
                 return cell
@@ -42,19 +42,19 @@ class Point(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What trains a run of it."""
+        """The command that trains one run of the cell."""
         return (
             f"noiseproof papers run {self.table} --rows '{self.row}' --columns '{self.cell.column}' --seeds 1"
         )
 
 
 Numbers = Mapping[str, float]
-"""By name of the point; accuracies in percent."""
+"""Name of a point -> its number; accuracies in percent."""
 Check = Callable[[Numbers], bool]
 
 
 class Claim(NamedTuple):
-    """A claim as statements that are true or false of numbers; one without all its numbers is open."""
+    """A claim as statements about numbers of runs; a statement is undecided while a number is missing."""
 
     number: int
     words: str
@@ -64,7 +64,7 @@ class Claim(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A claim beside our numbers; a statement is True, False, or None where its runs are missing."""
+    """A claim with our numbers and the truth of each statement; None if its runs are missing."""
 
     claim: Claim
     numbers: Numbers
@@ -72,7 +72,7 @@ class Verdict(NamedTuple):
 
     @property
     def words(self) -> str:
-        """ "holds", "does not hold", "holds in part" or "not run"; "so far" where statements are open."""
+        """ "holds", "does not hold", "holds in part" or "not run"; "so far" if a statement is undecided."""
         known = [value for value in self.found.values() if value is not None]
         if not known:
             return "not run"
@@ -90,13 +90,14 @@ class Verdict(NamedTuple):
         return list(dict.fromkeys(p.command for n, p in self.claim.points.items() if n not in self.numbers))
 
 
-def judge(claim: Claim, results: Results, ways: Iterable[Changes] = ()) -> Verdict:
-    """The verdict on a claim by finished runs on all samples, by the hash of their config."""
+def judge(claim: Claim, results: Results, variants: Iterable[Changes] = ()) -> Verdict:
+    """The verdict on a claim, from finished runs on all samples (``results`` by the hash of their config)."""
     numbers: dict[str, float] = {}
-    whole = [way for way in ways if way.samples is None]
+    whole = [variant for variant in variants if variant.samples is None]
     for name, point in claim.points.items():
         cell = point.cell
-        runs = OfCells(replace(get(point.table), cells=(cell,)), results, whole)(cell).get(own_role(cell), [])
+        found = CellResults(replace(get(point.table), cells=(cell,)), results, whole)(cell)
+        runs = found.get(own_role(cell), [])
         values = [value for run in runs if run.numbers and (value := run.numbers[point.number]) is not None]
         if values:
             numbers[name] = (1 if point.number in RATIOS else 100) * statistics.fmean(values)
@@ -111,7 +112,7 @@ def _check(test: Check, numbers: Numbers) -> bool | None:
 
 
 def to_markdown(verdicts: Sequence[Verdict]) -> str:
-    """One page: a list of verdicts, then the statements and numbers of each claim."""
+    """A page with a list of verdicts, then the statements and numbers of each claim."""
     rows = [[str(v.claim.number), v.claim.words, v.words] for v in verdicts]
     parts = [
         "# Claims of the papers, checked by our runs",
@@ -161,7 +162,7 @@ LOSSES = {
     "AUL†": "aul(a=3.0, q=0.7)",
     "AGCE†": "agce(a=1.6, q=2.0)",
 }
-"""Of Curriculum Table 2, with the settings of its runs on CIFAR-100."""
+"""The losses of Curriculum Table 2, with their hyper-parameters on CIFAR-100."""
 LAMBDAS, TEMPERATURES = (0, 0.5, 1, 2), (0, 0.5, 1, 2, 4, 8, 16)
 
 

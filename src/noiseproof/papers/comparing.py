@@ -1,4 +1,4 @@
-"""Ours beside printed: the difference in the unit of the paper and in standard deviations."""
+"""Our numbers and the printed ones: differences in the unit of the paper and in standard deviations."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from pathlib import Path
 
 from .cells import BEST, STATES, Cell, Computed, Runs, Table
 from .plan import BASELINE, FIRST, OWN, RELABELLED, Changes
-from .results import OfCells, Result, Results, read_folder
+from .results import CellResults, Result, Results, read_folder
 from .tables import get
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell with our number: mean and deviation over seeds, or the best of them."""
+    """A cell with our number (mean over seeds, or best seed) and its standard deviation."""
 
     cell: Cell
     ours: float | None = None
     std: float | None = None
     runs: tuple[Result, ...] = ()
     baseline: tuple[Result, ...] = ()
-    """Runs whose number is subtracted."""
+    """Finished runs whose number is subtracted."""
     wanted: int = 0
     """Number of runs the cell needs: as many as the paper has, or more if more were requested."""
     problems: tuple[str, ...] = ()
 
     @property
     def finished(self) -> int:
-        """Number of finished runs of the cell, baselines not counted."""
+        """Number of finished runs of the cell, without baselines."""
         return len(self.runs)
 
     @property
     def difference(self) -> float | None:
-        """Ours less printed, in the unit of the paper; None where the two are not comparable."""
+        """Our number minus the printed one, in the unit of the paper; None if they are not comparable."""
         if self.ours is None or isinstance(self.cell.printed, str) or not self.cell.unit.comparable:
             return None
         return self.ours - self.cell.printed
 
     @property
     def deviations(self) -> float | None:
-        """The difference over the root of the sum of both variances; an unknown one counts as 0."""
+        """The difference divided by sqrt(std² + printed std²); an unknown standard deviation counts as 0."""
         scale = math.hypot(self.std or 0.0, self.cell.std or 0.0)
         return self.difference / scale if self.difference is not None and scale else None
 
@@ -63,34 +63,34 @@ class Entry:
         return "finished"
 
     @property
-    def is_idle(self) -> bool:
-        """Whether there is neither a number nor a run of ours."""
+    def is_empty(self) -> bool:
+        """Whether we have neither a number nor a run for the cell."""
         return self.ours is None and not self.runs and not self.baseline and not self.problems
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table with our numbers."""
+    """A table with our numbers beside the printed ones."""
 
     table: Table
     entries: tuple[Entry, ...]
     short: Mapping[tuple[str, str], Changes] = field(default_factory=dict)
-    """How the runs of cells were cut short, by row and column."""
+    """How the runs of cells were shortened, by row and column."""
 
     @property
     def changes(self) -> str:
         """How runs differ from those of the paper."""
-        return "; ".join(sorted({way.words() for way in self.short.values()}))
+        return "; ".join(sorted({variant.words() for variant in self.short.values()}))
 
     @property
     def problems(self) -> list[str]:
         return sorted({problem for entry in self.entries for problem in entry.problems})
 
     def parts(self) -> tuple[Comparison, Comparison]:
-        """Cells with a run or a number of ours, and the others."""
-        busy = tuple(entry for entry in self.entries if not entry.is_idle)
-        idle = tuple(entry for entry in self.entries if entry.is_idle)
-        return replace(self, entries=busy), replace(self, entries=idle)
+        """The comparison of the cells with a run or a number of ours, and that of the others."""
+        filled = tuple(entry for entry in self.entries if not entry.is_empty)
+        empty = tuple(entry for entry in self.entries if entry.is_empty)
+        return replace(self, entries=filled), replace(self, entries=empty)
 
 
 def compare(
@@ -100,24 +100,24 @@ def compare(
     problems: Mapping[str, str] | None = None,
     changes: Changes = Changes(),
 ) -> Comparison:
-    """The printed numbers of a table beside those of the runs in a folder.
+    """Compare the printed numbers of a table with those of the runs in a folder.
 
-    Cells may have as many seeds as there are in the folder.
+    All seeds in the folder are used, also if the paper has fewer.
 
     Args:
-        problems: why runs failed, by their key.
-        changes: how these differ from those of the paper.
+        problems: the error message of each failed run, by its key.
+        changes: how the failed runs differ from those of the paper.
     """
-    results, ways = read_folder(out)
+    results, variants = read_folder(out)
     results |= {key: Result(key, 0, problem=words) for key, words in (problems or {}).items()}
     seeds = len({one.seed for one in results.values() if one.numbers})
     whole = get(table).with_runs(lambda runs: runs.with_seeds(max(seeds, len(runs.seeds))))
-    return compare_with(whole, results, ways | {changes})
+    return compare_with(whole, results, variants | {changes})
 
 
-def compare_with(table: Table, results: Results, ways: Iterable[Changes] = ()) -> Comparison:
-    """The printed numbers of a table beside results, by the hash of the config of their run."""
-    runs_of = OfCells(table, results, ways)
+def compare_with(table: Table, results: Results, variants: Iterable[Changes] = ()) -> Comparison:
+    """Compare the printed numbers of a table with results (by the hash of the config of their run)."""
+    runs_of = CellResults(table, results, variants)
     return Comparison(table, tuple(_entry(cell, runs_of(cell)) for cell in table.cells), runs_of.short)
 
 
@@ -148,7 +148,7 @@ def own_role(cell: Cell) -> str:
 def _summary(
     cell: Cell, runs: Sequence[Result], baseline: Sequence[Result]
 ) -> tuple[float | None, float | None]:
-    """Our number of a cell and the deviation over seeds, in the unit of the paper."""
+    """Our number for a cell and its standard deviation over seeds, in the unit of the paper."""
     filling, metric = cell.filling, cell.unit
     if not isinstance(filling, Runs) or metric.number is None or (filling.baseline and not baseline):
         return None, None
@@ -161,7 +161,7 @@ def _summary(
 
 
 def _number(runs: Sequence[Result], name: str, pick: str) -> tuple[float | None, float | None]:
-    """Mean, or the number of the run with the highest final test accuracy, and the deviation over seeds."""
+    """The mean, or the number of the best run by final test accuracy, and the standard deviation."""
     numbers = [run.numbers for run in runs if run.numbers is not None]
     found = [(one["final"] or 0.0, value) for one in numbers if (value := one[name]) is not None]
     if not found:
@@ -172,7 +172,7 @@ def _number(runs: Sequence[Result], name: str, pick: str) -> tuple[float | None,
 
 
 def computed(filling: Computed) -> float:
-    """A number that needs no training."""
+    """The number of a cell that needs no training."""
     from ..losses import curve, expected_margin
 
     if filling.what == "spread":

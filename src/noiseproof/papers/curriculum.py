@@ -21,7 +21,7 @@ WEBVISION: dict[str, Any] = {"epochs": 250, "lr": 0.2, "weight_decay": 3e-5}
 WEBVISION |= {"augment": photos(224, "jitter(hue=0.2) | "), "model": NETWORKS["ResNet-50"]}
 ASYMMETRIC = {"CIFAR-10": 'asymmetric({rate}, map="cifar10")', "CIFAR-100": "cycle({rate})"}
 INITIAL_MARGIN = 5.097
-"""|E[margin]| the paper states for 100 classes; with K - 1 in place of K its formula gives 5.086."""
+"""|E[margin]| as stated in the paper for 100 classes; with K - 1 in place of K its formula gives 5.086."""
 LOSSES = {
     "CE": "ce",
     "MAE": "mae",
@@ -36,13 +36,13 @@ LOSSES = {
     "AGCE shift": "shift(agce(a={a}, q={q}), tau={tau}, {start})",
     "AGCE scale": "scale(agce(a={a}, q={q}), tau={tau}, {start})",
 }
-"""Losses of the margin, which the text brings to a largest weight of 1."""
+"""Losses of the margin, which are scaled in the text to a largest weight of 1."""
 OTHERS = {"NCE": "nce", "NCE+MAE": "0.7*nce + 0.15*mae"}
-"""Losses that are not of the margin alone; the share of MAE is q = 0.3, its MAE is half of ours."""
+"""Losses of more than the margin. The weight of MAE is q = 0.3; MAE in the paper is half of ours."""
 
 
 def loss(record: Record, start: str = f"initial_margin={INITIAL_MARGIN}") -> str:
-    """The loss of a row, with MAE as 1 - p; ``start`` says where margins begin."""
+    """The loss of a row, with MAE as 1 - p; ``start`` is the argument that sets the initial margin."""
     if record.method in OTHERS:
         return OTHERS[record.method]
     found = LOSSES[record.method].format(**record.hyperparameters, start=start)
@@ -50,7 +50,7 @@ def loss(record: Record, start: str = f"initial_margin={INITIAL_MARGIN}") -> str
 
 
 def settings(record: Record) -> dict[str, Any]:
-    """The runs behind a number."""
+    """Settings of the runs of a printed number."""
     return {
         **COMMON,
         **RECIPES[record.dataset],
@@ -66,7 +66,7 @@ def fill(record: Record) -> Runs:
 
 
 def fill_with_high_rate(record: Record) -> Runs:
-    """Table 2 has the same rate of 0.1 on both."""
+    """Table 2 uses the learning rate 0.1 on both datasets."""
     return Runs(settings(record) | {"lr": 0.1}, tuple(range(record.runs or 3)))
 
 
@@ -86,7 +86,7 @@ def fill_best_of_runs(record: Record) -> Runs:
 
 
 def with_unit_maximum(settings: Settings) -> Settings:
-    """Losses of the margin at their largest emphasis 1, without clipping."""
+    """Losses of the margin scaled to a largest emphasis of 1, without clipping the gradient."""
     loss, kept = str(settings["loss"]), {name: one for name, one in settings.items() if name != "clip"}
     return {**kept, "loss": loss if loss in OTHERS.values() else f"unit_max({loss.removeprefix('0.5*')})"}
 

@@ -1,4 +1,4 @@
-"""What a table is: its printed numbers in words, blocks to print, why cells have no run, plain values."""
+"""A table as text and as plain values: printed numbers, notes, and why cells have no run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOTHING, MARK = "-", " *"
 
 
 def decimals(table: Table) -> Mapping[str, int]:
-    """The most decimals of a metric in a table, of numbers and deviations."""
+    """The largest number of decimals of each metric in a table, in numbers and deviations."""
     found: dict[str, int] = {}
     for cell in table.cells:
         for value in (cell.printed, cell.std):
@@ -32,12 +32,12 @@ def plus_minus(value: float | str | None, std: float | None, digits: int) -> str
 
 
 def printed(cell: Cell, digits: Mapping[str, int]) -> str:
-    """The number as the paper has it, with a mark if something must be said of it."""
+    """The number as printed in the paper, with a mark if there is a note on it."""
     return plus_minus(cell.printed, cell.std, digits.get(cell.metric, 0)) + (MARK if cell.note else "")
 
 
 def cell_notes(table: Table) -> list[str]:
-    """What must be said of numbers, once, with the rows it is said of."""
+    """Each note on printed numbers once, with the rows it applies to."""
     rows: dict[str, dict[str, None]] = {}
     for cell in table.cells:
         if cell.note:
@@ -50,7 +50,7 @@ def signed(value: float | None, digits: int) -> str:
 
 
 def as_markdown(rows: Sequence[Sequence[str]]) -> str:
-    """The first row is the heading.
+    """A Markdown table; the first row is the heading.
 
     Example:
         >>> print(as_markdown([["a", "b"], ["1", "x|y"]]))
@@ -63,7 +63,7 @@ def as_markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """No markup and no line end of ours can come from a name or a message."""
+    """The text in one line, escaped so that a name or message cannot add HTML or Markdown."""
     plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     for sign in "\\`*_":
         plain = plain.replace(sign, "\\" + sign)
@@ -71,7 +71,7 @@ def escaped(text: str) -> str:
 
 
 def reasons(table: Table) -> list[str]:
-    """Why cells have no run, after the rows it is said of."""
+    """The reasons why cells have no run, each after the rows it applies to."""
     found: dict[str, list[str]] = {}
     for cell in table.cells:
         if isinstance(cell.filling, (Quoted, Missing)):
@@ -80,10 +80,10 @@ def reasons(table: Table) -> list[str]:
     return [f"{', '.join(rows)}: {words}" for words, rows in found.items()]
 
 
-def nothing_to_run(table: Table) -> str:
-    """What is to be said of a table none of whose cells can be run."""
-    told = sorted({_reason(cell.filling) for cell in table.cells})
-    return f"{table.name} has no cell that can be run: {'; '.join(told)}"
+def no_runs_message(table: Table) -> str:
+    """The error message for a table without a cell that can be run."""
+    found = sorted({_reason(cell.filling) for cell in table.cells})
+    return f"{table.name} has no cell that can be run: {'; '.join(found)}"
 
 
 def _reason(filling: Filling) -> str:
@@ -92,12 +92,12 @@ def _reason(filling: Filling) -> str:
             f"; not in the library: {filling.why}" if filling.why else ""
         )
     if isinstance(filling, Computed):
-        return "computed without a run, 'noiseproof papers compare' prints it"
+        return "computed without a run, see 'noiseproof papers compare'"
     return str(next(iter(vars(filling).values())))
 
 
 def table_to_dict(table: Table) -> dict[str, Any]:
-    """All of it, as plain values."""
+    """The table as plain values, for JSON."""
     return {
         "table": table.name,
         "title": table.title,
@@ -107,11 +107,11 @@ def table_to_dict(table: Table) -> dict[str, Any]:
 
 
 def _cell_values(cell: Cell) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    found: dict[str, Any] = {
         "row": cell.row,
         "column": cell.column,
         "metric": cell.metric,
         "printed": cell.printed,
     }
-    told |= {"std": cell.std, "state": cell.state, "note": cell.note}
-    return told | {name: value for name, value in vars(cell.filling).items() if value not in (None, False)}
+    found |= {"std": cell.std, "state": cell.state, "note": cell.note}
+    return found | {name: value for name, value in vars(cell.filling).items() if value not in (None, False)}

@@ -29,11 +29,11 @@ REWEIGHTED: dict[str, dict[str, Any]] = {
     },
     "Forgetting": {"dropout": 0.5},
 }
-"""Methods of Table 4 that the library has and the paper did not run."""
+"""Methods of Table 4 that are in the library, whose numbers the paper quotes."""
 
 
 def gr(beta: float = 8.0, lam: float = 0.5) -> str:
-    """The loss; the defaults are those of the tables that do not tune."""
+    """The spec of the loss; the defaults are those of tables without tuning."""
     lam = lam if beta else 0.0  # with beta=0 every lambda gives all samples weight 1
     return f'gr(beta={float(beta)}, lam={float(lam)}, normalize="batch")'
 
@@ -46,7 +46,7 @@ def loss(record: Record) -> str:
 
 
 def as_printed(settings: Settings) -> Settings:
-    """The schedule of the text, and weights as they are."""
+    """The schedule of the text, and weights that are not normalised."""
     loss = str(settings["loss"]).replace('normalize="batch"', 'normalize="none"')
     schedule = PRINTED_SCHEDULE if settings["schedule"] == RECIPE["schedule"] else {}
     return {**settings, **schedule, "loss": loss}
@@ -62,7 +62,7 @@ READINGS = {
 
 
 def settings(record: Record) -> dict[str, Any]:
-    """The runs behind a number."""
+    """Settings of the runs of a printed number."""
     return {
         **RECIPE,
         **subject(record),
@@ -78,7 +78,7 @@ def fill(record: Record) -> Runs:
 
 
 def fill_regularisers(record: Record) -> Runs:
-    """Weight decay and dropout only where the row has them."""
+    """Runs with weight decay and dropout only if the row has them."""
     options = record.hyperparameters
     chosen = {"weight_decay": options.get("weight_decay", 0.0), "dropout": options.get("dropout", 0.0)}
     return Runs(settings(record) | chosen, tuple(range(record.runs or 3)))

@@ -15,7 +15,7 @@ CIFAR100 |= {"schedule": 'step(milestones="80,120")', "epochs": 150}
 RECIPES = {"CIFAR-10": CIFAR10, "CIFAR-100": CIFAR100}
 PHOTOS = {**MARS, "batch_size": 84, "weight_decay": 2e-5, "weights": PRETRAINED}
 PHOTOS |= {"schedule": 'step(milestones="10000,15000", by="iteration")', "iterations": 30_000}
-"""Of Clothing1M."""
+"""Recipe of Clothing1M."""
 NOISE = {"symmetric": "symmetric({rate})", "asymmetric": "pair({rate})"}
 CLEAN_T, NOISY_T = 0.5, 8.0
 OPTIMIZERS: dict[str, dict[str, Any]] = {
@@ -24,7 +24,7 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "Nesterov": {"optimizer": "sgd(nesterov=True)", "momentum": 0.9},
     "Adam": {"optimizer": "adam(eps={delta})"},
 }
-"""Optimisers of Table 8; delta is what is added to the root in Adam."""
+"""Optimisers of Table 8; delta is the epsilon of Adam."""
 
 
 def imae(record: Record) -> str:
@@ -46,7 +46,7 @@ READINGS = {
 
 
 def settings(record: Record) -> dict[str, Any]:
-    """The runs behind a number."""
+    """Settings of the runs of a printed number."""
     return {
         **RECIPES[record.dataset],
         **subject(record),

@@ -16,7 +16,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "ELR+": {"method": "elr_plus", "weight_average": 0.999},
     "DivideMix": {"method": "divide_mix(warmup=1, lam=0.0, penalty=True)", "mixup": 0.5},
 }
-"""As their own public code trains on Clothing1M."""
+"""Settings for Clothing1M in the public code of each method."""
 
 
 def attention(lam: float, alpha: float = 0.9) -> dict[str, str]:

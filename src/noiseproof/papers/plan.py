@@ -1,4 +1,4 @@
-"""The runs of a table: configs by their hash, the cells each of them serves, and recipes cut short."""
+"""The runs of a table: configs by their hash, the cells that use each run, and shortened recipes."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from ..train.optimizer import SCHEDULES
 from .cells import Runs, Settings, Table
 
 HOME = Path("runs/papers")
-"""Where runs go by default: all tables together, so that they share the runs they have in common."""
+"""The default folder of runs, one for all tables, so that tables share common runs."""
 RUNS = "runs"
 OWN, BASELINE, FIRST, RELABELLED = "run", "baseline", "first", "relabelled"
-"""What a run is to a cell."""
-AGAIN = "-relabelled"
-"""Ends the name of the second run of a pair."""
+"""The roles of a run for a cell."""
+SUFFIX = "-relabelled"
+"""End of the key and folder of a second run, which is trained on the labels predicted by the first."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What is not as in the paper, for all runs of a table."""
+    """Settings that differ from the paper, for all runs of a table."""
 
     epochs: int | None = None
     precision: str | None = None
     samples: int | None = None
-    """Of training, validation and test data, so many each."""
+    """Number of samples of training, validation and test data each."""
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Changes:
-        """Those that lead to a run with these settings, if its recipe is another.
+        """The changes of a run with these settings, if its recipe is that of the paper otherwise.
 
         Example:
             >>> Changes.of({"data": "clothing1m(samples=300)", "epochs": "1", "precision": "fp32"}).words()
@@ -53,8 +53,8 @@ class Changes:
         )
 
     @property
-    def cut(self) -> bool:
-        """Whether the run is shorter than that of the paper."""
+    def is_shorter(self) -> bool:
+        """Whether the run has fewer epochs or samples than that of the paper."""
         return self.epochs is not None or self.samples is not None
 
     def apply(self, settings: Settings) -> dict[str, Any]:
@@ -66,18 +66,18 @@ class Changes:
         return found if self.precision is None else found | {"precision": self.precision}
 
     def words(self) -> str:
-        """Such as ``epochs=5``; empty if all is as in the paper."""
-        told = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
-        return ", ".join(f"{name}={value}" for name, value in told.items())
+        """The changes as text, such as ``epochs=5``; empty without changes."""
+        changed = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        return ", ".join(f"{name}={value}" for name, value in changed.items())
 
 
 @dataclass
-class Planned:
-    """A run and its places: (table, row, column, what it is to that cell)."""
+class PlannedRun:
+    """A run and the cells that use it, as (table, row, column, role)."""
 
     config: Config
     folder: str
-    """Below the folder of the tables."""
+    """Folder of the run, relative to the folder of all runs."""
     cells: list[tuple[str, str, str, str]] = field(default_factory=list)
     relabel_of: str | None = None
     """Hash of the run whose predictions are the labels of this one."""
@@ -87,9 +87,9 @@ _DEFAULTS = Config().to_dict()
 
 
 def config_hash(config: Config) -> str:
-    """12 hexadecimal digits of the settings that decide what is learned and are not the default.
+    """A hash (12 hexadecimal digits) of the settings that change what is learned and are not the default.
 
-    A setting that a later version adds, with a default that changes nothing, leaves it as it is.
+    It does not change if a later version adds a setting whose default has no effect.
 
     Example:
         >>> config_hash(Config(device="cpu")) == config_hash(Config(out="a", seed=0))
@@ -97,24 +97,24 @@ def config_hash(config: Config) -> str:
         >>> config_hash(Config(seed=1)) == config_hash(Config())
         False
     """
-    told = {k: v for k, v in config.to_dict().items() if k not in NEUTRAL and v != _DEFAULTS[k]}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+    settings = {k: v for k, v in config.to_dict().items() if k not in NEUTRAL and v != _DEFAULTS[k]}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def key_of(folder: str) -> str | None:
-    """The key of a run, which ends the name of its folder.
+def run_key(folder: str) -> str | None:
+    """The key of a run, at the end of the name of its folder; None if there is none.
 
     Example:
-        >>> key_of("cifar10-ce-seed0-55957e205b6d"), key_of("mine")
+        >>> run_key("cifar10-ce-seed0-55957e205b6d"), run_key("mine")
         ('55957e205b6d', None)
     """
-    found = re.search(rf"-([0-9a-f]{{12}}(?:{AGAIN})?)$", folder)
+    found = re.search(rf"-([0-9a-f]{{12}}(?:{SUFFIX})?)$", folder)
     return found and found[1]
 
 
-def plan(table: Table, changes: Changes = Changes()) -> dict[str, Planned]:
-    """Every run the runnable cells need, once, by hash; a run on corrected labels comes after its first."""
-    found: dict[str, Planned] = {}
+def plan(table: Table, changes: Changes = Changes()) -> dict[str, PlannedRun]:
+    """All runs that the cells need, by key; runs on predicted labels come after all others."""
+    found: dict[str, PlannedRun] = {}
     for cell in table.cells:
         if not isinstance(cell.filling, Runs):
             continue
@@ -123,40 +123,42 @@ def plan(table: Table, changes: Changes = Changes()) -> dict[str, Planned]:
     return dict(sorted(found.items(), key=lambda item: item[1].relabel_of is not None))
 
 
-def _runs_of(filling: Runs, changes: Changes) -> Iterator[tuple[str, Planned, str]]:
+def _runs_of(filling: Runs, changes: Changes) -> Iterator[tuple[str, PlannedRun, str]]:
     groups: Mapping[str, Settings | None] = {OWN: filling.settings, BASELINE: filling.baseline}
     for role, settings in groups.items():
         if settings is None:
             continue
         for seed in filling.seeds:
-            key, config, place = _named(json.dumps(changes.apply(settings), sort_keys=True), seed)
+            key, config, place = _run_of(json.dumps(changes.apply(settings), sort_keys=True), seed)
             if not filling.relabel:
-                yield key, Planned(config, place), role
+                yield key, PlannedRun(config, place), role
                 continue
-            yield key, Planned(config, place), FIRST
-            yield key + AGAIN, Planned(config, place + AGAIN, relabel_of=key), RELABELLED
+            yield key, PlannedRun(config, place), FIRST
+            yield key + SUFFIX, PlannedRun(config, place + SUFFIX, relabel_of=key), RELABELLED
 
 
 @cache
-def _named(settings: str, seed: int) -> tuple[str, Config, str]:
-    """Hash, config and folder; cached, as many cells share a run and a config is checked when it is made."""
+def _run_of(settings: str, seed: int) -> tuple[str, Config, str]:
+    """Key, config and folder of a run; cached, since many cells share a run."""
     config = Config(**json.loads(settings), seed=seed)
     key, name = config_hash(config), run_folder(config).name.rpartition("-")[0]
     return key, config, f"{RUNS}/{name}-{key}"
 
 
-def with_folder(planned: Planned, out: Path) -> Config:
+def with_folder(planned: PlannedRun, out: Path) -> Config:
+    """The config of a run, with its folder below ``out``."""
     return planned.config.replace(out=(out / planned.folder).as_posix())
 
 
 SAMPLES = {"mnist": 60_000, "cifar10": 50_000, "cifar100": 50_000, "cifar_n": 50_000, "vehicles10": 5_000}
 SAMPLES |= {"clothing1m": 1_000_000, "mars": 509_914}
-"""Training samples, to turn iterations into epochs."""
+"""Number of training samples, to convert iterations into epochs."""
 TIMES = ("period", "warmup")
+"""Options of schedules that are durations."""
 
 
 def shortened(settings: Settings, epochs: int) -> dict[str, Any]:
-    """The settings with so many epochs; milestones and periods of the schedule move along.
+    """The settings with this number of epochs, and milestones and periods of the schedule in proportion.
 
     Example:
         >>> settings = {"data": "cifar10", "epochs": 120, "schedule": 'step(milestones="40,80")'}
@@ -173,7 +175,7 @@ def shortened(settings: Settings, epochs: int) -> dict[str, Any]:
 
 
 def recipe_epochs(settings: Settings) -> float:
-    """Epochs of a recipe that is given in epochs or in iterations.
+    """The number of epochs of a recipe given in epochs or iterations.
 
     Example:
         >>> recipe_epochs({"data": "cifar10", "iterations": 39_100, "batch_size": 128})
@@ -183,13 +185,13 @@ def recipe_epochs(settings: Settings) -> float:
         return float(settings["epochs"])
     name, _ = parse_source(settings["data"])
     if name not in SAMPLES:
-        raise ValueError(f"cannot turn iterations into epochs: the size of {name} is not known")
+        raise ValueError(f"cannot convert iterations into epochs: the size of {name} is unknown")
     return float(settings["iterations"] / -(-SAMPLES[name] // settings["batch_size"]))
 
 
 @cache
 def scaled(schedule: str, factor: float) -> str:
-    """A schedule whose times are multiplied, each at least 1.
+    """The schedule with all times multiplied by ``factor``, each at least 1.
 
     Example:
         >>> scaled('every(period=5000, by="iteration")', 0.01)

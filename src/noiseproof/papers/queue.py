@@ -1,4 +1,4 @@
-"""One queue of all runs that runnable cells still need, the most telling first."""
+"""A queue of all runs that are still missing for runnable cells, the most informative first."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..train import Config
 from ..train.comparison.runs import ComparisonStopped, ComparisonWatcher
 from ..train.comparison.streams import can_share
 from .cells import JOINT, Cell, Runs, Table
-from .plan import Changes, Planned, plan, recipe_epochs, with_folder
+from .plan import Changes, PlannedRun, plan, recipe_epochs, with_folder
 from .results import pack
-from .running import second_runs, train
+from .running import relabelled_runs, train
 from .tables import PRINTED, TABLES, get
 
 
-class Part(NamedTuple):
-    """Some cells of a table."""
+class Selection(NamedTuple):
+    """Cells of a table, and the number of seeds of each."""
 
     table: str
     rows: tuple[str, ...] = ()
@@ -33,25 +33,25 @@ class Part(NamedTuple):
     seeds: int = 1
 
 
-FIRST = (
-    Part("gr.table3", columns=("symmetric 0.4",)),
-    Part("sl.table1", ("CIFAR-10",), ("symmetric 0.4",)),
-    Part("curriculum.table5", ("SCE",), ("symmetric 0.4 · snr",), seeds=5),
-    Part("gr.table2"),
-    Part("sl.table1", ("CIFAR-10",)),
-    Part("gr.table3"),
-    Part("sl.table2"),
-    Part("imae.table6", ("ResNet-56",)),
-    Part("curriculum.table5"),
-    Part("curriculum.table2"),
-    Part("curriculum.table3"),
-    Part("nal.figures"),
-    Part("sl.table1", ("MNIST",)),
+PRIORITIES = (
+    Selection("gr.table3", columns=("symmetric 0.4",)),
+    Selection("sl.table1", ("CIFAR-10",), ("symmetric 0.4",)),
+    Selection("curriculum.table5", ("SCE",), ("symmetric 0.4 · snr",), seeds=5),
+    Selection("gr.table2"),
+    Selection("sl.table1", ("CIFAR-10",)),
+    Selection("gr.table3"),
+    Selection("sl.table2"),
+    Selection("imae.table6", ("ResNet-56",)),
+    Selection("curriculum.table5"),
+    Selection("curriculum.table2"),
+    Selection("curriculum.table3"),
+    Selection("nal.figures"),
+    Selection("sl.table1", ("MNIST",)),
 )
-"""What comes before everything else, in this order."""
+"""Cells whose runs come before all others, in this order."""
 CROSS_ENTROPY = ("CE", "CCE", "Baseline", "FullModel (naive CCE)")
-"""Names of the row with cross entropy, which other rows are compared with."""
-MILLISECONDS = {
+"""Names of rows with cross entropy, with which other rows are compared."""
+STEP_MILLISECONDS = {
     "cnn4": 0.4,
     "cnn8": 0.9,
     "resnet20": 0.5,
@@ -60,35 +60,36 @@ MILLISECONDS = {
     "resnet34": 3.3,
     "googlenet": 4.0,
 }
-"""A training step of 128 images, its share where eight runs go together on an H200."""
-STEPS = {"mnist": 469, "vehicles10": 40}
-"""Batches of 128 in an epoch; 391 elsewhere."""
-NEVER = 1 << 30
+"""Time of a training step of 128 images if eight runs train on an H200 at the same time, divided by 8."""
+BATCHES = {"mnist": 469, "vehicles10": 40}
+"""Batches of 128 samples in an epoch; 391 for other data."""
+LAST = 1 << 30
 PACK_SECONDS = 60.0
+"""Shortest time between two updates of the CSV files."""
 
 
 @dataclass
-class Waiting:
-    """A run that is to be trained, and what decides about its place."""
+class QueuedRun:
+    """A run that is to be trained, with the numbers that determine its place in the queue."""
 
     key: str
-    planned: Planned
+    planned: PlannedRun
     seconds: float
-    rank: int = NEVER
-    """Number of its part in ``FIRST``; after these come the first seeds of all cells, then the second, ..."""
-    telling: float = 0.0
-    """Cells it fills, those whose print is far from cross entropy's counting more."""
+    rank: int = LAST
+    """Index of its selection in ``PRIORITIES``; then come the first seeds of other cells, and so on."""
+    information: float = 0.0
+    """Sum of the weights of its cells: the further the printed number is from that of CE, the larger."""
 
     @property
     def order(self) -> tuple[float, ...]:
-        return self.rank, -self.telling / self.seconds
+        return self.rank, -self.information / self.seconds
 
 
-def queue(changes: Changes = Changes(precision="bf16"), done: Collection[str] = ()) -> list[Waiting]:
-    """Every run of every runnable cell once, without those that are done or whose data must be requested."""
-    parts = list(enumerate(get(part.table).select(part.rows, part.columns, part.seeds) for part in FIRST))
-    ranks = {key: number for number, part in reversed(parts) for key in plan(part, changes)}
-    found: dict[str, Waiting] = {}
+def queued_runs(changes: Changes = Changes(precision="bf16"), done: Collection[str] = ()) -> list[QueuedRun]:
+    """All runs of all runnable cells, without those in ``done`` or whose data must be requested."""
+    first = list(enumerate(get(one.table).select(one.rows, one.columns, one.seeds) for one in PRIORITIES))
+    ranks = {key: number for number, part in reversed(first) for key in plan(part, changes)}
+    found: dict[str, QueuedRun] = {}
     for table in TABLES.values():
         runs = {
             key: one
@@ -97,24 +98,24 @@ def queue(changes: Changes = Changes(precision="bf16"), done: Collection[str] = 
         }
         firsts = {one.relabel_of for key, one in runs.items() if key not in done}
         for key, planned in runs.items():
-            if key in done and key not in firsts:  # a second run needs the folder of its first
+            if key in done and key not in firsts:  # a second run needs the folder of its first run
                 continue
             cells = [table.cell(row, column) for _, row, column, _ in planned.cells]
-            one = found.setdefault(key, Waiting(key, planned, seconds(planned.config)))
-            one.rank = min(one.rank, ranks.get(key, len(FIRST) + _round(planned.config.seed, cells)))
-            one.telling += sum(_telling(table, cell) for cell in cells)
+            one = found.setdefault(key, QueuedRun(key, planned, estimated_seconds(planned.config)))
+            one.rank = min(one.rank, ranks.get(key, len(PRIORITIES) + _seed_rank(planned.config.seed, cells)))
+            one.information += sum(_information(table, cell) for cell in cells)
             if one.planned is not planned:
                 one.planned.cells.extend(planned.cells)
     return sorted(found.values(), key=lambda one: one.order)
 
 
-def _round(seed: int, cells: Iterable[Cell]) -> int:
-    """Place of a seed among those of its cells."""
+def _seed_rank(seed: int, cells: Iterable[Cell]) -> int:
+    """The index of a seed among the seeds of its cells, the smallest one."""
     return min(cell.filling.seeds.index(seed) for cell in cells if isinstance(cell.filling, Runs))
 
 
-def _telling(table: Table, cell: Cell) -> float:
-    """1 for a cell, up to 5 where the print is 20 points or more away from cross entropy's."""
+def _information(table: Table, cell: Cell) -> float:
+    """The weight of a cell: 1, up to 5 if its printed number is 20 points or more from that of CE."""
     if table.name not in PRINTED:
         return 0.5
     gap = distance_from_ce(table, cell)
@@ -122,7 +123,7 @@ def _telling(table: Table, cell: Cell) -> float:
 
 
 def distance_from_ce(table: Table, cell: Cell) -> float | None:
-    """Printed less what the paper prints for cross entropy in the same column; None without such a row."""
+    """The printed number minus that of cross entropy in the same column; None without such a row."""
     start = cell.row.split(JOINT)[:-1] if JOINT in cell.row else []
     names = {JOINT.join([*start[:depth], name]) for name in CROSS_ENTROPY for depth in range(len(start) + 1)}
     for other in table.cells:
@@ -133,22 +134,26 @@ def distance_from_ce(table: Table, cell: Cell) -> float | None:
     return None
 
 
-def seconds(config: Config) -> float:
-    """What a run takes on one H200 beside seven others, roughly."""
+def estimated_seconds(config: Config) -> float:
+    """Approximate time of a run on one H200 that trains eight runs at the same time, divided by 8."""
     data = config.data.partition("(")[0]
     steps = (
-        config.iterations or recipe_epochs(config.to_dict()) * STEPS.get(data, 391) * 128 / config.batch_size
+        config.iterations
+        or recipe_epochs(config.to_dict()) * BATCHES.get(data, 391) * 128 / config.batch_size
     )
-    return steps * MILLISECONDS.get(config.model, 4.0) / 1000
+    return steps * STEP_MILLISECONDS.get(config.model, 4.0) / 1000
 
 
-def choose(waiting: Sequence[Waiting], minutes: float | None) -> list[Waiting]:
-    """The first runs that fit into the time together, the longest first so that all end at about one time."""
+def runs_within(queue: Sequence[QueuedRun], minutes: float | None) -> list[QueuedRun]:
+    """The first runs of the queue that fit into this time, ordered from the longest to the shortest.
+
+    In this order, runs that train at the same time end at about the same time.
+    """
     if minutes is None:
-        return list(waiting)
-    chosen: list[Waiting] = []
+        return list(queue)
+    chosen: list[QueuedRun] = []
     left = 60.0 * minutes
-    for one in waiting:
+    for one in queue:
         if one.seconds <= left:
             chosen.append(one)
             left -= one.seconds
@@ -157,8 +162,8 @@ def choose(waiting: Sequence[Waiting], minutes: float | None) -> list[Waiting]:
     return sorted(chosen, key=lambda one: -one.seconds)
 
 
-class Packer(ComparisonWatcher):
-    """Writes the results when a run has ended, at most once a minute, and hands all news on."""
+class PackingWatcher(ComparisonWatcher):
+    """Writes the results as CSV when a run ends, at most once a minute, and forwards all events."""
 
     def __init__(self, inner: ComparisonWatcher, out: Path, target: Path | None, commit: str) -> None:
         self.inner, self.out, self.target, self.commit = inner, out, target, commit
@@ -182,8 +187,8 @@ class Packer(ComparisonWatcher):
         self.last = time.monotonic()
 
 
-def work(
-    chosen: Sequence[Waiting],
+def train_queue(
+    chosen: Sequence[QueuedRun],
     *,
     out: Path,
     minutes: float | None = None,
@@ -191,10 +196,10 @@ def work(
     device: str = "auto",
     watcher: ComparisonWatcher | None = None,
 ) -> dict[str, str]:
-    """Train runs of the queue until none is left or the time is up; what went wrong, by key.
+    """Train these runs until all have ended or the time is up; return error messages by key.
 
-    Runs that can share a GPU go together, then the others one after the other. What is unfinished when the
-    time is up has saved where it is: the same call goes on.
+    Runs that can share a GPU train at the same time, then the others one after the other. Runs that are
+    unfinished when the time is up have saved a checkpoint, so the same call resumes them.
     """
     first = [one for one in chosen if one.planned.relabel_of is None]
     configs = {one.key: with_folder(one.planned, out).replace(device=device) for one in first}
@@ -202,11 +207,11 @@ def work(
     together = {key: config for key, config in configs.items() if not on_gpu or can_share(config)}
     alone = {key: config for key, config in configs.items() if key not in together}
     problems: dict[str, str] = {}
-    with Interruption() as interruption, _alarm(minutes):
+    with Interruption() as interruption, _time_limit(minutes):
         try:
             problems |= train(together, jobs=jobs, watcher=watcher)
             problems |= train(alone, jobs=1, watcher=watcher)
-            again, unreadable = second_runs({one.key: one.planned for one in chosen}, configs, out)
+            again, unreadable = relabelled_runs({one.key: one.planned for one in chosen}, configs, out)
             problems |= unreadable | train(again, jobs=jobs, watcher=watcher)
         except ComparisonStopped as stop:
             interruption.received = stop.number
@@ -216,8 +221,8 @@ def work(
 
 
 @contextmanager
-def _alarm(minutes: float | None) -> Iterator[None]:
-    """A signal when the time is up, which training takes as a request to save and stop."""
+def _time_limit(minutes: float | None) -> Iterator[None]:
+    """Send SIGALRM when the time is up; training then saves a checkpoint and stops."""
     if minutes is None:
         yield
         return
@@ -228,5 +233,5 @@ def _alarm(minutes: float | None) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
-def finished(chosen: Sequence[Waiting], out: Path) -> int:
+def count_finished(chosen: Sequence[QueuedRun], out: Path) -> int:
     return sum((out / one.planned.folder / RESULT).is_file() for one in chosen)

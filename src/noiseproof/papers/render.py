@@ -1,4 +1,4 @@
-"""A comparison as lines of text, Markdown and plain values."""
+"""A comparison as rows of text, as Markdown and as plain values."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .describe import as_markdown, cell_notes, decimals, escaped, plus_minus, pr
 
 HEADINGS = ("row", "column", "printed", "ours", "seeds", "diff", "in std", "state")
 EXPLAINED = (
-    "diff: ours less printed, in points for percentages; in std: the same over the root of both variances,"
-    " one that is not known taken as 0"
+    "diff: ours minus printed, in points for percentages; in std: diff divided by the root of the sum of both"
+    " variances, where an unknown variance counts as 0"
 )
 
 
 def lines(comparison: Comparison) -> list[list[str]]:
-    """A line for every cell, by ``HEADINGS``; ours with a decimal more than printed."""
+    """A row for every cell, with the columns ``HEADINGS``; ours has one decimal more than printed."""
     digits = decimals(comparison.table)
     return [_line(entry, digits.get(entry.cell.metric, 0), digits) for entry in comparison.entries]
 
@@ -38,13 +38,13 @@ def _line(entry: Entry, digits: int, all_digits: Any) -> list[str]:
 
 
 def heading(comparison: Comparison) -> str:
-    """Name, title and what is not as in the paper."""
-    changed = f" (not as in the paper: {comparison.changes})" if comparison.changes else ""
+    """Name and title of the table, and what differs from the paper."""
+    changed = f" (changed from the paper: {comparison.changes})" if comparison.changes else ""
     return f"{comparison.table.name}: {comparison.table.title}{changed}"
 
 
 def to_markdown(comparison: Comparison) -> str:
-    """A table with a heading above it, notes and failures below."""
+    """A Markdown table with a heading above, and notes and failures below."""
     table = as_markdown([HEADINGS, *lines(comparison)])
     below = [f"- {escaped(note)}" for note in [*cell_notes(comparison.table), *comparison.table.notes]]
     below += [f"- failed: {escaped(problem)}" for problem in comparison.problems]
@@ -53,7 +53,7 @@ def to_markdown(comparison: Comparison) -> str:
 
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
-    """Plain values; None where nothing can be said."""
+    """Plain values; None for unknown ones."""
     return {
         "table": comparison.table.name,
         "title": comparison.table.title,

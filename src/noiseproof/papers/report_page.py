@@ -1,4 +1,4 @@
-"""All pages on the papers as one self-contained HTML file: what ``noiseproof papers report`` writes."""
+"""All pages on the papers as one self-contained HTML file, for ``noiseproof papers report``."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PAGES: Mapping[str, str] = {
     "../docs/errata.md": "Errata",
     "cells.md": "All cells",
 }
-"""Below the folder of the tables, in order; a page that does not exist is left out."""
+"""File below the folder of the tables -> title, in order; missing files are left out."""
 KINDS = {".png": "png", ".svg": "svg+xml"}
 
 
 class Page(NamedTuple):
-    """A section of the file."""
+    """A section of the HTML file."""
 
     anchor: str
     title: str
@@ -44,11 +44,11 @@ def page(folder: Path) -> str:
     """The HTML of all pages below a folder such as ``tables``.
 
     Raises:
-        FileNotFoundError: if the folder has none of them.
+        FileNotFoundError: if the folder has no page.
     """
     found = {name: folder / name for name in PAGES if (folder / name).is_file()}
     if not found:
-        raise FileNotFoundError(f"{folder} has no page such as gr.md: name the folder of the tables")
+        raise FileNotFoundError(f"{folder} has no page such as gr.md: give the folder of the tables")
     links = {path.resolve(): anchor(name) for name, path in found.items()}
     pages = [Page(anchor(name), PAGES[name], to_html(path, links)) for name, path in found.items()]
     return render("papers.html", title="the papers", pages=pages, version=__version__)

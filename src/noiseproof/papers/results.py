@@ -1,4 +1,4 @@
-"""Numbers of runs, from their folders or from CSV files that outlive them."""
+"""Numbers of runs, read from their folders or from CSV files."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..dynamics.accuracy import hybrid_accuracy
 from ..dynamics.checks import read_json
 from ..dynamics.run_folder import CONFIG, RESULT, RunFolder
 from .cells import Cell, Table
-from .plan import RUNS, Changes, key_of, plan
+from .plan import RUNS, Changes, plan, run_key
 
 RUNS_CSV, EPOCHS_CSV = "runs.csv", "epochs.csv"
 ABOUT = ("data", "noise", "model", "loss", "method", "seed", "precision", "epochs", "iterations")
-"""Settings in a line of ``runs.csv``."""
+"""Settings that are columns of ``runs.csv``."""
 CURVES = ("epoch", "lr", "loss", "test_accuracy", "intact_accuracy", "corrupted_accuracy", "alpha", "snr")
 OF_RESULT = {"final": "final_test_accuracy", "best": "best_test_accuracy", "alpha": "alpha", "snr": "snr"}
 OF_TRAINING = ("corrupted", "intact", "clean_subset", "noisy_subset")
 RETRIEVAL, RANKS = "retrieval.json", ("mAP", "CMC-1")
-"""File in the folder of a run on MARS, and what it says."""
+"""File in the folder of a run on MARS, and the numbers in it."""
 NUMBERS = (
     "final",
     "best",
@@ -54,7 +54,7 @@ Results = Mapping[str, Result]
 
 
 def _numbers(run: RunFolder) -> dict[str, float | None]:
-    """By the names in ``NUMBERS``; None where the run does not have one."""
+    """The numbers of a run by the names in ``NUMBERS``; None for those it does not have."""
     result, data = run.result or {}, run.manifest["data"]
     found: dict[str, Any] = {name: result.get(key) for name, key in OF_RESULT.items()}
     found |= {name: result.get("train", {}).get(name) for name in OF_TRAINING}
@@ -75,29 +75,29 @@ def _class_accuracy(run: RunFolder) -> list[float]:
 
 
 def _spread(accuracies: Sequence[float]) -> float | None:
-    """Of the best class less that of the worst."""
+    """Accuracy of the best class minus that of the worst; None without accuracies."""
     return max(accuracies) - min(accuracies) if accuracies else None
 
 
 def _run_folders(folder: Path) -> Iterator[tuple[str, RunFolder]]:
-    """Every run below a folder that has a result, with the key that ends its name."""
+    """Every finished run below a folder, with its key."""
     for place in sorted((folder / RUNS).glob("*/")):
-        key = key_of(place.name)
+        key = run_key(place.name)
         if key is not None and (place / CONFIG).is_file() and (place / RESULT).is_file():
             yield key, RunFolder(place)
 
 
 def read_folder(folder: str | Path) -> tuple[dict[str, Result], set[Changes]]:
-    """Finished runs of a folder of runs, and in what they may differ from those of the papers.
+    """The finished runs of a folder by key, and the changes from the papers that occur in them.
 
-    Runs whose numbers cannot be read have a problem that names the remedy.
+    A run whose numbers cannot be read has a ``problem`` with the error message.
     """
     found: dict[str, Result] = {}
-    ways: set[Changes] = set()
+    variants: set[Changes] = set()
     for key, run in _run_folders(Path(folder).expanduser()):
         found[key] = _result_of(run)
-        ways |= set() if found[key].problem else {Changes.of(run.settings)}
-    return found, ways
+        variants |= set() if found[key].problem else {Changes.of(run.settings)}
+    return found, variants
 
 
 def _result_of(run: RunFolder) -> Result:
@@ -110,26 +110,26 @@ def _result_of(run: RunFolder) -> Result:
         return Result(run.folder.name, 0, problem=words)
 
 
-class OfCells:
-    """Results, by the key of their run, as those of the cells of a table.
+class CellResults:
+    """Assigns results to the cells of a table by the keys of their runs.
 
-    A run counts whatever its precision; one that was cut short counts where no whole one is there, and
-    ``short`` says how those of a cell were.
+    Runs in all precisions are used. Shortened runs are used for cells without complete ones; ``short`` is the
+    way they were shortened, by row and column.
     """
 
-    def __init__(self, table: Table, results: Results, ways: Iterable[Changes] = ()) -> None:
+    def __init__(self, table: Table, results: Results, variants: Iterable[Changes] = ()) -> None:
         self.short: dict[tuple[str, str], Changes] = {}
         self.cells: dict[tuple[str, str], dict[str, list[Result]]] = {}
-        cut = [way for way in ways if way.cut]
-        cut.sort(key=lambda way: (-(way.samples or math.inf), -(way.epochs or math.inf), way.precision or ""))
-        for changes in (Changes(), Changes(precision="bf16"), *cut):
+        shorter = [one for one in variants if one.is_shorter]
+        shorter.sort(key=lambda x: (-(x.samples or math.inf), -(x.epochs or math.inf), x.precision or ""))
+        for changes in (Changes(), Changes(precision="bf16"), *shorter):
             left = tuple(cell for cell in table.cells if cell.place not in self.cells)
             found: dict[tuple[str, str], dict[str, list[Result]]] = {}
             for key, planned in plan(replace(table, cells=left), changes).items():
                 for _, row, column, role in planned.cells if key in results else ():
                     found.setdefault((row, column), {}).setdefault(role, []).append(results[key])
             self.cells |= found
-            self.short |= dict.fromkeys(found, changes) if changes.cut else {}
+            self.short |= dict.fromkeys(found, changes) if changes.is_shorter else {}
 
     def __call__(self, cell: Cell) -> dict[str, list[Result]]:
         """The runs of a cell by their role."""
@@ -174,9 +174,9 @@ def _as_csv(lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_results(places: Iterable[str | Path]) -> tuple[dict[str, Result], set[Changes]]:
-    """As ``read_folder``, of CSV files, or of all ``runs.csv`` below a folder."""
+    """Like ``read_folder``, but from CSV files, or from all ``runs.csv`` below a folder."""
     found: dict[str, Result] = {}
-    ways: set[Changes] = set()
+    variants: set[Changes] = set()
     for path in _files(places):
         for line in csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))):
             try:
@@ -184,14 +184,14 @@ def read_results(places: Iterable[str | Path]) -> tuple[dict[str, Result], set[C
                 of_classes = [float(word) / 100 for word in (line.get("test_class_accuracy") or "").split()]
                 numbers["class_spread"] = _spread(of_classes)
                 found[line["run"]] = Result(line["run"], int(line["seed"]), numbers)
-                ways.add(Changes.of(line))
+                variants.add(Changes.of(line))
             except (KeyError, ValueError) as problem:
                 raise ValueError(f"{path} is not a file of results: {problem!r}") from None
-    return found, ways
+    return found, variants
 
 
 def _files(places: Iterable[str | Path]) -> Iterator[Path]:
     for place in map(Path, places):
         if not place.exists():
-            raise FileNotFoundError(f"{place} does not exist: name a runs.csv, or a folder that has some")
+            raise FileNotFoundError(f"{place} does not exist: give a runs.csv, or a folder with such files")
         yield from sorted(place.rglob(RUNS_CSV)) if place.is_dir() else [place]

@@ -1,4 +1,4 @@
-"""Run a table, or a part of it: finished runs are kept, interrupted ones go on, failed ones are named."""
+"""Train the runs of a table: finished runs are kept, interrupted ones resumed, failed ones reported."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ..train.comparison.runs import compare as compare_runs
 from ..train.evaluate import predict_features
 from .cells import Table
 from .comparing import Comparison, compare
-from .describe import nothing_to_run
-from .plan import HOME, Changes, Planned, plan, with_folder
+from .describe import no_runs_message
+from .plan import HOME, Changes, PlannedRun, plan, with_folder
 from .results import RANKS, RETRIEVAL
 from .tables import get
 
@@ -40,16 +40,16 @@ def run(
     engine: str = "local",
     watcher: ComparisonWatcher | None = None,
 ) -> Comparison:
-    """Train every run of a table and set the results beside the printed numbers.
+    """Train every run of a table and compare the results with the printed numbers.
 
-    Finished runs are kept, interrupted ones go on, failed ones are named in the result and do not stop the
-    others. The name of a run's folder ends with the key that ``papers plan`` shows.
+    Finished runs are kept, interrupted ones are resumed; failed ones are listed in the result and do not stop
+    the others. The name of the folder of a run ends with the key shown by ``papers plan``.
 
     Args:
         table: a name such as "gr.table3", or a table; ``table.select`` gives a part of one.
-        changes: what is not as in the paper: fewer epochs, another precision.
-        jobs: runs at the same time, or per GPU with Ray.
-        engine: "local", in processes of this machine, or "ray", on a cluster.
+        changes: settings that differ from the paper: fewer epochs, another precision.
+        jobs: number of runs at the same time, with Ray per GPU.
+        engine: "local" for processes of this machine, or "ray" for a cluster.
 
     Example:
         >>> import tempfile
@@ -63,41 +63,44 @@ def run(
     whole, place = get(table), Path(out).expanduser()
     planned = plan(whole, changes)
     if not planned:
-        raise ValueError(nothing_to_run(whole))
+        raise ValueError(no_runs_message(whole))
     check_options(engine, device, jobs)
     with explained(place):
         place.mkdir(parents=True, exist_ok=True)
     first = {key: _config(one, place, device) for key, one in planned.items() if one.relabel_of is None}
     problems = train(first, jobs=jobs, watcher=watcher, engine=engine)
-    again, unreadable = second_runs(planned, {key: first[key] for key in first if key not in problems}, place)
+    trained = {key: first[key] for key in first if key not in problems}
+    again, unreadable = relabelled_runs(planned, trained, place)
     problems |= unreadable | train(again, jobs=jobs, watcher=watcher, engine=engine)
     for config in first.values():
-        look_for_people(config)
+        evaluate_mars(config)
     return compare(whole, out=place, problems=problems, changes=changes)
 
 
-def _config(planned: Planned, out: Path, device: str) -> Config:
+def _config(planned: PlannedRun, out: Path, device: str) -> Config:
     return with_folder(planned, out).replace(device=device)
 
 
-def second_runs(
-    planned: Mapping[str, Planned], first: Mapping[str, Config], out: Path
+def relabelled_runs(
+    planned: Mapping[str, PlannedRun], first: Mapping[str, Config], out: Path
 ) -> tuple[dict[str, Config], dict[str, str]]:
-    """Runs on corrected labels, of the first runs that came to their end, and whose labels cannot be read."""
+    """The runs on labels predicted by finished first runs, and error messages for unreadable predictions."""
     again, unreadable = dict[str, Config](), dict[str, str]()
     for key, one in planned.items():
         before = first.get(one.relabel_of or "")
         if before is None or not is_finished(before):
             continue
         try:
-            again[key] = second_config(before, out / one.folder)
+            again[key] = relabelled_config(before, out / one.folder)
         except (ValueError, KeyError) as problem:
-            unreadable[key] = f"no labels in {before.out}: {problem}; remove the folder to train it again"
+            unreadable[key] = (
+                f"no predictions in {before.out}: {problem}; remove the folder to train it again"
+            )
     return again, unreadable
 
 
 def check_options(engine: str, device: str, jobs: int | None) -> None:
-    """Refuse, before anything is written, what no run could be trained with."""
+    """Raise for options with which no run can be trained, before anything is written."""
     check_engine(engine)
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs={jobs} must be at least 1")
@@ -111,7 +114,7 @@ def train(
     watcher: ComparisonWatcher | None = None,
     engine: str = "local",
 ) -> dict[str, str]:
-    """Train what is not finished, ``jobs`` at a time; what went wrong, by key."""
+    """Train the unfinished runs, ``jobs`` at a time; return error messages by key."""
     if not runs:
         return {}
     outcomes = compare_runs(list(runs.values()), jobs=jobs, watcher=watcher, engine=engine).outcomes
@@ -119,12 +122,15 @@ def train(
 
 
 def is_finished(config: Config) -> bool:
-    """Whether its folder holds its result."""
+    """Whether the folder of the run contains its result."""
     return (Path(str(config.out)) / RESULT).is_file()
 
 
-def look_for_people(config: Config) -> None:
-    """Write how well a finished run on MARS finds people it has not seen, unless that is known."""
+def evaluate_mars(config: Config) -> None:
+    """Write mAP and CMC-1 of a finished run on MARS into its folder, unless they exist.
+
+    They measure how well videos of people who are not in the training data are retrieved.
+    """
     source, options = parse_source(config.data)
     target = Path(str(config.out), RETRIEVAL)
     if source != "mars" or target.is_file() or not is_finished(config):
@@ -133,7 +139,7 @@ def look_for_people(config: Config) -> None:
     network, device = Run(target.parent).load_model(), pick_device(config.device)
     views = Views(config, data.sample_shape)
     features = predict_features(network.to(device), data, views.evaluation, device=device)
-    paths = getattr(data.inputs, "base", data.inputs).paths  # all; the index says which are taken
+    paths = getattr(data.inputs, "base", data.inputs).paths  # of all samples; the index selects
     found = rank_videos(features, [frame_of(paths[number]) for number in data.index.tolist()])
     mean = found.mean_average_precision  # None where few samples have no match
     numbers = (mean, None if mean is None else float(found.cmc[0]))
@@ -143,8 +149,8 @@ def look_for_people(config: Config) -> None:
 LABELS = "labels.npy"
 
 
-def second_config(first: Config, folder: Path) -> Config:
-    """Write the labels beside the folder of the second run, and say how to train on them.
+def relabelled_config(first: Config, folder: Path) -> Config:
+    """Write the labels predicted by the first run, and return the config of the second run.
 
     Reference:
         Gradient Rescaling, appendix E

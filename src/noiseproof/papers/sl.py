@@ -20,20 +20,20 @@ ASYMMETRIC = {
     "CIFAR-100": 'pair({rate}, grouping="index_block")',
 }
 LOSSES = {"CE": "ce", "LSR": "gls(alpha=0.1)", "GCE": "gce(q=0.7)", "Forward": "ce"}
-"""Forward stands here for clean labels, where its matrix is the identity."""
+"""Forward has this loss with clean labels, where its matrix is the identity."""
 D2L = {"MNIST": (5, 5), "CIFAR-10": (10, 5), "CIFAR-100": (20, 5), "Clothing1M": (1, 3)}
-"""Epochs before D2L looks for its turning point, in its public code, and its window."""
+"""Number of epochs before D2L searches for its turning point, and its window, as in its public code."""
 USUAL = {"alpha": 0.1, "beta": 1.0, "A": -4.0}
-"""SL where the table does not say, as on CIFAR-10."""
+"""Parameters of SL that a table does not state: those of CIFAR-10."""
 SHIFT = 'width=0.2, height=0.2, fill="edge"'
 
 
-def learner(record: Record, spoiled: str | None) -> dict[str, str]:
-    """Loss, or method, of a row."""
+def learner(record: Record, added: str | None) -> dict[str, str]:
+    """The loss or the method of a row."""
     options = record.hyperparameters
-    if record.method.startswith("Forward") and spoiled:
+    if record.method.startswith("Forward") and added:
         reverse = f", rce={options['beta']}, A={float(options['A'])}" if options else ""
-        return {"method": f"forward(transition={spoiled!r}{reverse})"}
+        return {"method": f"forward(transition={added!r}{reverse})"}
     if record.method == "D2L":
         start, window = D2L[record.dataset]
         return {"method": f"d2l(k=20, subset=1280, start={start}, window={window})"}
@@ -49,15 +49,15 @@ def learner(record: Record, spoiled: str | None) -> dict[str, str]:
 
 
 def fill(record: Record) -> Runs:
-    spoiled = noise(record, {"symmetric": "symmetric({rate})", "asymmetric": ASYMMETRIC[record.dataset]})
+    added = noise(record, {"symmetric": "symmetric({rate})", "asymmetric": ASYMMETRIC[record.dataset]})
     settings = {
         **COMMON,
         **RECIPES[record.dataset],
         **subject(record),
         "augment": shifted(record.dataset, SHIFT),
-        "noise": spoiled,
-        "exact_noise": spoiled is not None,
-        **learner(record, spoiled),
+        "noise": added,
+        "exact_noise": added is not None,
+        **learner(record, added),
     }
     return Runs(settings, tuple(range(record.runs or 5)))
 

@@ -1,4 +1,4 @@
-"""From the printed records of a paper and its rules to tables."""
+"""Builds the tables of a paper from its printed numbers and from rules for the settings of their runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAPERS = ("gr", "imae", "sl", "nal", "curriculum")
 
 @dataclass(frozen=True)
 class Record:
-    """One printed number, or word, its place in the table, and what the paper says of it."""
+    """A printed number or word, its row and column, and what the paper states about it."""
 
     row: str
     column: str
@@ -30,23 +30,23 @@ class Record:
     method: str = ""
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     runs: int | None = None
-    """Number of runs the number is the mean of, where the paper states it."""
+    """Number of runs whose mean is printed; None if the paper does not state it."""
     best_of: int | None = None
-    """Number of runs the number is the best of."""
+    """Number of runs of which the best is printed."""
     seed: int | None = None
     note: str = ""
     stated: str = ""
     """Why nothing can be measured: "a formula", "a fact of a dataset", ..."""
     computed: tuple[str, str] | None = None
-    """What is computed, and of what; see ``cells.Computed``."""
+    """The arguments of ``cells.Computed``."""
     quoted_from: str = ""
-    """Source of the number, where the paper took it from elsewhere."""
+    """The work from which the paper quotes the number."""
     missing: str = ""
-    """What the library lacks to run it."""
+    """What is missing to run the cell."""
 
     @property
     def without_runs(self) -> Filling | None:
-        """The filling of a cell that needs no run, or cannot have one."""
+        """The filling of a cell without runs; None if the cell needs runs."""
         if self.stated:
             return Stated(self.stated)
         if self.computed is not None:
@@ -58,7 +58,7 @@ class Record:
 
 @cache
 def read(name: str) -> Any:
-    """A file of ``printed/``: the records of a paper, "figures", "claims", or "systems" only quoted."""
+    """The content of a file of ``printed/``: a paper, "figures", "claims", or "systems" (quoted methods)."""
     text = (files(__package__) / "printed" / f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text)
 
@@ -76,7 +76,7 @@ def printed(paper: str) -> Mapping[str, tuple[Record, ...]]:
 
 
 def notes(paper: str, *names: str) -> tuple[str, ...]:
-    """Notes that several tables share, by name; any other text is a note itself."""
+    """Notes of a table: a name stands for a note that several tables share, any other text is a note."""
     shared = read(paper).get("notes", {})
     return tuple(shared.get(name, name) for name in names)
 
@@ -95,7 +95,7 @@ NETWORKS = {
 DATA = {"MNIST": "mnist", "CIFAR-10": "cifar10", "CIFAR-100": "cifar100", "Vehicles-10": "vehicles10"}
 DATA |= {"Clothing1M": "clothing1m", "MARS": "mars"}
 CONSTANTS = DATA | {"Vehicles-10": "cifar100"}
-"""Mean and deviation that inputs are normalised with."""
+"""Dataset whose mean and standard deviation normalise the inputs."""
 HUMAN = {"CIFAR-10": 'cifar_n(kind="worse")', "CIFAR-100": 'cifar_n(kind="noisy")'}
 """CIFAR with human labels: "worst" of CIFAR-10N, "fine" of CIFAR-100N."""
 
@@ -107,12 +107,12 @@ def subject(record: Record) -> dict[str, str]:
 
 
 def cropped(dataset: str) -> str:
-    """Padded by 4 pixels, cropped at random, mirrored at random."""
+    """Augmentation: pad by 4 pixels, crop at random, mirror at random."""
     return f"crop(padding=4) | flip | normalize({CONSTANTS[dataset]})"
 
 
 def shifted(dataset: str, by: str = "width=0.125, height=0.125") -> str:
-    """Shifted at random, mirrored at random; MNIST is only normalised."""
+    """Augmentation: shift at random, mirror at random; MNIST is only normalised."""
     moved = "" if dataset == "MNIST" else f"shift({by}) | flip | "
     return f"{moved}normalize({CONSTANTS[dataset]})"
 
@@ -122,12 +122,12 @@ PRETRAINED = "resnet50.safetensors"
 
 
 def photos(size: int, jitter: str = "") -> str:
-    """A random part of a photo of 256 x 256 pixels, mirrored at random."""
+    """Augmentation of photos of 256 x 256 pixels: crop at random, mirror at random."""
     return f"crop(size={size}) | flip | {jitter}normalize(imagenet)"
 
 
 def noise(record: Record, specs: Mapping[str, str]) -> str | None:
-    """The noise of a record, by the specs of a paper; None where labels are clean or human."""
+    """The noise of a record as a spec; None if its labels are clean or human."""
     return specs[record.noise].format(rate=record.rate) if record.noise in specs and record.rate else None
 
 
@@ -135,11 +135,11 @@ Rule = Callable[[Record], Filling]
 
 
 class Reading(NamedTuple):
-    """Another way to read the recipe of a paper, where its text is incomplete or contradicts itself."""
+    """Another interpretation of the recipe of a paper whose text is incomplete or contradictory."""
 
     words: str
     change: Callable[[Settings], Settings]
-    """From the settings of a run in the default reading to those in this one."""
+    """Maps the settings of a run in the default reading to those in this reading."""
 
 
 def make_tables(
@@ -150,7 +150,7 @@ def make_tables(
 ) -> dict[str, Table]:
     """The tables of a paper by full name, such as ``gr.table3``, in the order of its file.
 
-    Tables with runs follow once more in every other reading, as ``gr.table3:printed``.
+    They are followed by tables with runs in every other reading, such as ``gr.table3:printed``.
 
     Args:
         fill: returns the filling of a cell that needs runs.

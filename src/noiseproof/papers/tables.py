@@ -1,4 +1,4 @@
-"""Every table by name: those of the papers, and ours, of runs that figures draw and of open questions."""
+"""All tables by name: those of the papers, and ours with the runs of figures and of open questions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from . import curriculum, gr, imae, nal, sl
 from .cells import JOINT, Cell, Runs, Table
 from .table_builder import cropped, notes, printed, shifted
 
-Drawn = tuple[str, str, Mapping[str, Any]]
+RunCell = tuple[str, str, Mapping[str, Any]]
 """Row, column and settings of a run."""
 CURVE = "a curve"
-"""What the paper prints of it."""
+"""The printed value of a cell whose run is drawn in a figure."""
 SYMMETRIC, ASYMMETRIC = "symmetric(0.4)", 'asymmetric(0.4, map="cifar10")'
 GRID = {0.0: (0.5, 1, 2, 4), 0.5: (4, 8, 12, 16), 1.0: (8, 12, 16, 20), 2.0: (12, 16, 20, 24)}
-"""The betas tried for each lambda."""
+"""Lambda -> betas of the grid."""
 TEMPERATURES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 ALPHAS, CONSTANTS = (0.01, 0.1, 0.5, 1.0), (-8.0, -6.0, -4.0, -2.0)
 ABLATION = {"RCE": "rce(A=-6.0)", "5CE": "5*ce", "5RCE": "5*rce(A=-6.0)"}
@@ -31,7 +31,7 @@ CIFAR10 = {"data": "cifar10", "augment": cropped("CIFAR-10")}
 CIFAR100 = {"data": "cifar100", "augment": cropped("CIFAR-100")}
 
 
-def _gr() -> Iterator[Drawn]:
+def _gr() -> Iterator[RunCell]:
     for words, model in {"ResNet-20": "resnet20", "ResNet-56": "resnet56"}.items():
         losses = {"CCE": "ce", **{f"β={beta:g}": gr.gr(beta, 0.0) for beta in GRID[0.0]}}
         for row, loss in losses.items():
@@ -39,17 +39,17 @@ def _gr() -> Iterator[Drawn]:
     for rate in (0.2, 0.4, 0.6, 0.8):
         for lam, betas in GRID.items():
             for beta in betas:
-                spoiled = {"model": "resnet56", "loss": gr.gr(beta, lam), "noise": f"symmetric({rate})"}
-                yield f"ResNet-56 · λ={lam:g} · β={beta:g}", f"symmetric {rate}", {**GR, **spoiled}
+                noisy = {"model": "resnet56", "loss": gr.gr(beta, lam), "noise": f"symmetric({rate})"}
+                yield f"ResNet-56 · λ={lam:g} · β={beta:g}", f"symmetric {rate}", {**GR, **noisy}
 
 
-def _imae() -> Iterator[Drawn]:
+def _imae() -> Iterator[RunCell]:
     for column, noise in {"clean": None, "symmetric 0.4": SYMMETRIC}.items():
         for T in TEMPERATURES:
             yield f"T={T:g}", column, {**IMAE, "noise": noise, "loss": f'imae(T={T}, normalize="none")'}
 
 
-def _sl() -> Iterator[Drawn]:
+def _sl() -> Iterator[RunCell]:
     yield "CE", "clean", {**SL, "exact_noise": False, "loss": "ce"}
     proposed = "sl(alpha=0.1, beta=1.0, A=-6.0)"
     named = {"CE": "ce", "LSR": sl.LOSSES["LSR"], "SL · alpha=0.1 · A=-6": proposed}
@@ -65,7 +65,7 @@ def _attention(lam: float, alpha: float = 0.9) -> dict[str, Any]:
     return {**NAL, **nal.attention(lam, alpha)}
 
 
-def _nal() -> Iterator[Drawn]:
+def _nal() -> Iterator[RunCell]:
     noises = {"symmetric 0.4": SYMMETRIC, "symmetric 0.8": "symmetric(0.8)", "asymmetric 0.4": ASYMMETRIC}
     for column, noise in noises.items():
         yield "CIFAR-10 · NAL", column, {**_attention(0.5), **CIFAR10, "noise": noise}
@@ -75,7 +75,7 @@ def _nal() -> Iterator[Drawn]:
     yield "CIFAR-100 · CE", "symmetric 0.4", {**NAL, **large, "loss": "ce"}
 
 
-def _curriculum() -> Iterator[Drawn]:
+def _curriculum() -> Iterator[RunCell]:
     for cell in curriculum.TABLES["curriculum.table5"].cells:
         if cell.column.startswith("clean") and isinstance(cell.filling, Runs):
             yield cell.row, "asymmetric 0.4", {**cell.filling.settings, "noise": ASYMMETRIC}
@@ -86,7 +86,7 @@ def _curriculum() -> Iterator[Drawn]:
 
 
 def _saturations() -> Iterator[Cell]:
-    """Ends of the emphasis: as printed, where float32 rounds p to 1 (the default), where bfloat16 does."""
+    """Saturations of IMAE: none, as printed; where float32 rounds p to 1 (default); where bfloat16 does."""
     cells = [cell for cell in imae.TABLES["imae.table6"].cells if cell.row == "ResNet-20 · IMAE"]
     for words, ending in {
         "never": ", saturation=None",
@@ -103,35 +103,35 @@ def _saturations() -> Iterator[Cell]:
 
 
 def _cross_entropy() -> Iterator[Cell]:
-    """CE as the other rows of the table are trained; the paper quotes its numbers."""
+    """CE in the recipe of the other rows of Curriculum Table 3; the paper quotes its numbers."""
     table = curriculum.TABLES["curriculum.table3"]
     for cell, record in zip(table.cells, printed("curriculum")["table3"], strict=True):
         if record.method == "CE":
             yield replace(cell, row="CE", filling=Runs(curriculum.settings(record), (0, 1, 2)))
 
 
-def _scaling() -> Iterator[Drawn]:
+def _scaling() -> Iterator[RunCell]:
     losses = {"MAE": "mae", "2 MAE": "2*mae", "4 MAE": "4*mae", "IMAE": 'imae(T=8.0, normalize="none")'}
     for row, loss in losses.items():
         yield row, "symmetric 0.4", {**IMAE, "noise": SYMMETRIC, "loss": loss}
 
 
-def _chosen() -> Iterator[Drawn]:
-    """A tenth of the training data, wrong labels included, is kept for validation."""
-    put_aside = {"noise": SYMMETRIC, "validation": 0.1}
+def _chosen() -> Iterator[RunCell]:
+    """Runs with a tenth of the training data, including wrong labels, held out for validation."""
+    held_out = {"noise": SYMMETRIC, "validation": 0.1}
     for T in TEMPERATURES:
         loss = f'imae(T={T}, normalize="none")'
-        yield f"IMAE · T={T:g}", "symmetric 0.4", {**IMAE, **put_aside, "loss": loss}
+        yield f"IMAE · T={T:g}", "symmetric 0.4", {**IMAE, **held_out, "loss": loss}
     tried = [(lam, 0.9) for lam in (0.01, 0.05, 0.1, 0.5, 5.0, 10.0, 50.0)] + [(0.5, 0.7), (0.5, 0.99)]
     for lam, alpha in tried:
-        settings = {**_attention(lam, alpha), **CIFAR10, **put_aside}
+        settings = {**_attention(lam, alpha), **CIFAR10, **held_out}
         yield f"NAL · λ={lam:g}, alpha={alpha:g}", "symmetric 0.4", settings
 
 
-def _table(name: str, title: str, drawn: Iterable[Drawn], *notes: str, **metrics: str) -> Table:
-    """One cell per run and metric; ``metrics`` is what the end of a column says of each."""
+def _table(name: str, title: str, runs: Iterable[RunCell], *notes: str, **metrics: str) -> Table:
+    """A table with one cell per run and metric; ``metrics`` maps a metric to the end of its column name."""
     cells = {}
-    for row, column, settings in drawn:
+    for row, column, settings in runs:
         for metric, ending in (metrics or {"test_accuracy": ""}).items():
             place = f"{column}{ending and JOINT}{ending}"
             cells[row, place] = Cell(row, place, f"{metric}_%", CURVE, Runs(settings, (0,)))
@@ -211,13 +211,13 @@ _OF_PAPERS = {**gr.TABLES, **imae.TABLES, **sl.TABLES, **nal.TABLES, **curriculu
 PRINTED: dict[str, Table] = {name: table for name, table in _OF_PAPERS.items() if ":" not in name}
 """Tables of the papers."""
 OTHER_READINGS: dict[str, Table] = {name: table for name, table in _OF_PAPERS.items() if ":" in name}
-"""``gr.table3:printed`` is ``gr.table3`` in another reading of its recipe."""
+"""Tables in another reading of their recipe, such as ``gr.table3:printed``."""
 TABLES: dict[str, Table] = {**PRINTED, **OWN_TABLES}
 """Tables of the papers, the runs behind their figures, and our own questions."""
 
 
 def get(name: str | Table) -> Table:
-    """A table by name; a table comes back as it is.
+    """A table by name; a ``Table`` is returned unchanged.
 
     Example:
         >>> get("sl.table1").cell("MNIST · 4-layer CNN · SL", "symmetric 0.4").printed

@@ -1,4 +1,4 @@
-"""Every cell of every table: printed, ours, how far apart, and how many agree."""
+"""Counts over the cells of all tables: how many can be run, were run and agree with the printed number."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .results import Results
 from .tables import OTHER_READINGS, PRINTED
 
 POINTS, DEVIATIONS, SHARE = 2.0, 2.0, 0.1
-"""Agreement: so many points, or so many printed deviations; for ratios such as snr a share of the print."""
+"""Largest distance of agreeing numbers: in points, in printed deviations, for snr as a share."""
 FAR = 5.0
-"""A print further than so many points from that of cross entropy counts as far from it."""
+"""A printed number counts as far from that of cross entropy if it differs by more points than this."""
 
 
 class Tried(NamedTuple):
-    """What was tried about cells that miss their print; row and column are patterns."""
+    """What was tried for cells that do not agree; ``row`` and ``column`` are patterns."""
 
     table: str
     row: str
@@ -42,7 +42,7 @@ class Tally(NamedTuple):
     run: int = 0
     agree: int = 0
     far: int = 0
-    """Cells that were run and whose print is far from cross entropy's."""
+    """Cells that were run and whose printed number is far from that of cross entropy."""
     far_agree: int = 0
 
 
@@ -51,7 +51,7 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 
 def agrees(entry: Entry) -> bool | None:
-    """Whether our number is that of the paper; None where there is none, or units differ."""
+    """Whether our number agrees with the printed one; None if it is missing or not comparable."""
     difference, cell = entry.difference, entry.cell
     if difference is None or isinstance(cell.printed, str):
         return None
@@ -59,10 +59,10 @@ def agrees(entry: Entry) -> bool | None:
     return abs(difference) <= max(near, DEVIATIONS * (cell.std or 0.0))
 
 
-def compared(results: Results, ways: Iterable[Changes], *, readings: bool = False) -> list[Comparison]:
-    """Every table with runnable cells beside the results; with ``readings`` also in other readings."""
+def compared(results: Results, variants: Iterable[Changes], *, readings: bool = False) -> list[Comparison]:
+    """Compare every table with runnable cells with the results; with ``readings`` also other readings."""
     tables = [*PRINTED.values(), *(OTHER_READINGS.values() if readings else ())]
-    return [compare_with(table, results, ways) for table in tables if table.counts["runs"]]
+    return [compare_with(table, results, variants) for table in tables if table.counts["runs"]]
 
 
 def tally(comparison: Comparison) -> Tally:
@@ -90,7 +90,7 @@ def rank_correlation(comparison: Comparison) -> float | None:
 
 
 def read_tried(path: Path | None) -> list[Tried]:
-    """Lines of a CSV file with the columns table, row, column, tried."""
+    """Read a CSV file with the columns table, row, column, tried."""
     if path is None:
         return []
     rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
@@ -127,13 +127,13 @@ def _section(found: Comparison, tried: Sequence[Tried]) -> str:
         if isinstance(entry.cell.filling, Runs)
     ]
     table = as_markdown([(*HEADINGS, "tried"), *rows])
-    told = "\n".join(f"- {escaped(words)}" for words in reasons(found.table))
-    return f"## {found.table.name}: {found.table.title}\n\n{table}\n\n{told}".rstrip()
+    notes = "\n".join(f"- {escaped(words)}" for words in reasons(found.table))
+    return f"## {found.table.name}: {found.table.title}\n\n{table}\n\n{notes}".rstrip()
 
 
-def _state(entry: Entry, cut: Changes | None) -> str:
-    verdict = {None: "", True: "agrees", False: "misses"}[None if cut else agrees(entry)]
-    words = [verdict, entry.state, f"cut to {cut.words()}" if cut else ""]
+def _state(entry: Entry, shortened: Changes | None) -> str:
+    verdict = {None: "", True: "agrees", False: "misses"}[None if shortened else agrees(entry)]
+    words = [verdict, entry.state, f"cut to {shortened.words()}" if shortened else ""]
     return ", ".join(word for word in words if word)
 
 

@@ -1,4 +1,4 @@
-"""Every figure by name, drawn from formulas or from runs."""
+"""All figures by name, drawn from formulas or from runs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _TITLES = NOT_DRAWN | {
     for name, figure in group.items()
 }
 FIGURES: dict[str, str] = {name: _TITLES[name] for name in sorted(_TITLES, key=_order)}
-"""Name to title."""
+"""Name -> title."""
 
 
-def drawn_from(name: str) -> str:
-    """ "formula", "runs", or a dash where there is nothing to draw."""
+def figure_source(name: str) -> str:
+    """What a figure is drawn from: "formula", "runs", or a dash if it is not drawn."""
     if name in NOT_DRAWN:
         return NONE
     return "formula" if name in CURVE_FIGURES else "runs"
@@ -48,7 +48,7 @@ def draw(name: str, runs: Sequence[Source] = (), *, out: str | Path | None = Non
 
     Args:
         runs: folders of runs, for a figure that plots runs.
-        out: without ``runs``, the folder in which ``papers.run`` trained those the paper draws.
+        out: the folder in which ``papers.run`` trained the runs of the figure, used without ``runs``.
 
     Example:
         >>> draw("gr.figure1a").axes[0].get_xlabel()
@@ -72,5 +72,5 @@ def draw(name: str, runs: Sequence[Source] = (), *, out: str | Path | None = Non
     whole = WHOLE_FIGURES[name]
     if runs:
         parts = " or ".join(whole.parts)
-        raise ValueError(f"the parts of {name} show different runs: to draw runs you name, ask for {parts}")
+        raise ValueError(f"the parts of {name} show different runs: with runs given, draw {parts}")
     return whole.draw(whole.runs(home))

@@ -1,4 +1,4 @@
-"""What a figure needs beside runs: margins of an untrained network, and a bound of the weight of NCE."""
+"""Values for figures that are not from runs: initial margins of networks, a bound on the weight of NCE."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from ...report.evidence import Evidence, NotAvailableError
 SMALL, LARGE = "cnn8", "resnet34"
 """The networks of the paper for 10 classes, and for 100 and more."""
 DATA = {10: "cifar10", 100: "cifar100"}
-"""Images that a task of so many classes has in the papers."""
-IMAGES = 128
-"""One batch."""
+"""Number of classes -> dataset in the papers."""
+BATCH_SIZE = 128
 
 
 @cache
 def untrained_margins(classes: int) -> tuple[Tensor, str]:
-    """Margins of one batch with every class as the label, and words for the network and its images.
+    """Margins of one batch with every class as the label, and the names of the network and its images.
 
-    An untrained network does not know the label, so each class tells as much of it as the right one.
+    An untrained network does not depend on the labels, so all classes can serve as the label.
     """
     images, words = _images(classes)
     name = SMALL if classes < 100 else LARGE
@@ -37,22 +36,22 @@ def untrained_margins(classes: int) -> tuple[Tensor, str]:
 
 
 def _images(classes: int) -> tuple[Tensor, str]:
-    """Real ones where they are at hand, each colour with mean 0 and deviation 1."""
+    """A batch of the dataset with normalised colours, or random pixels if the dataset is not available."""
     try:
-        pixels = load(DATA[classes]).batch(range(IMAGES)).input.float()
+        pixels = load(DATA[classes]).batch(range(BATCH_SIZE)).input.float()
     except (KeyError, DataMissingError):
-        return torch.randn(IMAGES, 3, 32, 32, generator=torch.Generator().manual_seed(0)), "random pixels"
+        return torch.randn(BATCH_SIZE, 3, 32, 32, generator=torch.Generator().manual_seed(0)), "random pixels"
     over = (0, 2, 3)
     return (pixels - pixels.mean(over, keepdim=True)) / pixels.std(over, keepdim=True), DATA[classes]
 
 
 def bound_of_weight(margin: Tensor, classes: int) -> Tensor:
-    r"""Largest L1 norm of the gradient of NCE that logits with this margin can have, or a little more.
+    r"""An upper bound on the L1 norm of the gradient of NCE for logits with this margin.
 
     .. math:: 2\gamma\left[(1-p) + \varepsilon(1-1/K)\right], \qquad
               \gamma = \frac{1}{-\log p - (K-1)\log\frac{1-p}{K-1}}, \qquad \varepsilon = -K\gamma\log p
 
-    gamma and epsilon of any logits are largest where the other classes share the rest alike, as here.
+    gamma and epsilon are largest if all other classes have equal probabilities, as assumed here.
 
     Example:
         >>> round(float(bound_of_weight(torch.logit(torch.tensor(0.9)), 10)), 6)
@@ -68,14 +67,14 @@ def bound_of_weight(margin: Tensor, classes: int) -> Tensor:
 
 
 def bound_of_scale(run: Evidence) -> tuple[list[int], list[float]]:
-    """Epochs, and the average update scale if every sample had the largest weight of its margin.
+    """Epochs, and the average update scale if every sample had the largest weight for its margin.
 
-    From the margins of each epoch and its learning rate, as the run has kept them.
+    It is computed from the recorded margins and the learning rate of each epoch.
     """
     record = run.record
     epochs, rates = run.series("lr")
     if epochs[-1] > record.epochs:
-        raise NotAvailableError(f"{run.name} has margins of {record.epochs} epochs only, not of {epochs[-1]}")
+        raise NotAvailableError(f"{run.name} has margins of {record.epochs} epochs, not of all {epochs[-1]}")
     pull = []
     for epoch, rate in zip(epochs, rates, strict=True):
         margin = record.margin[epoch - 1].double()

@@ -21,12 +21,12 @@ from ..table_builder import read
 from .analytic import untrained_margins
 
 LONG_LEGEND = 6
-"""From this number of names on a legend needs room above the curves."""
+"""With this number of entries or more, the legend needs space above the curves."""
 
 
 @dataclass(frozen=True)
 class CurveFigure:
-    """What one figure shows: one list of specs per panel."""
+    """The contents of a figure: one list of loss specs per panel."""
 
     title: str
     panels: dict[str, list[str]]
@@ -34,11 +34,11 @@ class CurveFigure:
     kind: str = "emphasis"
     """"emphasis", "weight" (L1 norm, twice that), "unit" (divided by its peak), "value" or "start"."""
     classes: tuple[int, ...] = ()
-    """Numbers of classes whose initial margins are drawn behind; the first one fixes scale and shift."""
+    """Numbers of classes whose initial margins are drawn too; the first one is used for scale and shift."""
 
 
 def draw_panels(wanted: CurveFigure) -> Figure:
-    """The figure, its panels in as many columns as fit a page."""
+    """Draw the panels in one, two or four columns."""
     import matplotlib.pyplot as plt
 
     count = len(wanted.panels)

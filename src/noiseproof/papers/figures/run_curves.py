@@ -1,4 +1,4 @@
-"""Curves of several runs that the papers draw and a report does not."""
+"""Plots of several runs that are in the papers but not in reports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ...report.palette import as_percent, finish_share_axes, format_epoch_axis, 
 from .analytic import bound_of_scale
 
 STAGES = (10, 50, 100)
-"""Epochs of Symmetric Cross Entropy, Fig. 3."""
+"""Epochs shown in Symmetric Cross Entropy, Fig. 3."""
 
 
 def plot_train_accuracy(runs: Sequence[Source], *, ax: Axes | None = None, x: str = "epoch") -> Axes:
-    """Share of training samples predicted as they are labelled, wrong labels among them.
+    """Share of training samples whose prediction is the given label, right or wrong.
 
     Example:
         >>> from noiseproof.testing import example_record
@@ -32,7 +32,7 @@ def plot_train_accuracy(runs: Sequence[Source], *, ax: Axes | None = None, x: st
 
 
 def plot_intact_accuracy(runs: Sequence[Source], *, ax: Axes | None = None, x: str = "epoch") -> Axes:
-    """Share of training samples predicted as they should be labelled.
+    """Share of training samples whose prediction is the true label.
 
     Reference:
         IMAE, Fig. 8
@@ -41,12 +41,12 @@ def plot_intact_accuracy(runs: Sequence[Source], *, ax: Axes | None = None, x: s
 
 
 def plot_update_scales(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
-    """Average update scale of several runs, as it is."""
+    """Average update scale of several runs, not normalised."""
     return _plot_scales(runs, ax, relative=False)
 
 
 def plot_relative_update_scales(runs: Sequence[Source], *, ax: Axes | None = None) -> Axes:
-    """Average update scale of several runs, each over its maximum; of NCE also a bound of it.
+    """Average update scale of several runs, divided by its maximum, and for NCE also an upper bound.
 
     Reference:
         A Curriculum View of Robust Loss Functions, Fig. 1a
@@ -55,7 +55,7 @@ def plot_relative_update_scales(runs: Sequence[Source], *, ax: Axes | None = Non
 
 
 def plot_class_accuracy_at_stages(run: Source, *, ax: Axes | None = None) -> Axes:
-    """Test accuracy of every class after epochs 10, 50 and 100, or those of a shorter run in proportion.
+    """Test accuracy of every class after epochs 10, 50 and 100, or at the same shares of a shorter run.
 
     Reference:
         Symmetric Cross Entropy, Fig. 3
@@ -95,7 +95,7 @@ def _fit(run: Evidence, intact: bool) -> tuple[range, list[float]]:
 
 
 def _share(prediction: Tensor, truth: Tensor) -> float:
-    """Of the samples that were visited."""
+    """Share of equal predictions, among the samples visited in the epoch."""
     seen = prediction >= 0
     return float((prediction[seen] == truth[seen]).double().mean())
 
@@ -103,10 +103,10 @@ def _share(prediction: Tensor, truth: Tensor) -> float:
 def _plot_scales(runs: Sequence[Source], ax: Axes | None, relative: bool) -> Axes:
     axes, groups = style_axes(new_axes(ax)), groups_of([Evidence.of(run) for run in runs])
     for group, line in zip(groups, group_lines(groups), strict=True):
-        curves = [_over_top(run.series("alpha"), relative) for run in group.runs]
+        curves = [_normalised(run.series("alpha"), relative) for run in group.runs]
         draw_seeds(axes, group.runs, curves, line, "iteration")
         if relative and group.spec == "nce":
-            bounds = [_over_top(bound_of_scale(run), relative) for run in group.runs]
+            bounds = [_normalised(bound_of_scale(run), relative) for run in group.runs]
             look = {"label": f"{line['label']}, bound of its weight", "linestyle": ":", "linewidth": 1.4}
             draw_seeds(axes, group.runs, bounds, line | look, "iteration")
     axes.set_ylabel("average update scale" + (" / its maximum" if relative else ""))
@@ -116,7 +116,7 @@ def _plot_scales(runs: Sequence[Source], ax: Axes | None, relative: bool) -> Axe
     return axes
 
 
-def _over_top(curve: tuple[list[int], list[float]], relative: bool) -> tuple[list[int], list[float]]:
+def _normalised(curve: tuple[list[int], list[float]], relative: bool) -> tuple[list[int], list[float]]:
     epochs, values = curve
     top = max(values) if relative and max(values) > 0 else 1.0
     return epochs, [value / top for value in values]

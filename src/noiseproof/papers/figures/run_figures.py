@@ -1,7 +1,7 @@
-"""Figures of the papers that plot runs: which cells of which tables they show, and their pictures.
+"""Figures of the papers that plot runs: the cells whose runs they show, and the plots of these runs.
 
-What each shows is in ``printed/figures.json``. The text of Curriculum does not name the losses of Figures 3,
-9 and 10; they are chosen.
+The contents of each figure are in ``printed/figures.json``. The losses of Figures 3, 9 and 10 of Curriculum
+are our choice, as its text does not name them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...report.evidence import Evidence, NotAvailableError, Source, names_of
 from ...report.text import figure_text, percent
 from ..cells import Runs
 from ..plan import HOME, OWN, RUNS
-from ..results import OfCells, read_folder
+from ..results import CellResults, read_folder
 from ..table_builder import read
 from ..tables import get
 from . import run_curves
@@ -36,7 +36,7 @@ class Selection(NamedTuple):
     columns: Sequence[str] = ()
 
     def command(self, out: Path = HOME) -> str:
-        """The command that trains them in a folder, one seed each."""
+        """The command that trains these runs, one seed each, in a folder."""
         rows = [f" --rows '{row}'" for row in self.rows]
         columns = [f" --columns '{column}'" for column in self.columns]
         place = "" if out == HOME else f" --out {shlex.quote(str(out))}"
@@ -45,13 +45,13 @@ class Selection(NamedTuple):
     def runs(self, out: Path) -> list[Path | None]:
         """The finished run of each runnable cell with the lowest seed, or None; each run once."""
         table = get(self.table).select(self.rows, self.columns)
-        results = OfCells(table, *read_folder(out))
+        results = CellResults(table, *read_folder(out))
         own = [results(cell).get(OWN, []) for cell in table.cells if isinstance(cell.filling, Runs)]
         return list(dict.fromkeys(out / RUNS / runs[0].name if runs else None for runs in own))
 
 
 def check_found(of: Sequence[Selection], out: Path) -> list[Path]:
-    """The runs of all selections; an error that says how to train those that are not there."""
+    """The runs of all selections; ValueError with the commands that train the missing ones."""
     found = [(selection, selection.runs(out)) for selection in of]
     if missing := dict.fromkeys(selection.command(out) for selection, runs in found if None in runs):
         raise ValueError(f"runs of this figure are not in {out}; to train them: {'; '.join(missing)}")
@@ -60,27 +60,27 @@ def check_found(of: Sequence[Selection], out: Path) -> list[Path]:
 
 Plot = Callable[..., "Axes"]
 COLUMNS = 3
-"""Pictures side by side, where there is one of each run."""
+"""Number of panels side by side in a figure with one panel per run."""
 
 
 @dataclass(frozen=True)
 class RunFigure:
-    """What one figure shows."""
+    """The contents of a figure: plots, and the cells whose runs they show."""
 
     title: str
     plots: tuple[Plot, ...]
     of: tuple[Selection, ...]
     each: bool = False
-    """Draw every run in a separate panel; by default all share one."""
+    """Whether every run has a separate panel; by default all runs are in one panel."""
     by: str = ""
-    """One panel for each value of this: "noise", or "lam" of the loss."""
+    """The setting with one panel per value: "noise", or "lam" of the loss."""
     final: bool = False
-    """Whether the final test accuracy stands over the picture of a run."""
+    """Whether the final test accuracy is in the title of a panel."""
     size: tuple[float, float] = (5.6, 4.0)
-    """Of a picture, in inches."""
+    """Width and height of a panel, in inches."""
 
     def runs(self, out: Path) -> list[Path]:
-        """Those a paper draws, of a folder of runs; an error that says how to train what is not there."""
+        """The runs of the figure in a folder; ValueError with the commands that train missing ones."""
         return check_found(self.of, out)
 
     def draw(self, runs: Sequence[Source]) -> Figure:
@@ -88,12 +88,12 @@ class RunFigure:
         return _side_by_side([self], [runs])
 
     def inches(self, groups: int) -> tuple[float, float]:
-        """Width and height of a figure of so many groups of runs."""
+        """Width and height of a figure with this number of groups of runs."""
         lines, columns = self._shape(groups)
         return self.size[0] * columns, self.size[1] * lines + 0.4
 
     def draw_on(self, canvas: SubFigure, groups: Mapping[str, list[Evidence]]) -> None:
-        """All pictures on a figure, or on a part of one."""
+        """Draw all panels on a figure or subfigure."""
         axes = canvas.subplots(*self._shape(len(groups)), squeeze=False)
         pictures = [(plot, name, group) for plot in self.plots for name, group in groups.items()]
         for ax, (plot, name, group) in zip(axes.flat, pictures, strict=False):
@@ -110,7 +110,7 @@ class RunFigure:
         return -(-groups // columns) * len(self.plots), columns
 
     def groups(self, runs: Sequence[Source]) -> dict[str, list[Evidence]]:
-        """The runs of each picture, by the words over it."""
+        """The runs of each panel, by the title of the panel."""
         if not runs:
             raise ValueError("a figure of runs needs the folder of at least one run")
         found = [Evidence.of(run) for run in runs]
@@ -142,13 +142,13 @@ def _value_of(run: Evidence, by: str) -> str:
 
 @dataclass(frozen=True)
 class WholeFigure:
-    """Parts by their full names, such as sl.figure8a."""
+    """A figure that consists of other figures, by their names, such as sl.figure8a."""
 
     title: str
     parts: Mapping[str, RunFigure]
 
     def runs(self, out: Path) -> list[list[Path]]:
-        """Those of each part; an error that says how to train all that are not there."""
+        """The runs of each part; ValueError with the commands that train missing ones."""
         check_found([selection for part in self.parts.values() for selection in part.of], out)
         return [part.runs(out) for part in self.parts.values()]
 
@@ -185,4 +185,4 @@ WHOLE_FIGURES = {
     name: WholeFigure(about["title"], {part: RUN_FIGURES[part] for part in about["parts"]})
     for name, about in read("figures")["wholes"].items()
 }
-"""Figures of runs that also have a name for each of their parts."""
+"""Figures of runs whose parts are figures too."""
