@@ -302,6 +302,6 @@ def test_a_sum_that_was_not_asked_for_is_named():
     for _ in range(2):
         with pytest.raises(
             ValueError,
-            match=r"value_and_partials reads sum_p2, which its wanted=Wanted\(sum_z=True, .* does not ask",
+            match=r"value_and_partials reads sum_p2, which its wanted=Wanted\(sum_z=True, .* does not",
         ):
             loss(torch.zeros(4, 3), torch.tensor([0, 1, 2, 0]))

@@ -103,8 +103,8 @@ def run_all(
 
     check_engine(engine)
     refuse_run(folder)
-    elsewhere = () if engine == "local" else (FileNotFoundError,)
-    with suppress(*elsewhere):  # the machines of a cluster may have data that this one does not
+    ignored = () if engine == "local" else (FileNotFoundError,)
+    with suppress(*ignored):  # the machines of a cluster may have data that this one does not
         check_data(configs)
     make_writable(folder)
     found = compare_runs(configs, jobs=jobs, watcher=comparison_watcher(quiet), engine=engine)

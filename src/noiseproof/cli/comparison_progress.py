@@ -81,7 +81,7 @@ class ComparisonLines(ComparisonWatcher):
 
 
 class ComparisonBar(ComparisonLines):
-    """Shows a bar; only failed runs write a line that stays."""
+    """Shows a bar; only failed runs leave a line on the screen."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -18,7 +18,8 @@ Folds = Annotated[
 ]
 
 Engine = Annotated[
-    str, typer.Option(metavar="<name>", help="local, or ray: the Ray cluster that is there, or one here.")
+    str,
+    typer.Option(metavar="<name>", help="local, or ray: a running Ray cluster or a local one."),
 ]
 
 

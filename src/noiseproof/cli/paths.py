@@ -18,7 +18,7 @@ LONGEST_HEAD = 1 << 20
 
 
 def parse_folder(words: str) -> Path:
-    """The path of an ``--out`` option; an empty text, which would mean the current folder, is refused.
+    """The path of an ``--out`` option; BadParameter for an empty text, which would be the current folder.
 
     Example:
         >>> parse_folder("runs/both").as_posix()

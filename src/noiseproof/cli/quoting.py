@@ -31,7 +31,7 @@ def check_quotes(spec: str) -> None:
 
 
 def _quoted(value: str) -> str:
-    """Slashes replace backslashes, which would be escapes in a string."""
+    """The quoted value, with slashes instead of backslashes, which would be escapes in a string."""
     return '="{}"'.format(value.replace("\\", "/"))
 
 

@@ -189,9 +189,9 @@ def check_class_range(
         Traceback (most recent call last):
         ValueError: label[1] = 3 is not a valid class: with 3 classes labels run from 0 to 2
     """
-    stray = (labels < 0) | (labels >= num_classes)
-    if bool(stray.any()):
-        where = int(stray.nonzero()[0])
+    invalid = (labels < 0) | (labels >= num_classes)
+    if bool(invalid.any()):
+        where = int(invalid.nonzero()[0])
         raise ValueError(
             f"{what}[{where}] = {int(labels[where])} is not a valid class: with {num_classes} classes labels"
             f" run from 0 to {num_classes - 1}{sample_at(where, index)}"

@@ -1,7 +1,7 @@
 """Read compressed files of one member, up to a maximum ratio of compression.
 
 A few bytes of gzip can unpack to gigabytes of zeros. Content may have a hundred times the size of its file,
-or 64 MiB; reading more is refused before it fills memory or disk.
+or 64 MiB; reading more raises an error before it fills memory or disk.
 """
 
 from __future__ import annotations

@@ -84,12 +84,12 @@ def is_cheap(inputs: Inputs) -> bool:
 def _without_placeholders(inputs: Inputs, pairs: Pairs) -> Pairs:
     """The pairs whose input is not constant, such as an empty image."""
     firsts, inverse = np.unique(pairs.first, return_inverse=True)
-    telling = [np.empty(0, bool)]
+    varying = [np.empty(0, bool)]
     for start in range(0, len(firsts), AT_ONCE):
         rows = read_rows(inputs, firsts[start : start + AT_ONCE])
         rows = rows.reshape(len(rows), -1)
-        telling.append((rows != rows[:, :1]).any(1).numpy())
-    return pairs.where(np.concatenate(telling)[inverse])
+        varying.append((rows != rows[:, :1]).any(1).numpy())
+    return pairs.where(np.concatenate(varying)[inverse])
 
 
 def _message(shown: list[str], count: int) -> str:

@@ -64,9 +64,9 @@ def as_positions(chosen: Positions, count: int) -> NDArray[np.int64]:
         if len(array) != count:
             raise IndexError(f"the mask has {len(array)} entries for {count} samples")
         return np.flatnonzero(array)
-    stray = (array < 0) | (array >= count)
-    if stray.any():
-        where = int(stray.argmax())
+    outside = (array < 0) | (array >= count)
+    if outside.any():
+        where = int(outside.argmax())
         raise IndexError(f"position {array[where]} (element {where}) is out of range: 0 ... {count - 1}")
     return np.array(array, np.int64)
 

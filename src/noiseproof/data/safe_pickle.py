@@ -24,12 +24,12 @@ LITERALS = frozenset(
 )
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
 SHORT_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-SAVE = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE")
-RECALL = ("GET", "BINGET", "LONG_BINGET")
+MEMO_WRITES = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE")
+MEMO_READS = ("GET", "BINGET", "LONG_BINGET")
 WITHOUT_EFFECT = ("PROTO", "FRAME", "STOP")
 MOST_INSTRUCTIONS = 2_000_000
 RECONSTRUCT, NDARRAY, DTYPE, ENCODE = "array rebuild", "ndarray", "dtype", "text to bytes"
-MENTIONS = {
+ALLOWED_NAMES = {
     "numpy.core.multiarray _reconstruct": RECONSTRUCT,
     "numpy._core.multiarray _reconstruct": RECONSTRUCT,
     "numpy ndarray": NDARRAY,
@@ -43,7 +43,7 @@ BytesOf: TypeAlias = Callable[[object], bytes]
 
 
 def read_plain_pickle(path: str | Path) -> dict[str, Plain]:
-    """Read a pickled dict of numbers, text, flat lists and integer arrays; anything else is refused."""
+    """Read a pickled dict of numbers, text, flat lists and integer arrays; anything else raises an error."""
     length = Path(path).stat().st_size
     if length > MOST_BYTES:
         raise PickleRefusedError(f"{path} has {length} bytes, more than {MOST_BYTES}")
@@ -96,12 +96,12 @@ class PickleMachine:
             self.stack.append(CONSTANTS[name])
         elif name in SHORT_TUPLES:
             self.stack.append(tuple(self.pop(SHORT_TUPLES[name])))
-        elif name in SAVE:
+        elif name in MEMO_WRITES:
             self.save(len(self.memo) if argument is None else argument)
-        elif name in RECALL:
+        elif name in MEMO_READS:
             self.stack.append(self.memo[argument])
-        elif name == "GLOBAL" and argument in MENTIONS:
-            self.stack.append(Mention(MENTIONS[argument]))
+        elif name == "GLOBAL" and argument in ALLOWED_NAMES:
+            self.stack.append(GlobalName(ALLOWED_NAMES[argument]))
         elif name in ACTIONS:
             ACTIONS[name](self)
         elif name not in WITHOUT_EFFECT:
@@ -129,19 +129,19 @@ class PickleMachine:
 
     def stack_global(self) -> None:
         module, name = self.pop(2)
-        mention = f"{as_text(module)} {as_text(name)}"
-        if mention not in MENTIONS:
-            raise PickleRefusedError(f"STACK_GLOBAL {mention!r:.80} is not allowed")
-        self.stack.append(Mention(MENTIONS[mention]))
+        reference = f"{as_text(module)} {as_text(name)}"
+        if reference not in ALLOWED_NAMES:
+            raise PickleRefusedError(f"STACK_GLOBAL {reference!r:.80} is not allowed")
+        self.stack.append(GlobalName(ALLOWED_NAMES[reference]))
 
     def reduce(self) -> None:
-        mention, arguments = self.pop(2)
-        self.stack.append(reduced(mention, arguments, self.bytes_of))
+        reference, arguments = self.pop(2)
+        self.stack.append(reduced(reference, arguments, self.bytes_of))
 
     def build(self) -> None:
         (state,) = self.pop(1)
         target = self.stack[-1]
-        if not isinstance(target, (ArrayShell, DtypeShell)):
+        if not isinstance(target, (UnfinishedArray, UnfinishedDtype)):
             raise PickleRefusedError(f"BUILD on a {type(target).__name__} is not allowed")
         target.build(state, self.bytes_of)
 
@@ -175,7 +175,7 @@ class PickleMachine:
 
 def finished(value: Any) -> Any:
     """A valid value of the dict: a flat list, a complete array or a flat value."""
-    if isinstance(value, ArrayShell) and value.array is not None:
+    if isinstance(value, UnfinishedArray) and value.array is not None:
         return value.array
     return value if type(value) is list else flat(value)
 
@@ -209,14 +209,14 @@ class PickleRefusedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Mention:
+class GlobalName:
     """A global name in a pickle, which is never imported."""
 
     meaning: str
 
 
 @dataclass
-class DtypeShell:
+class UnfinishedDtype:
     """A dtype before its byte order is set."""
 
     code: str
@@ -235,13 +235,13 @@ class DtypeShell:
 
 
 @dataclass
-class ArrayShell:
+class UnfinishedArray:
     """An array before its content is set."""
 
     array: NDArray[Any] | None = None
 
     def build(self, state: Any, bytes_of: BytesOf) -> None:
-        if not (isinstance(state, tuple) and len(state) == 5 and isinstance(state[2], DtypeShell)):
+        if not (isinstance(state, tuple) and len(state) == 5 and isinstance(state[2], UnfinishedDtype)):
             raise PickleRefusedError("an array of unknown form is not allowed")
         _, shape, kind, fortran, content = state
         whole = isinstance(shape, tuple) and all(type(side) is int and side >= 0 for side in shape)
@@ -254,24 +254,24 @@ class ArrayShell:
         self.array = np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C")
 
 
-Shell: TypeAlias = DtypeShell | ArrayShell
+Unfinished: TypeAlias = UnfinishedDtype | UnfinishedArray
 
 
-def reduced(mention: object, arguments: object, bytes_of: BytesOf) -> Shell | bytes:
+def reduced(reference: object, arguments: object, bytes_of: BytesOf) -> Unfinished | bytes:
     """The result of one of the three calls that arrays and Python 3 bytes need."""
-    match mention, arguments:
-        case Mention(meaning="array rebuild"), (Mention(meaning="ndarray"), (0,), "b" | b"b"):
-            return ArrayShell()
-        case Mention(meaning="dtype"), (str() | bytes() as code, 0, 1) if as_text(code) in INTEGERS:
-            return DtypeShell(as_text(code))
-        case Mention(meaning="text to bytes"), (str() as text, "latin1" | "latin-1"):
+    match reference, arguments:
+        case GlobalName(meaning="array rebuild"), (GlobalName(meaning="ndarray"), (0,), "b" | b"b"):
+            return UnfinishedArray()
+        case GlobalName(meaning="dtype"), (str() | bytes() as code, 0, 1) if as_text(code) in INTEGERS:
+            return UnfinishedDtype(as_text(code))
+        case GlobalName(meaning="text to bytes"), (str() as text, "latin1" | "latin-1"):
             return bytes_of(text)
-    meaning = mention.meaning if isinstance(mention, Mention) else type(mention).__name__
+    meaning = reference.meaning if isinstance(reference, GlobalName) else type(reference).__name__
     raise PickleRefusedError(f"a call of {meaning} with these arguments is not allowed")
 
 
 def as_text(value: object) -> str:
-    """Text of Python 2 or 3; anything else is refused."""
+    """Text of Python 2 or 3; anything else raises an error."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     if not isinstance(value, str):

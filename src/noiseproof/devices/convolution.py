@@ -81,7 +81,7 @@ def narrow_convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
     Shape:
         image (N, C, H, W) channels last, weight (O, C, 3, 3); (N, O, ceil(H / s), ceil(W / s)) channels last
     Gradient:
-        with respect to the image, the same sum with reversed weights (torch's own at a stride of 2 or for few
+        with respect to the image, the same sum with reversed weights (by torch at a stride of 2 or for few
         input channels); with respect to the weights, a sum over pixels in a fixed order, hence bitwise
         reproducible. Reverse mode only, once differentiable.
     """
@@ -184,7 +184,7 @@ def _empty(like: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @contextmanager
 def fast_convolutions(model: nn.Module, device: torch.device) -> Iterator[None]:
-    """Make the plain ``nn.Conv2d`` layers of ``model`` fast inside; subclasses stay as they are."""
+    """Context manager with faster ``nn.Conv2d`` layers of ``model``; subclasses are unchanged."""
     layers = [layer for layer in model.modules() if type(layer) is nn.Conv2d and is_plain(layer)]
     if device.type == "cuda" and torch.cuda.get_device_capability(device) < OLDEST_CAPABILITY:
         layers = []

@@ -83,7 +83,7 @@ def share_threads(threads: int) -> None:
 def suitable_threads(
     model: nn.Module, sample_shape: tuple[int, ...], batch_size: int, device: torch.device
 ) -> Iterator[None]:
-    """One thread inside for a small network on a CPU, unless the user has set a number of threads.
+    """Context manager that uses one thread for a small network on a CPU, unless the user has set a number.
 
     Threads of a small network spend more time synchronising than computing: on an idle machine they gain
     little, and on a busy one every operation waits for the slowest thread.

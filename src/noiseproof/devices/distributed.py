@@ -49,7 +49,7 @@ class Ranks:
     def __init__(self, device: torch.device, rank: int = 0, count: int = 1, store: Any = None) -> None:
         self.device, self.rank, self.count, self._store = device, rank, count, store
         self._of_cpu = dist.new_group(backend="gloo", timeout=TIMEOUT) if count > 1 else None
-        self._said: tuple[Tensor, Any] | None = None
+        self._pending: tuple[Tensor, Any] | None = None
         self._splits = False
 
     @property
@@ -66,7 +66,9 @@ class Ranks:
         return slice(first, min(last, size))
 
     def sharded(self, forward: Callable[[Tensor], Any], step: Callable[[], tuple[int, int, int, int]]) -> Any:
-        """``forward`` of a whole batch, of which this process computes its rows; the input is all or these.
+        """``forward`` of a whole batch, of which this process computes its rows.
+
+        The input of the function holds all rows or only those of this process.
 
         Args:
             step: returns the seed of the run, the epoch, the number of the batch, which determine dropout,
@@ -132,7 +134,7 @@ class Ranks:
                 values.copy_(whole)
 
     def check_same(self, facts: Mapping[str, str]) -> None:
-        """ValueError if a process has another fact than the first one."""
+        """ValueError if a fact of a process differs from that of the first one."""
         for name, fact in facts.items() if self.count > 1 else ():
             digest = int.from_bytes(hashlib.sha256(fact.encode()).digest()[:7], "big")
             found = torch.zeros(self.count, dtype=torch.int64)
@@ -145,16 +147,16 @@ class Ranks:
                 )
 
     def agreed(self, signal: int | None, is_due: bool) -> tuple[int | None, bool]:
-        """A signal that any process received, and whether the first one wants a checkpoint.
+        """A signal that any process received, and whether a checkpoint of the first process is due.
 
         The answers of one step are read in the next one, so that no process waits for them.
         """
         if self.count == 1:
             return signal, is_due
-        before, said = self._said, torch.tensor([signal or 0, int(is_due)])
+        before, values = self._pending, torch.tensor([signal or 0, int(is_due)])
         with _explained():
-            work = dist.all_reduce(said, dist.ReduceOp.MAX, group=self._of_cpu, async_op=True)
-            self._said = said, work
+            work = dist.all_reduce(values, dist.ReduceOp.MAX, group=self._of_cpu, async_op=True)
+            self._pending = values, work
             if before is None:
                 return None, False
             before[1].wait()
@@ -170,8 +172,8 @@ class Ranks:
     def wait(self) -> None:
         """Wait until all processes have called this."""
         if self.count > 1:
-            if self._said is not None:
-                self._said[1].wait()
+            if self._pending is not None:
+                self._pending[1].wait()
             self.sum(torch.zeros(1))
 
     def is_reported(self) -> bool:
@@ -242,7 +244,7 @@ def _connected(device: torch.device) -> Ranks:
 
 
 def _own_device(name: str) -> torch.device:
-    """The GPU of this process among those of its machine, unless ``name`` says which, or the CPU."""
+    """The GPU of this process among those of its machine, unless ``name`` contains a number, or the CPU."""
     device, local_rank = pick_device(name), int(os.environ.get("LOCAL_RANK", "0"))
     if device.type != "cuda" or device.index is not None:
         return device
@@ -264,7 +266,7 @@ def rank_and_count() -> tuple[int, int]:
 
 
 def refuse_ranks(what: str) -> None:
-    """OneProcessError for several processes of ``torchrun`` where each would do the same."""
+    """OneProcessError if several processes of ``torchrun`` would all do the same work."""
     rank, count = rank_and_count()
     if count > 1:
         raise OneProcessError(

@@ -35,7 +35,7 @@ Forward = Callable[[Tensor], Any]
 
 
 class Trained(Protocol):
-    """What is needed of a session: its network, the call of it, and how many steps it takes."""
+    """The attributes of a session that this module uses: network, its call, and number of steps."""
 
     model: nn.Module
     forward: Forward
@@ -48,7 +48,7 @@ class Trained(Protocol):
 
 @contextmanager
 def joint_casts(session: Trained) -> Iterator[None]:
-    """Let ``session.forward`` cast and count for all layers at once, if it knows all modules."""
+    """Let ``session.forward`` cast weights and increment counters of all layers at once, if it can."""
     plain = session.forward
     if all(_is_known(module) for module in session.model.modules()):
         session.forward = partial(_forward, plain, session.model)
@@ -107,7 +107,7 @@ def castable_weights(model: nn.Module) -> dict[nn.Parameter, list[tuple[nn.Modul
 
 
 def _is_known(module: nn.Module) -> bool:
-    """Whether torch or this library defines the class: others may use the weights of their parts directly."""
+    """Whether torch or this library defines the class: others may use weights of submodules directly."""
     return type(module).__module__.split(".")[0] in ("torch", LIBRARY)
 
 

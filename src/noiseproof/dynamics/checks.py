@@ -19,7 +19,7 @@ from ..memory import available_memory
 
 REMEDY = "restore the file, or remove the folder to train it again"
 FORMAT = 1
-"""Format version of run folders; folders of later versions are refused."""
+"""Format version of run folders; reading folders of later versions raises an error."""
 MOST_VALUES = 1 << 31
 """Largest number of values of one input."""
 
@@ -108,8 +108,8 @@ def _check_part(path: Path, part: str, outputs: Mapping[str, Tensor]) -> None:
     if probability is not None and (
         len(probability) != len(label) or int(label.max()) >= probability.shape[1]
     ):
-        words = f"{part}_probability is {_described(probability)}, which does not fit {part}_label"
-        raise damaged(path, words)
+        reason = f"{part}_probability is {_described(probability)}, which does not fit {part}_label"
+        raise damaged(path, reason)
 
 
 def check_manifest(path: Path, content: Mapping[str, Any]) -> None:

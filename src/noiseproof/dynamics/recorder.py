@@ -294,14 +294,14 @@ class Recorder:
         if not self._warned:
             self._warned = True
             first = int(moved.nonzero()[0])
-            words = LABEL_CHANGED.format(
+            message = LABEL_CHANGED.format(
                 count=int(moved.sum()),
                 seen=int(seen.sum()),
                 first=first,
                 old=int(self._label[first]) if self._label[first] >= 0 else "one label",
                 new=int(now["label"][first]),
             )
-            warnings.warn(words, stacklevel=3)
+            warnings.warn(message, stacklevel=3)
 
 
 def _shape(num_samples: int | Sequence[int]) -> tuple[int, ...]:

@@ -354,7 +354,7 @@ def triton_state() -> str:
     if not INSTALLED:
         return "off: triton is not installed, torch expressions are used"
     if not enabled:
-        return f"off: {SWITCH}=reference asks for torch expressions"
+        return f"off: {SWITCH}=reference selects torch expressions"
     if not torch.cuda.is_available():
         return "off: there is no CUDA device, torch expressions are used"
     capability = torch.cuda.get_device_capability()
@@ -366,7 +366,7 @@ def triton_state() -> str:
 def operator_state() -> str:
     """One sentence: whether this machine runs the CPU operator, and if not, what to do."""
     if not enabled:
-        return f"off: {SWITCH}=reference asks for torch expressions"
+        return f"off: {SWITCH}=reference selects torch expressions"
     problem = operator.problem()
     if problem is None:
         return "on for float32, float16 and bfloat16 logits on the CPU; float64 uses torch expressions"

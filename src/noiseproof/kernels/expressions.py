@@ -99,7 +99,7 @@ def rows(
 
 
 def class_rows(function: RowFunction, logits: Tensor, mass: Tensor) -> Tensor:
-    """The loss of every class as if it were the label, (N, C); entries of zero ``mass`` do not matter."""
+    """The loss of every class as if it were the label, (N, C); arbitrary where ``mass`` (N, C) is 0."""
     present = logits != NEGATIVE_INFINITY
     margins = torch.where(present & (mass > 0), class_margins(logits), 0.0)
     row, classes = Statistics(*[margins] * 5), margins

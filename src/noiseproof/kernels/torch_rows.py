@@ -232,7 +232,7 @@ def exponentials(
     weights: Tensor | None = None,
     keep: bool = False,
 ) -> Exponentials:
-    """First pass. ``column`` is the target of shape (N, 1); ``keep`` asks for ``kept``."""
+    """First pass. ``column`` is the target of shape (N, 1); with ``keep`` the result contains ``kept``."""
     keep = keep and logits.dtype == accumulation_dtype(logits.dtype)
     blocks = list(row_blocks(logits))
     if len(blocks) <= 1:

@@ -171,7 +171,7 @@ class Loss(nn.Module):
         return kernels.rows(function, rows.logits, rows.target, rows.keep, weights)
 
     def class_rows(self, logits: Tensor, mass: Tensor) -> Tensor:
-        """L(z, k) for every class k, (N, C); entries of zero ``mass`` do not matter."""
+        """L(z, k) for every class k, (N, C); arbitrary where the soft target ``mass`` is 0."""
         function = self.row_function(logits.shape[1])
         if function is None:
             raise NotImplementedError(

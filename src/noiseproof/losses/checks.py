@@ -24,7 +24,7 @@ LOGITS = (
     (-3.0, 0.2, 0.0),
 )
 SUMS = {"sum_z": "sum_z", "sum_p2": "squares", "sum_pz": "products"}
-"""Statistics of a row, and the fields of ``Wanted`` that ask for them."""
+"""Statistics of a row, and the fields of ``Wanted`` that request them."""
 CLOSE = 1e-9
 
 
@@ -93,7 +93,7 @@ def class_weights(weight: Any) -> Tensor | None:
 
 
 def check_wanted(loss: str, function: RowFunction) -> None:
-    """ValueError if the function reads a sum that was not asked for, which kernels do not compute."""
+    """ValueError if the function reads a sum that it does not request, which kernels do not compute."""
     try:
         rows = _statistics()
         finite = _is_finite(function, rows)
@@ -104,7 +104,7 @@ def check_wanted(loss: str, function: RowFunction) -> None:
         if not getattr(function.wanted, SUMS[name]):
             raise ValueError(
                 f"{loss}: value_and_partials reads {name}, which its"
-                f" wanted={function.wanted} does not ask for"
+                f" wanted={function.wanted} does not request"
             )
 
 

@@ -76,7 +76,7 @@ def install_human_labels(downloaded: Sequence[Path], folder: Path) -> None:
 
 
 def read_torch_file(path: Path) -> dict[str, object]:
-    """The dict of numbers and arrays in a file of ``torch.save``; anything else is refused."""
+    """The dict of numbers and arrays in a file of ``torch.save``; anything else raises an error."""
     from ..safe_pickle import parse_plain_pickle
 
     try:
@@ -111,8 +111,8 @@ def fetch(name: str, root: str | Path, *, progress: bool = True) -> Report:
     so that a failure leaves no files behind.
 
     Raises:
-        ValueError: an unknown name, or a body that is not the expected one.
-        OSError: no connection, an answer other than 200, or a full disk.
+        ValueError: an unknown name, or a download that is not the expected file.
+        OSError: no connection, an HTTP status other than 200, or a full disk.
     """
     dataset, root = dataset_named(name), Path(root)
     found = report_on(name, dataset, root / name)

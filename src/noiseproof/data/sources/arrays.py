@@ -26,7 +26,7 @@ def arrays(
     """``arrays(path="all.npz")`` with x_train, y_train, x_test, y_test, or
     ``arrays(path="x_{split}.npy", labels="y_{split}.npy")``, which may be larger than memory.
 
-    Inputs keep their shape and dtype; arrays of Python objects are refused. Labels are class numbers, of
+    Inputs keep their shape and dtype; arrays of Python objects raise an error. Labels are class numbers, of
     which the largest in training determines the number of classes, or class names. ``labelled=False`` reads
     only inputs, x_test or x_train of an .npz or one .npy file, for prediction.
 

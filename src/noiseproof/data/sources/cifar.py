@@ -180,9 +180,9 @@ def read_arrays(path: Path, keys: Sequence[str]) -> tuple[NDArray[np.uint8], NDA
 def check_labels(path: Path, labels: NDArray[Any], classes: Sequence[int]) -> None:
     """ValueError if a label is not below the number of classes of its column."""
     for column, count in zip(labels.T, classes, strict=True):
-        stray = (column < 0) | (column >= count)
-        if stray.any():
-            row = int(stray.argmax())
+        invalid = (column < 0) | (column >= count)
+        if invalid.any():
+            row = int(invalid.argmax())
             raise ValueError(f"{path}: record {row} has label {column[row]}, which is not below {count}")
 
 

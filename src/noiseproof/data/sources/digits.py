@@ -28,7 +28,7 @@ def mnist(
 ) -> LabelledData:
     """MNIST: grey images, uint8 (1, height, width).
 
-    Reads ``train-images-idx3-ubyte`` and its relatives, with or without ``.gz``, or ``mnist.npz`` with
+    Reads ``train-images-idx3-ubyte`` and three other files, with or without ``.gz``, or ``mnist.npz`` with
     x_train, y_train, x_test, y_test. ``path`` is the folder of another idx dataset, such as Fashion-MNIST.
 
     Reference:

@@ -211,8 +211,8 @@ class TableClasses:
             self.names = sorted({str(value) for column in labels for value in column})
             _warn_of_variants(self.names, source)
         if FEWEST_ROWS <= len(labels[0]) < 2 * len(self.names):
-            have = f"{len(labels[0])} rows have {len(self.names)} different labels"
-            warnings.warn(f"{source}: {have}: is {columns[0]!r} an id?", stacklevel=4)
+            counts = f"{len(labels[0])} rows have {len(self.names)} different labels"
+            warnings.warn(f"{source}: {counts}: is {columns[0]!r} an id?", stacklevel=4)
 
     def numbers(self, rows: pd.DataFrame, name: str | None, source: Path) -> NDArray[np.int64]:
         """Class numbers of a column; ValueError for a label that is not a class of the training table."""
@@ -222,13 +222,13 @@ class TableClasses:
         if self.numeric and column.dtype.kind in "iub":
             numbers = np.asarray(column, np.int64)
             found = np.searchsorted(self.values, numbers).clip(max=len(self.values) - 1)
-            stray = self.values[found] != numbers
+            unknown = self.values[found] != numbers
         else:
             number = {text: position for position, text in enumerate(self.names)}
             found = np.array([number.get(str(value), -1) for value in column], np.int64)
-            stray = found < 0
-        if stray.any():
-            row = int(stray.argmax())
+            unknown = found < 0
+        if unknown.any():
+            row = int(unknown.argmax())
             label = column.iloc[row] if column.dtype.kind in "iub" else repr(column.iloc[row])
             raise ValueError(
                 f"{source}: row {row} has the label {label} in {name!r}, which is not a class in training"
@@ -238,10 +238,10 @@ class TableClasses:
 
 def _warn_of_variants(names: list[str], source: Path) -> None:
     """Warn of class names that differ only in spaces and case, which are probably one class."""
-    alike: dict[str, list[str]] = {}
+    by_key: dict[str, list[str]] = {}
     for name in names:
-        alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
-    found = [variants for variants in alike.values() if len(variants) > 1]
+        by_key.setdefault(" ".join(name.split()).casefold(), []).append(name)
+    found = [variants for variants in by_key.values() if len(variants) > 1]
     if found:
         words = "; ".join(" and ".join(map(repr, variants)) for variants in found[:SHOWN_VARIANTS])
         warnings.warn(

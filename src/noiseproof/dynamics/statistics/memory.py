@@ -12,7 +12,7 @@ COLUMNS = {"tau": "tau", "memory_disagreement": "target_probability"}
 
 
 def tau(record: Record) -> Tensor:
-    """NAL's attention at the last visit, near 1 for a trusted label, (N,) float32.
+    """NAL's attention at the last visit, near 1 for labels that it considers correct, (N,) float32.
 
     Example:
         >>> import torch

@@ -1,9 +1,10 @@
 r"""Margins of a linear layer: the forward pass goes over rows, the backward pass over slabs of classes.
 
 With the largest other logit and :math:`\sum_{j\ne y} e^{z_j - peak}` of every row kept from the forward
-pass, the gradient of any few classes follows from their logits alone. So the backward pass goes over the
-classes, and every row of the weight's gradient is one product, rounded once. The logits of the last chunk are
-kept between the passes and need not be computed again, unless checkpoints or hooks decide what is saved.
+pass, the gradient of any few classes follows from their logits alone. So the backward pass goes over blocks
+of classes ("slabs"), and every row of the weight's gradient is one product, rounded once. The logits of the
+last chunk are kept between the passes and need not be computed again, unless checkpoints or hooks decide what
+is saved.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class _LinearMargin(torch.autograd.Function):
         hidden, weight, bias, target, keep, state = ctx.saved_tensors
         projection = Projection(hidden, weight, bias, *ctx.settings)
         step, factor = scaled_for_float16(upstream, projection.dtype)
-        walk = Walk(projection, target, keep, state, step)
-        gradients = _margin_gradients(walk, ctx.needs_input_grad[:3], ctx.kept.take())
+        batch = MarginBatch(projection, target, keep, state, step)
+        gradients = _margin_gradients(batch, ctx.needs_input_grad[:3], ctx.kept.take())
         return *gradients.finished(projection, factor), None, None, None, None
 
 
@@ -97,7 +98,7 @@ def _margin_state(projection: Projection, target: Tensor, keep: Tensor | None) -
     return torch.cat(found, 1), KeptLogits(logits)
 
 
-class Walk(NamedTuple):
+class MarginBatch(NamedTuple):
     """Rows of a projection: labels, kept rows, state of the forward pass, and upstream gradient (N,)."""
 
     projection: Projection
@@ -106,8 +107,8 @@ class Walk(NamedTuple):
     state: Tensor
     upstream: Tensor
 
-    def part(self, rows: slice) -> Walk:
-        return Walk(
+    def part(self, rows: slice) -> MarginBatch:
+        return MarginBatch(
             self.projection._replace(hidden=self.projection.hidden[rows]),
             self.target[rows],
             None if self.keep is None else self.keep[rows],
@@ -116,16 +117,16 @@ class Walk(NamedTuple):
         )
 
 
-def _margin_gradients(walk: Walk, needed: tuple[bool, ...], logits: Tensor | None) -> Gradients:
+def _margin_gradients(batch: MarginBatch, needed: tuple[bool, ...], logits: Tensor | None) -> Gradients:
     """Gradients of the sum of margins weighted by ``upstream``; ``logits`` are those of the last rows."""
     if logits is None or len(logits) == 0:
-        return _slab_gradients(walk, needed, None)
-    split = len(walk.target) - len(logits)
-    last = _gradients_of_logits(walk.part(slice(split, None)), needed, logits, 2 if split else 1)
+        return _slab_gradients(batch, needed, None)
+    split = len(batch.target) - len(logits)
+    last = _gradients_of_logits(batch.part(slice(split, None)), needed, logits, 2 if split else 1)
     del logits  # so that slabs can reuse its memory
     if split == 0:
         return last
-    first = _slab_gradients(walk.part(slice(split)), needed, last.weight)
+    first = _slab_gradients(batch.part(slice(split)), needed, last.weight)
     hidden = bias = None
     if first.hidden is not None and last.hidden is not None:
         hidden = torch.cat([first.hidden, last.hidden.to(first.hidden.dtype)])
@@ -134,34 +135,36 @@ def _margin_gradients(walk: Walk, needed: tuple[bool, ...], logits: Tensor | Non
     return Gradients(hidden, first.weight, bias)
 
 
-def _gradients_of_logits(walk: Walk, needed: tuple[bool, ...], logits: Tensor, parts: int) -> Gradients:
+def _gradients_of_logits(
+    batch: MarginBatch, needed: tuple[bool, ...], logits: Tensor, parts: int
+) -> Gradients:
     """Gradients of rows whose logits are known, which are overwritten; one of ``parts`` parts of a sum."""
-    hidden, weight, bias = walk.projection[:3]
+    hidden, weight, bias = batch.projection[:3]
     sums = GradientSums(hidden, weight, bias, needed, parts)
-    low, _ = walk.projection.cast()
+    low, _ = batch.projection.cast()
     with torch.no_grad(), without_autocast(low):
-        _second_pass(logits, walk.target, walk.keep, walk.state, walk.upstream)
-        sums.add(slice(0, len(logits)), hidden.to(walk.projection.dtype), low, logits)
+        _second_pass(logits, batch.target, batch.keep, batch.state, batch.upstream)
+        sums.add(slice(0, len(logits)), hidden.to(batch.projection.dtype), low, logits)
     return sums.gradients()
 
 
-def _slab_gradients(walk: Walk, needed: tuple[bool, ...], onto: Tensor | None) -> Gradients:
+def _slab_gradients(batch: MarginBatch, needed: tuple[bool, ...], onto: Tensor | None) -> Gradients:
     """Gradients by slabs of classes; the gradient of the weight is added to ``onto``, if it is given."""
-    projection = walk.projection
+    projection = batch.projection
     hidden = projection.hidden.to(projection.dtype)
     weight, bias = projection.cast()
     rows, classes = hidden.shape[0], weight.shape[0]
     slabs = list(slices(classes, max(1, -(-projection.chunk * classes // max(1, rows)))))
     roles = (needed[1], needed[0], False)
     sums = GradientSums(projection.weight, projection.hidden, None, roles, len(slabs), onto)
-    by_bias = [walk.state.new_zeros(0)]
+    by_bias = [batch.state.new_zeros(0)]
     with torch.no_grad(), without_autocast(weight):
         for slab in slabs:
             slope = linear(hidden, weight[slab], None if bias is None else bias[slab])
-            _second_pass(slope, walk.target - slab.start, walk.keep, walk.state, walk.upstream)
+            _second_pass(slope, batch.target - slab.start, batch.keep, batch.state, batch.upstream)
             sums.add(slab, weight[slab], hidden, slope.t())
             if needed[2]:
-                by_bias.append(slope.sum(0, dtype=walk.state.dtype))
+                by_bias.append(slope.sum(0, dtype=batch.state.dtype))
             del slope
     by_weight, by_hidden, _ = sums.gradients()
     return Gradients(by_hidden, by_weight, torch.cat(by_bias) if needed[2] else None)
