@@ -1,4 +1,4 @@
-"""Draw the pictures of gr.md and curriculum.md from results/: python tables/draw.py"""
+"""Draw the pictures of gr.md, sl.md and curriculum.md from results/: python tables/draw.py"""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 
 from noiseproof.losses.curves.drawing import COLOURS
 from noiseproof.papers import get
+from noiseproof.papers.comparing import compare_with
+from noiseproof.papers.results import read_results
 
 HERE = Path(__file__).parent
 Line = dict[str, str]
@@ -27,6 +29,9 @@ def read(name: str) -> list[Line]:
 
 
 RUNS, EPOCHS = read("runs.csv"), read("epochs.csv")
+
+
+FIRST_RATES = {line["run"]: float(line["lr"]) for line in EPOCHS if line["epoch"] == "1"}
 
 
 def runs(**wanted: str) -> list[Line]:
@@ -68,6 +73,41 @@ def gr_table3() -> Figure:
     return figure
 
 
+# SL Table 1 ---------------------------------------------------------------------------------------
+
+SL = ("CE", "LSR", "Bootstrap", "Forward", "D2L", "GCE", "SL")
+NETWORKS = {"MNIST": "MNIST · 4-layer CNN", "CIFAR-10": "CIFAR-10 · 8-layer CNN"}
+RATES = {
+    "symmetric": ("clean", "symmetric 0.2", "symmetric 0.4", "symmetric 0.6", "symmetric 0.8"),
+    "asymmetric": ("clean", "asymmetric 0.2", "asymmetric 0.3", "asymmetric 0.4"),
+}
+
+
+def sl_table1() -> Figure:
+    """Printed accuracy over the noise rate, as lines, and every cell of ours, as dots."""
+    figure, table = Figure(figsize=(12.0, 8.4), layout="constrained"), get("sl.table1")
+    entries = compare_with(table, *read_results([HERE / "results"])).entries
+    ours = {entry.cell.place: entry.ours for entry in entries}
+    grid = figure.subplots(2, 2, sharey="row")
+    for axes, (data, network) in zip(grid, NETWORKS.items(), strict=True):
+        for ax, (kind, columns) in zip(axes, RATES.items(), strict=True):
+            for method, colour in zip(SL, COLOURS, strict=False):
+                row = f"{network} · {method}"
+                places = [0.0 if word == "clean" else float(word.split()[1]) for word in columns]
+                printed = [float(table.cell(row, column).printed) for column in columns]
+                ax.plot(places, printed, color=colour, lw=1.2, label=method)
+                mine = [ours[row, column] for column in columns]
+                dots = [float("nan") if one is None else one for one in mine]
+                ax.plot(places, dots, "o", color=colour, markersize=5)
+            ax.set(title=f"{data}, {kind}", xlabel="noise rate", ylabel="final test accuracy, %")
+            ax.grid(axis="y", color="0.92")
+            ax.spines[["top", "right"]].set_visible(False)
+    handles, names = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=7, frameon=False)
+    figure.suptitle("SL Table 1: printed (lines) and ours (dots)")
+    return figure
+
+
 # Curriculum Table 5 -------------------------------------------------------------------------------
 
 CURRICULUM = {
@@ -83,6 +123,8 @@ LABELS = {
     "symmetric 0.4": {"data": "cifar10", "noise": "symmetric(0.4)"},
     "human 0.4": {"data": 'cifar_n(kind="worse")', "noise": ""},
 }
+TABLE2_RATE = 0.05
+"""Runs of Table 2 begin above it, those of Table 5 below."""
 UNIT, RAW = COLOURS[0], COLOURS[1]
 
 
@@ -99,7 +141,8 @@ def curriculum_table5() -> Figure:
         for place, (row, losses) in enumerate(CURRICULUM.items()):
             ax.hlines(printed_accuracy(row, column), place - 0.35, place + 0.35, color="black", lw=1.5)
             for side, loss, colour in zip((-0.12, 0.12), losses, (UNIT, RAW), strict=True):
-                final = [100 * float(run["final"]) for run in runs(loss=loss, model="cnn8", **labels)]
+                found = runs(loss=loss, model="cnn8", **labels)
+                final = [100 * float(run["final"]) for run in found if FIRST_RATES[run["run"]] < TABLE2_RATE]
                 ax.plot([place + side] * len(final), final, "o", color=colour, markersize=5)
         ax.set_xticks(range(len(CURRICULUM)), CURRICULUM)
         ax.set_title(column, fontsize="medium")
@@ -114,5 +157,6 @@ def curriculum_table5() -> Figure:
 
 
 if __name__ == "__main__":
+    sl_table1().savefig(HERE / "images" / "sl_table1.png", dpi=100)
     gr_table3().savefig(HERE / "images" / "gr_table3.png", dpi=100)
     curriculum_table5().savefig(HERE / "images" / "printed_and_ours.png", dpi=100)

@@ -7,7 +7,8 @@ from noiseproof import losses
 from noiseproof.cli.papers_text import plan_to_markdown as to_markdown
 from noiseproof.papers import get
 from noiseproof.papers.cells import Runs
-from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan
+from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan, scaled
+from noiseproof.papers.tables import OTHER_READINGS
 from noiseproof.train import Config
 
 
@@ -62,6 +63,19 @@ def test_fewer_epochs_move_the_schedule_along():
     factor = 2 / (100_000 / 391)
     moved = ",".join(str(round(time * factor)) for time in (32_000, 48_000))
     assert run.config.schedule == f"step(milestones='{moved}', by='iteration')"
+
+
+def test_the_code_of_sl_decays_the_rate_in_every_iteration_and_weights_only_of_resnets():
+    table = get("sl.table1:code").select(["*CE"], ["symmetric 0.4"], seeds=1)
+    runs = [one.config for one in plan(table, Changes()).values() if one.config.loss == "ce"]
+    found = {run.data: (run.weight_decay, run.schedule) for run in runs}
+    assert found["mnist"] == (0.0, 'step(milestones="10,30", decay=0.0001)')
+    assert found["cifar100"] == (0.02, 'step(milestones="80,120", decay=0.005)')
+    assert "sl.table3:code" not in OTHER_READINGS  # Clothing1M is the same in both
+
+
+def test_fewer_epochs_keep_the_decay_at_the_end():
+    assert scaled('step(milestones="10,30", decay=0.0001)', 0.1) == "step(milestones='1,3', decay=0.001)"
 
 
 def test_a_plan_in_words_names_every_cell_and_run():

@@ -48,6 +48,15 @@ def test_by_epoch_and_by_iteration_as_torch_has_it(spec):
         assert by_step(Moment(step=time, steps=12, epoch=0, epochs=1), 0.2) == pytest.approx(rate, rel=1e-9)
 
 
+def test_steps_with_decay_in_every_iteration_as_in_keras():
+    rate = get_schedule("step(milestones=2, decay=0.01)")
+    for iteration in range(12):
+        epoch = iteration // 4
+        expected = 0.2 * (0.1 if epoch >= 2 else 1.0) / (1.0 + 0.01 * iteration)
+        found = rate(Moment(step=iteration, steps=12, epoch=epoch, epochs=3), 0.2)
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
 def test_warmup_rises_linearly():
     rate = get_schedule("constant(warmup=3)")
     rates = [rate(Moment(step=0, steps=1, epoch=e, epochs=9), 0.4) for e in range(6)]

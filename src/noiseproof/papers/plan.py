@@ -205,4 +205,6 @@ def scaled(schedule: str, factor: float) -> str:
         elif word == "milestones":
             times = [max(1, round(int(time) * factor)) for time in str(value).split(",")]
             options[word] = ",".join(map(str, times))
+        elif word == "decay" and value:
+            options[word] = float(value) / factor
     return written(name, options)

@@ -34,6 +34,8 @@ class Selection(NamedTuple):
 
 
 PRIORITIES = (
+    Selection("sl.table1:code", ("MNIST · 4-layer CNN · CE",), ("symmetric 0.4",)),
+    Selection("sl.table1:code", ("CIFAR-10 · 8-layer CNN · CE",), ("symmetric 0.4",)),
     Selection("gr.table3", columns=("symmetric 0.4",)),
     Selection("sl.table1", ("CIFAR-10",), ("symmetric 0.4",)),
     Selection("curriculum.table5", ("SCE",), ("symmetric 0.4 · snr",), seeds=5),
@@ -87,10 +89,12 @@ class QueuedRun:
 
 def queued_runs(changes: Changes = Changes(precision="bf16"), done: Collection[str] = ()) -> list[QueuedRun]:
     """All runs of all runnable cells, without those in ``done`` or whose data must be requested."""
-    first = list(enumerate(get(one.table).select(one.rows, one.columns, one.seeds) for one in PRIORITIES))
-    ranks = {key: number for number, part in reversed(first) for key in plan(part, changes)}
+    first = [get(one.table).select(one.rows, one.columns, one.seeds) for one in PRIORITIES]
+    numbered = reversed(list(enumerate(first)))
+    ranks = {key: number for number, part in numbered for key in plan(part, changes)}
+    other_readings = [part for part in first if ":" in part.name]
     found: dict[str, QueuedRun] = {}
-    for table in TABLES.values():
+    for table in [*TABLES.values(), *other_readings]:
         runs = {
             key: one
             for key, one in plan(table, changes).items()

@@ -150,7 +150,7 @@ def make_tables(
 ) -> dict[str, Table]:
     """The tables of a paper by full name, such as ``gr.table3``, in the order of its file.
 
-    They are followed by tables with runs in every other reading, such as ``gr.table3:printed``.
+    They are followed by tables whose runs differ in another reading, such as ``gr.table3:printed``.
 
     Args:
         fill: returns the filling of a cell that needs runs.
@@ -158,13 +158,12 @@ def make_tables(
     """
     rules = {name: (special or {}).get(name, fill) for name in printed(paper)}
     found = {f"{paper}.{name}": _table(paper, name, rule) for name, rule in rules.items()}
-    others = {
-        f"{table.name}:{name}": in_reading(table, name, reading)
+    others = [
+        (table, in_reading(table, name, reading))
         for name, reading in (readings or {}).items()
         for table in found.values()
-        if table.counts["runs"]
-    }
-    return found | others
+    ]
+    return found | {other.name: other for table, other in others if other.cells != table.cells}
 
 
 def in_reading(table: Table, name: str, reading: Reading) -> Table:

@@ -91,10 +91,16 @@ def cosine(*, minimum: float = 0.0, warmup: int = 0, by: str = "epoch") -> Sched
     return _timed(lambda now, end, lr: _half_cosine(now / end, lr, minimum), warmup, by)
 
 
-def step(*, milestones: str | int, gamma: float = 0.1, warmup: int = 0, by: str = "epoch") -> Schedule:
-    """Multiplied by ``gamma`` at each milestone, as in ``step(milestones="40,80")``."""
+def step(
+    *, milestones: str | int, gamma: float = 0.1, decay: float = 0.0, warmup: int = 0, by: str = "epoch"
+) -> Schedule:
+    """Multiplied by ``gamma`` at each milestone, as in ``step(milestones="40,80")``.
+
+    In iteration t it is also divided by ``1 + decay * t``, as in Keras.
+    """
     times = _times(milestones)
-    return _timed(lambda now, end, lr: lr * gamma ** sum(now >= t for t in times), warmup, by)
+    stairs = _timed(lambda now, end, lr: lr * gamma ** sum(now >= t for t in times), warmup, by)
+    return lambda moment, lr: stairs(moment, lr) / (1.0 + decay * moment.step)
 
 
 def every(*, period: int, gamma: float = 0.1, warmup: int = 0, by: str = "epoch") -> Schedule:
