@@ -94,7 +94,7 @@ def test_a_finished_run_and_another_config_are_refused(shell, short, tmp_path):
         (["--epochs", "2", "--iterations", "2"], "give one of them"),
         (["--device", "gpu"], "device='gpu' cannot be used"),
         (["--lr", "nan"], "lr=nan is out of range"),
-        (["--patience", "3"], "patience needs a validation split"),
+        (["--patience", "3"], "patience needs validation data"),
         (["--config", "nowhere.json"], "nowhere.json"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Tables of our own that are run in a moment."""
+"""Small tables whose runs take a moment."""
 
 import pytest
 

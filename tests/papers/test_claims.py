@@ -24,7 +24,7 @@ def test_there_are_seventeen_and_every_number_is_one_of_a_run():
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: str(claim.number))
 def test_statements_can_be_judged_and_can_fail(claim):
-    """With numbers that grow, or fall, no statement lacks a number; one of both refutes something."""
+    """Growing or falling numbers decide every statement, and refute at least one."""
     growing = {name: 3.0 * place for place, name in enumerate(claim.points)}
     falling = {name: -value for name, value in growing.items()}
     found = [bool(check(numbers)) for numbers in (growing, falling) for check in claim.statements.values()]

@@ -1,4 +1,4 @@
-"""Numbers and statements of the papers that do not fit each other, checked on the printed tables."""
+"""Numbers and statements of the papers that contradict each other, checked on the printed tables."""
 
 import math
 from dataclasses import fields
@@ -280,7 +280,7 @@ def test_e30_the_acceleration_of_rce_is_concave_and_symmetric_about_one_half():
 
 
 def test_e31_the_gradient_of_nal_is_told_apart_by_the_given_label():
-    """The true label has no part in it: the given one alone is pushed up."""
+    """The gradient does not depend on the true label: only the given one is raised."""
     tau, given = 0.6, torch.tensor([1, 3, 0])
     logits = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     leaf = logits.requires_grad_()

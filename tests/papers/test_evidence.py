@@ -1,4 +1,4 @@
-"""What the errata and the pages under tables/ say of our runs is what the committed results say."""
+"""The errata and the pages under tables/ agree with the committed results of our runs."""
 
 import csv
 import importlib.util
@@ -20,7 +20,7 @@ ERRATA = (HOME / "docs" / "errata.md").read_text(encoding="utf-8")
 
 
 def erratum(number):
-    """Its words, in one line."""
+    """The text of an erratum, in one line."""
     return " ".join(ERRATA.split(f"### {number}. ")[1].split("\n##")[0].split())
 
 

@@ -1,4 +1,4 @@
-"""A comparison in words, Markdown and JSON: the same numbers, and nothing that is taken for markup."""
+"""A comparison as text, Markdown and JSON: the same numbers, and no injected markup."""
 
 import json
 
@@ -103,11 +103,11 @@ def test_markdown_is_one_table_whatever_the_names_are():
 
 
 def test_json_has_plain_values():
-    told = json.loads(json.dumps(to_dict(compared(problem="it broke"))))
-    first, second = told["cells"]
+    found = json.loads(json.dumps(to_dict(compared(problem="it broke"))))
+    first, second = found["cells"]
     assert (first["ours"], first["problems"], first["state"]) == (None, ["it broke"], "1 failed")
     assert (second["printed"], second["state"], second["difference"]) == (70.25, "quoted", None)
-    assert told["notes"] == ["A note."]
+    assert found["notes"] == ["A note."]
     assert second["pick"] is None
 
 
@@ -118,8 +118,8 @@ def test_json_says_which_runs_a_number_is_made_of():
 
 
 def test_cells_without_a_number_of_ours_are_counted():
-    busy, idle = compared().parts()
-    assert [entry.state for entry in busy.entries] == ["finished"]
-    assert counted(idle) == "1 cell quoted"
+    filled, empty = compared().parts()
+    assert [entry.state for entry in filled.entries] == ["finished"]
+    assert counted(empty) == "1 cell quoted"
     failed, _ = compared(problem="no memory").parts()
     assert [entry.state for entry in failed.entries] == ["1 failed"]

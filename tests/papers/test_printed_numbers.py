@@ -1,4 +1,4 @@
-"""Every number of the papers is in a cell, with what the paper says of it."""
+"""Every number of the papers is in a cell, with the notes of the paper on it."""
 
 import json
 from importlib.resources import files
@@ -17,7 +17,7 @@ from noiseproof.train import Config
 
 
 def raw_records():
-    """The files as they are, past the code that reads them."""
+    """The content of the files, read without the code of the package."""
     for paper in PAPERS:
         content = json.loads((files("noiseproof.papers") / "printed" / f"{paper}.json").read_text("utf-8"))
         for table, records in content["records"].items():

@@ -1,4 +1,4 @@
-"""One queue of all runs that cells still need."""
+"""The queue of all runs that are missing for cells."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ BY_HAND = (
     "nal.table2",
     "curriculum.table4",
 )
-"""Their photos are given out on request only."""
+"""Tables on photos that are available on request only."""
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_when_the_time_is_up_runs_are_saved_and_the_same_call_goes_on(tmp_path):
 
 
 def epochs_after(folder, minutes, more_than):
-    """Epochs of the first run after so many minutes, or four times as many on a busy machine."""
+    """Epochs of the first run after this time, or after four times as long on a busy machine."""
     epochs = 0
     while epochs <= more_than and minutes < 4:
         ended = run_queue(folder, minutes, 100_000)
@@ -188,8 +188,8 @@ def test_an_empty_folder_packs_to_nothing(tmp_path):
 
 def test_the_verb_says_what_it_would_run():
     command = [sys.executable, "-m", "noiseproof", "papers", "queue", "--dry", "--minutes", "20", "--json"]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
-    found = json.loads(told)
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+    found = json.loads(output)
     assert sum(one["seconds"] for one in found) <= 1200
     assert found[0]["model"] == "resnet56"
     assert tables.TABLES

@@ -1,4 +1,4 @@
-"""Tables on photos that are given out on request only, on small trees in the official layouts."""
+"""Tables on photos that are available on request only, with small folders in the official layouts."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def small_network(runs):
 
 
 def small(name):
-    """A row of a table as planned but for its network and its weights."""
+    """A row of a table with another network and without weights."""
     return get(name).select([ROWS[name]], seeds=1).with_runs(small_network)
 
 

@@ -1,4 +1,4 @@
-"""Figures that plot runs: each is drawn from runs that are named, or from those of a table."""
+"""Figures that plot runs: given ones, or those of a table."""
 
 import json
 import shlex
@@ -102,13 +102,13 @@ def test_a_diagram_is_not_drawn_and_says_why():
 
 @pytest.fixture
 def trained(tmp_path, two_runs):
-    """What a command that a figure suggests leaves behind: here every run is one of two that are known."""
+    """The runs of the commands a figure suggests, each replaced by one of two known runs."""
 
     def train(commands):
         for command in commands:
             *_, table, options = command.split(maxsplit=4)[1:]
-            told = shlex.split(options)
-            given = list(zip(told[::2], told[1::2], strict=True))
+            words = shlex.split(options)
+            given = list(zip(words[::2], words[1::2], strict=True))
             assert given[-2:] == [("--seeds", "1"), ("--out", str(tmp_path))]
             rows, columns = ([v for k, v in given if k == f"--{what}"] for what in ("rows", "columns"))
             planned = plan(get(table).select(rows, columns, 1))

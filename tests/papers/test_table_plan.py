@@ -1,4 +1,4 @@
-"""A table is a list of configs by their hash, each with the cells it serves."""
+"""The plan of a table: configs by their hash, each with the cells that use it."""
 
 import pytest
 import torch
@@ -109,9 +109,9 @@ def test_rows_and_columns_are_chosen_by_name_part_and_pattern():
 
 
 def test_a_name_that_is_not_there_is_held_against_parts_but_only_whole_names_are_listed():
-    with pytest.raises(ValueError, match="has no row 'GCEE'") as told:
+    with pytest.raises(ValueError, match="has no row 'GCEE'") as raised:
         get("sl.table1").select(["GCEE"])
-    known = str(told.value).partition("(known: ")[2].rstrip(")").split(", ")
+    known = str(raised.value).partition("(known: ")[2].rstrip(")").split(", ")
     assert known == get("sl.table1").rows
 
 
@@ -139,7 +139,7 @@ def test_e32_the_printed_reading_of_gr_is_the_text():
 
 
 def test_e29_the_unit_reading_of_curriculum_is_the_text():
-    """Without the unit maximum a loss is the same but for a factor, which acts on the learning rate."""
+    """Without the unit maximum a loss differs only by a factor, which acts like a learning rate."""
     unit, ours = get("curriculum.table5:unit"), get("curriculum.table5")
     margins = torch.linspace(-8, 8, 65, dtype=torch.float64)
     factors = {}

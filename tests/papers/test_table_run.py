@@ -1,4 +1,4 @@
-"""The runs of a table: finished ones are kept, stopped ones go on, failed ones do not stop the rest."""
+"""The runs of a table: finished ones are kept, stopped ones resumed, failed ones do not stop others."""
 
 import shutil
 import sys

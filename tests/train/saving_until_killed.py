@@ -32,7 +32,7 @@ def save(folder, step, again=0):
 
 
 def newest_step(folder):
-    """Of the newest checkpoint, which must be readable without a warning and hold what was saved."""
+    """Step of the newest checkpoint, which must be readable without a warning and equal what was saved."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = checkpoint.newest(folder)
@@ -58,7 +58,7 @@ def forked(work):
 
 
 def save_until_killed(folder, start, delay):
-    """Steps that were saved when the kill came."""
+    """Steps that were saved before the process was killed."""
     reader, writer = os.pipe()
 
     def work():
@@ -78,7 +78,7 @@ def save_until_killed(folder, start, delay):
 
 
 def at_random_moments(folder, count):
-    """Until so many kills came in the middle of a save: how many of all do is up to the scheduler."""
+    """Repeat until this number of kills happened during a save, which depends on the scheduler."""
     chance = random.Random(count)  # noqa: S311
     begin = time.perf_counter()
     save(folder, 0)
@@ -101,7 +101,7 @@ def at_random_moments(folder, count):
 
 
 def strike_at(number, after, strike):
-    """From now on the call of that number, counted over all of CALLS, strikes before or after its work."""
+    """Kill the process before or after the call with this number, counted over all of CALLS."""
     calls = [0]
 
     def striking(function, name):

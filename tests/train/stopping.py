@@ -1,4 +1,4 @@
-"""Stop a run as a user would, and compare what two runs left behind."""
+"""Stop a run like a user, and compare the folders of two runs."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ class StopAt(Watcher):
 
 
 def contents(folder):
-    """Everything a run is judged by, wall-clock times excepted."""
+    """All results of a run except wall-clock times."""
     run = Run(folder)
     metrics = [{name: value for name, value in line.items() if name != "seconds"} for line in run.metrics]
     result = {name: value for name, value in run.result.items() if name != "seconds"}

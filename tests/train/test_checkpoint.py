@@ -1,4 +1,4 @@
-"""A checkpoint that was saved is found again, whatever happens; what is broken is noticed."""
+"""A saved checkpoint is found after any failure, and damaged ones are detected."""
 
 import errno
 import json

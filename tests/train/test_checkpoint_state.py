@@ -1,4 +1,4 @@
-"""Nested states survive being taken apart, written as JSON and put together."""
+"""Nested states are flattened, written as JSON and restored without a change."""
 
 import json
 

@@ -13,7 +13,7 @@ from noiseproof.train.task import make_task
 
 
 def mails(count=60, seed=0):
-    """Three classes that a number, a category and words tell apart, with gaps."""
+    """Three classes that depend on a number, a category and words, with missing values."""
     random = np.random.default_rng(seed)
     kind = np.arange(count) % 3
     words = [["cash", "win", "offer"], ["lunch", "monday", "meeting"], ["oven", "salt", "butter"]]

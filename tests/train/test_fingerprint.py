@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from noiseproof.data import LabelledData
-from noiseproof.train import task as room
+from noiseproof.train import task
 from noiseproof.train.task import ALL_INPUTS, HASHED_INPUTS, fingerprint, in_format_of
 
 
@@ -21,7 +21,7 @@ def test_of_inputs_in_memory_every_row_counts(kind, row):
 
 
 def test_of_large_inputs_some_rows_count(monkeypatch):
-    monkeypatch.setattr(room, "MAX_HASHED_BYTES", 300 * 16 - 1)
+    monkeypatch.setattr(task, "MAX_HASHED_BYTES", 300 * 16 - 1)
     seen = []
     real = LabelledData.batch
     monkeypatch.setattr(LabelledData, "batch", lambda self, at: seen.append(at) or real(self, at))

@@ -1,4 +1,4 @@
-"""Run folders from strangers: nothing outside is written, nothing is read without bound or waited for."""
+"""Run folders from untrusted sources: no writes outside, no unlimited reads, no waiting."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need rights on Wi
 
 @pytest.fixture
 def outside(tmp_path):
-    """A folder with a file that must stay as it is; the check comes after the test."""
+    """A folder with a file that must not change; this is checked after the test."""
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "epoch-00001.safetensors").write_text("precious")
@@ -40,7 +40,7 @@ def test_files_that_are_changed_in_place(config, blobs, tmp_path, name, link):
 
 @pytest.mark.parametrize("name", ["config.json", "manifest.json", "result.json", "model.safetensors"])
 def test_files_that_are_replaced(config, blobs, outside, name):
-    """A link under their name goes, what it points to stays; a link to nothing is no run either."""
+    """A link with their name is removed, its target is kept; a dangling link is not a run either."""
     folder = Path(config().out)
     folder.mkdir()
     (folder / name).symlink_to(outside / "not there")

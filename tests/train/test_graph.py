@@ -1,4 +1,4 @@
-"""Captured steps read what changes from fixed places: on a CPU, where a replay runs the step itself."""
+"""Captured steps read changing values from fixed tensors: on a CPU, where a replay runs the step itself."""
 
 from functools import partial
 
@@ -45,7 +45,7 @@ def rerun(step, rewind):
 
 @pytest.fixture
 def graphs(monkeypatch):
-    """Every run takes captured steps; blocks of views are as small as said."""
+    """Every run uses captured steps, with blocks of at most this size."""
     monkeypatch.setattr(steps_module, "obstacle", lambda session: None)
     monkeypatch.setattr(steps_module, "Captures", lambda device: rerun)
     return lambda size: monkeypatch.setattr(graph_module, "BLOCK_BYTES", size)
@@ -174,7 +174,7 @@ def test_a_network_or_method_of_the_user_is_not_captured(config, blobs):
 
 @pytest.fixture
 def on_gpu(config, blobs):
-    """A session that says it is on a GPU."""
+    """A session whose device is a GPU."""
 
     def make(method=None):
         settled = config()
@@ -187,7 +187,7 @@ def on_gpu(config, blobs):
 
 
 class Counting(losses.Loss):
-    """Does something else at every call."""
+    """Its loss differs at every call."""
 
     name, calls = "counting", 0
 
@@ -211,13 +211,13 @@ def test_what_a_class_promises_holds_for_its_own_loss(on_gpu):
         def loss(self, outputs, batch, epoch):
             return epoch * super().loss(outputs, batch, epoch)
 
-    class Told(ByEpoch):
+    class WithPhases(ByEpoch):
         def phase(self, epoch):
             return epoch
 
     assert obstacle(on_gpu(Renamed())) is None
     assert "does not declare which epochs" in obstacle(on_gpu(ByEpoch()))
-    assert obstacle(on_gpu(Told())) is None
+    assert obstacle(on_gpu(WithPhases())) is None
 
 
 def test_a_method_that_stops_telling_its_phase_goes_on_without_a_graph(config, blobs, tmp_path, graphs):

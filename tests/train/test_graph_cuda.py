@@ -1,4 +1,4 @@
-"""Real graphs: the same numbers as step by step, alone and beside each other."""
+"""CUDA graphs give the same numbers as plain steps, in one run and in several at the same time."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A network that ends where it began says so, and what to do."""
+"""A network that has learned nothing gives a warning with a remedy."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def blobs(classes, rows=400, seed=0, apart=3.0):
     return LabelledData((centres[label] + rng.normal(0, 1, (rows, 10))).astype(np.float32), label)
 
 
-def told(tmp_path, data, **settings):
+def warning_of(tmp_path, data, **settings):
     settings = {"model": "mlp(hidden='')", "lr": 0.1, "epochs": 10} | settings
     with pytest.warns(UserWarning, match="the network has") as caught:
         fit(Config(**settings, out=str(tmp_path / "run")), data=data)
@@ -25,21 +25,21 @@ def told(tmp_path, data, **settings):
 
 
 def test_a_loss_that_starves_with_many_classes_is_named(tmp_path):
-    words = told(tmp_path, blobs(100, 2000), loss="mae", lr=0.01)
+    words = warning_of(tmp_path, blobs(100, 2000), loss="mae", lr=0.01)
     assert words.startswith("the network has learned almost nothing: it agrees with ")
     assert "with 100 classes this loss starts with 2.4% of its full emphasis" in words
     assert "try scale(mae, tau=2.6)" in words
 
 
 def test_too_few_steps_are_told(tmp_path):
-    words = told(tmp_path, blobs(10, 500), loss="ce", lr=1e-5, epochs=3)
+    words = warning_of(tmp_path, blobs(10, 500), loss="ce", lr=1e-5, epochs=3)
     assert "12 steps are few, train for more epochs" in words
 
 
 def test_inputs_that_say_nothing_end_at_the_majority_share(tmp_path):
     label = np.repeat([0, 1, 2], [240, 30, 30])
     data = LabelledData(torch.zeros(300, 2), label, class_names=["ant", "bee", "cat"], duplicates="ignore")
-    words = told(tmp_path, data, epochs=40, batch_size=10)
+    words = warning_of(tmp_path, data, epochs=40, batch_size=10)
     assert (
         "it agrees with 80.0% of the training labels, always predicting 'ant' would agree with 80.0%" in words
     )

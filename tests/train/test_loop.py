@@ -1,4 +1,4 @@
-"""The loop does what its pseudocode says."""
+"""The training loop equals its pseudocode."""
 
 import math
 import signal
@@ -194,23 +194,23 @@ def test_confidence_regularisation_gets_the_frequencies_of_the_data(config, blob
 
 
 def test_the_watcher_is_told(config, blobs):
-    told = []
+    calls = []
 
     class Listening(Watcher):
         def begin(self, done, steps):
-            told.append(("begin", done, steps))
+            calls.append(("begin", done, steps))
 
         def step(self, done):
-            told.append(done)
+            calls.append(done)
 
         def epoch(self, line):
-            told.append(("epoch", line["epoch"]))
+            calls.append(("epoch", line["epoch"]))
 
         def end(self):
-            told.append("end")
+            calls.append("end")
 
     fit(config(epochs=2), data=blobs(), watcher=Listening())
-    assert told == [("begin", 0, 8), 1, 2, 3, 4, ("epoch", 1), 5, 6, 7, 8, ("epoch", 2), "end"]
+    assert calls == [("begin", 0, 8), 1, 2, 3, 4, ("epoch", 1), 5, 6, 7, 8, ("epoch", 2), "end"]
 
 
 def test_patience_ends_a_run_early_and_keeps_the_best(config, blobs):
@@ -241,7 +241,7 @@ def test_the_validation_split_is_not_trained_on_and_may_be_clean(config, blobs, 
 
 
 def test_emphasis_of_any_loss_is_half_the_gradient(config, blobs):
-    """nce is no function of the margin: its emphasis is recorded, and is that of autograd."""
+    """nce is not a function of the margin: its emphasis is recorded, and equals that of autograd."""
     run = fit(config(loss="nce", batch_size=60, epochs=1), data=blobs())
     model = models.get("mlp(hidden=8)", num_classes=3, in_channels=4, seed=0)
     logits = model(blobs().inputs).detach().requires_grad_()
@@ -305,7 +305,7 @@ def test_batch_norm_and_one_sample_at_a_time(config, blobs, count, batch_size):
 
 
 def test_a_signal_after_the_last_step_is_passed_on_when_the_run_is_finished(config, blobs):
-    """Else a ctrl-C in the last moments of one run of several would be lost."""
+    """Otherwise a Ctrl-C at the end of one of several runs would be lost."""
 
     class Late(Watcher):
         def epoch(self, line):
@@ -335,7 +335,7 @@ def test_what_is_no_config_is_refused_with_how_to_write_it(given, shown):
 
 
 def test_a_notebook_shows_a_line_that_is_written_anew(tmp_path, monkeypatch):
-    """IPython is no requirement: what it would show is collected here."""
+    """IPython is not installed: a replacement collects what it would show."""
     shown = []
     place = SimpleNamespace(update=lambda words, raw: shown.append(words["text/plain"]))
     kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=True))

@@ -1,4 +1,4 @@
-"""A run that becomes infinite stops, says where, and can be looked at."""
+"""A run with infinite values stops with the place of the error, and its folder stays readable."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from noiseproof.train.checkpoint import newest
 
 
 class Poisoned(nn.Module):
-    """Gives NaN for inputs near 9."""
+    """Returns NaN for inputs near 9."""
 
     def __init__(self):
         super().__init__()
@@ -47,7 +47,7 @@ def test_it_can_be_resumed_and_fails_again_at_the_same_place(config, blobs):
 
 
 def test_the_advice_can_be_followed_to_the_letter(config, blobs, tmp_path):
-    """Before the first checkpoint too: the folder stays that of the run that failed."""
+    """Also before the first checkpoint: the folder still belongs to the failed run."""
     with pytest.raises(NonFiniteError, match=r"other settings need another --out than .*run$") as problem:
         fit(config(lr=1e30), data=blobs())
     assert "checkpoint" not in str(problem.value)

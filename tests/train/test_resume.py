@@ -146,7 +146,7 @@ def test_config_and_manifest_say_what_was_done(config, blobs):
 
 def test_a_method_of_ones_own_is_saved_with_its_memory(config, blobs, tmp_path, monkeypatch):
     class Counting(methods.Method):
-        """Weighs samples by how often it saw them, which only a kept memory gets right."""
+        """Weights samples by how often it saw them, which needs a memory that is restored."""
 
         name = "counting"
         columns = ("visits",)
@@ -183,7 +183,7 @@ def cut(path):
 
 @pytest.mark.parametrize("damage", [Path.unlink, cut], ids=["gone", "cut"])
 def test_a_record_with_a_gap_is_not_continued(config, blobs, damage):
-    """Else the rows after the gap would pass for earlier epochs."""
+    """Otherwise the rows after the gap would be read as earlier epochs."""
     settings = config(epochs=5)
     with pytest.raises(Interrupted):
         fit(settings, data=blobs(), watcher=StopAt(14))

@@ -1,4 +1,4 @@
-"""What is left of a run is resumed as it was, or refused with the file that is not whole."""
+"""An interrupted run is resumed exactly, or refused with the name of the incomplete file."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from noiseproof.train import Interrupted, Run, RunExistsError, Watcher, checkpoi
 
 
 @pytest.fixture
-def begun(config, blobs):
+def unfinished(config, blobs):
     """A config of five epochs of four steps, and its folder, stopped in the fourth epoch."""
     settings = config(epochs=5)
     with pytest.raises(Interrupted):
@@ -22,9 +22,9 @@ def files(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
 
 
-def refused(begun, blobs):
-    """The message of the resumed run, which must have changed nothing."""
-    settings, folder = begun
+def refused(unfinished, blobs):
+    """The error message of the resumed run, which must not change any file."""
+    settings, folder = unfinished
     before = files(folder)
     with pytest.raises(RunExistsError) as problem:
         fit(settings, data=blobs(wrong=15), test=blobs(seed=1))
@@ -54,17 +54,17 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(("damage", "words"), DAMAGES, ids=range(len(DAMAGES)))
-def test_lost_metrics_are_noticed(begun, blobs, damage, words):
-    metrics = begun[1] / "metrics.jsonl"
+def test_lost_metrics_are_noticed(unfinished, blobs, damage, words):
+    metrics = unfinished[1] / "metrics.jsonl"
     whole = metrics.read_bytes()
     metrics.write_bytes(b"".join(damage(whole.splitlines(keepends=True))))
-    assert refused(begun, blobs).startswith(f"{metrics} has {words}")
+    assert refused(unfinished, blobs).startswith(f"{metrics} has {words}")
     metrics.write_bytes(whole)
-    assert [line["epoch"] for line in resumed(begun, blobs).metrics] == [1, 2, 3, 4, 5]
+    assert [line["epoch"] for line in resumed(unfinished, blobs).metrics] == [1, 2, 3, 4, 5]
 
 
-def resumed(begun, blobs):
-    return fit(begun[0], data=blobs(wrong=15), test=blobs(seed=1))
+def resumed(unfinished, blobs):
+    return fit(unfinished[0], data=blobs(wrong=15), test=blobs(seed=1))
 
 
 def test_metrics_that_are_gone_are_noticed_and_few_epochs_are_named(config, blobs):
@@ -76,24 +76,26 @@ def test_metrics_that_are_gone_are_noticed_and_few_epochs_are_named(config, blob
     assert "no complete line for epoch 1, 2, 3, 4, 5, 6, 7, 8, ..., but the run has finished 11" in found
 
 
-def test_lines_of_epochs_that_come_again_may_be_lost(begun, blobs, config, tmp_path):
+def test_lines_of_epochs_that_come_again_may_be_lost(unfinished, blobs, config, tmp_path):
     unbroken = fit(config(epochs=5, out=str(tmp_path / "whole")), data=blobs(wrong=15), test=blobs(seed=1))
-    metrics = begun[1] / "metrics.jsonl"
+    metrics = unfinished[1] / "metrics.jsonl"
     metrics.write_bytes(metrics.read_bytes() + b'{"epoch": 4, "loss": 9.0}\n{"epoch": 5, "lo')
-    assert contents(resumed(begun, blobs).folder) == contents(unbroken.folder)
+    assert contents(resumed(unfinished, blobs).folder) == contents(unbroken.folder)
 
 
 @pytest.mark.parametrize("keep", [lambda text: text[: len(text) // 2], lambda text: "[]", lambda text: ""])
-def test_a_damaged_manifest_is_named(begun, blobs, keep):
-    manifest = begun[1] / "manifest.json"
+def test_a_damaged_manifest_is_named(unfinished, blobs, keep):
+    manifest = unfinished[1] / "manifest.json"
     manifest.write_text(keep(manifest.read_text()))
-    assert refused(begun, blobs).startswith(f"{manifest} is damaged (")
+    assert refused(unfinished, blobs).startswith(f"{manifest} is damaged (")
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "config.json"])
-def test_a_run_with_checkpoints_is_not_begun_anew_for_a_missing_file(begun, blobs, name):
-    (begun[1] / name).unlink()
-    assert refused(begun, blobs).startswith(f"{begun[1] / name} is missing, but the run has checkpoints")
+def test_a_run_with_checkpoints_is_not_begun_anew_for_a_missing_file(unfinished, blobs, name):
+    (unfinished[1] / name).unlink()
+    assert refused(unfinished, blobs).startswith(
+        f"{unfinished[1] / name} is missing, but the run has checkpoints"
+    )
 
 
 def changed(path, **entries):
@@ -101,35 +103,37 @@ def changed(path, **entries):
     path.write_text(json.dumps(json.loads(path.read_text()) | entries))
 
 
-def test_a_later_format_is_refused_by_name(begun, blobs):
-    manifest = begun[1] / "manifest.json"
+def test_a_later_format_is_refused_by_name(unfinished, blobs):
+    manifest = unfinished[1] / "manifest.json"
     changed(manifest, format=99, environment={"noiseproof": "7.1.0"})
     words = (
         r"manifest\.json has format 99, this version of noiseproof reads format 1: use noiseproof 7\.1\.0 or"
     )
     with pytest.raises(RunExistsError, match=words):
-        resumed(begun, blobs)
+        resumed(unfinished, blobs)
     for read in (lambda run: run.record, lambda run: run.load_model(), lambda run: run.manifest):
         with pytest.raises((ValueError, FileNotFoundError), match=r"format 99|it is unfinished"):
-            read(Run(begun[1]))
+            read(Run(unfinished[1]))
 
 
 @pytest.mark.parametrize("version", ["1", 0, -1, True, 1.5, None])
-def test_a_format_that_is_none_is_damage(begun, blobs, version):
-    changed(begun[1] / "manifest.json", format=version)
-    assert f"is damaged (its format {version!r} is not a valid version): restore" in refused(begun, blobs)
+def test_a_format_that_is_none_is_damage(unfinished, blobs, version):
+    changed(unfinished[1] / "manifest.json", format=version)
+    assert f"is damaged (its format {version!r} is not a valid version): restore" in refused(
+        unfinished, blobs
+    )
 
 
-def test_versions_that_differ_are_named_and_the_run_goes_on(begun, blobs):
-    changed(begun[1] / "manifest.json", environment={"noiseproof": "0.0.9", "torch": "2.6.0"})
+def test_versions_that_differ_are_named_and_the_run_goes_on(unfinished, blobs):
+    changed(unfinished[1] / "manifest.json", environment={"noiseproof": "0.0.9", "torch": "2.6.0"})
     with pytest.warns(
         UserWarning, match=r"started with noiseproof 0\.0\.9 \(now .*\) and torch 2\.6\.0 \(now "
     ):
-        assert resumed(begun, blobs).finished
+        assert resumed(unfinished, blobs).finished
 
 
 def test_a_run_without_a_checkpoint_begins_again_with_other_data(config, blobs):
-    """A first attempt that fails over a broken file must not bind the second, without that file."""
+    """A failed attempt with a broken file must not affect the second one without that file."""
 
     class Broken(Watcher):
         def step(self, done):
@@ -155,43 +159,43 @@ def test_a_run_without_a_checkpoint_begins_again_with_other_data(config, blobs):
     ],
     ids=range(7),
 )
-def test_a_forged_checkpoint_is_named(begun, blobs, monkeypatch, change):
+def test_a_forged_checkpoint_is_named(unfinished, blobs, monkeypatch, change):
     """Its checksum is right, its content is not that of a run."""
-    folder = begun[1] / "checkpoints"
+    folder = unfinished[1] / "checkpoints"
     found = checkpoint.newest(folder)
     state = json.loads(json.dumps(found.plain))
     change(state)
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "flatten", lambda forged: (found.tensors, forged))
         checkpoint.save(folder, step=found.step, state=state)
-    assert refused(begun, blobs).startswith(f"{folder}: the newest checkpoint does not fit the run (")
+    assert refused(unfinished, blobs).startswith(f"{folder}: the newest checkpoint does not fit the run (")
 
 
-def test_a_flipped_bit_in_the_record_is_noticed(begun, blobs):
-    file = begun[1] / "record/epoch-00002.safetensors"
+def test_a_flipped_bit_in_the_record_is_noticed(unfinished, blobs):
+    file = unfinished[1] / "record/epoch-00002.safetensors"
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     file.write_bytes(content)
     with pytest.raises(RunExistsError, match="no complete record of epoch 2"):
-        resumed(begun, blobs)
+        resumed(unfinished, blobs)
     with pytest.raises(ValueError, match=r"epoch-00002\.safetensors: its checksum is wrong"):
-        _ = Run(begun[1]).record
+        _ = Run(unfinished[1]).record
 
 
-def test_a_finished_run_is_called_finished_whatever_its_manifest(begun, blobs):
-    run = resumed(begun, blobs)
+def test_a_finished_run_is_called_finished_whatever_its_manifest(unfinished, blobs):
+    run = resumed(unfinished, blobs)
     (run.folder / "manifest.json").write_text("{")
     with pytest.raises(RunExistsError, match="is finished: choose another --out"):
-        resumed(begun, blobs)
+        resumed(unfinished, blobs)
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(file.read_bytes()[:-9])])
-def test_the_labels_of_the_record_are_written_anew(begun, blobs, config, tmp_path, damage):
+def test_the_labels_of_the_record_are_written_anew(unfinished, blobs, config, tmp_path, damage):
     unbroken = fit(config(epochs=5, out=str(tmp_path / "whole")), data=blobs(wrong=15), test=blobs(seed=1))
-    samples = begun[1] / "record" / "samples.safetensors"
+    samples = unfinished[1] / "record" / "samples.safetensors"
     whole = samples.read_bytes()
     damage(samples)
-    run = resumed(begun, blobs)
+    run = resumed(unfinished, blobs)
     assert samples.read_bytes() == whole
     assert contents(run.folder) == contents(unbroken.folder)
     assert run.record.label.equal(unbroken.record.label)

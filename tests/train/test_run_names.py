@@ -1,4 +1,4 @@
-"""Data in memory give a run its name and its folder."""
+"""The name and folder of a run on data in memory."""
 
 from pathlib import Path
 

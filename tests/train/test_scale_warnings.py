@@ -1,4 +1,4 @@
-"""Rows of any scale are learned, or warned of."""
+"""Rows of any scale are learned, or give a warning."""
 
 import warnings
 
@@ -86,7 +86,7 @@ def test_other_steps_are_not_warned_of(settings):
 
 
 def test_a_remedy_that_is_named_is_not_warned_of():
-    """What the warning says to use is what it does not warn of."""
+    """The remedies of the warning do not give a warning."""
     for loss, lr in (
         (NOT_NORMALISED, 0.01),
         (f"unit_max({NOT_NORMALISED})", 0.1),

@@ -30,7 +30,7 @@ SMALL = {
 
 
 def script():
-    """As printed, but for one process on each host, data that are here and a free port."""
+    """The script with one process per host, data on this machine and a free port."""
     found = re.search(r"```bash\n(#!/bin/bash\n#SBATCH.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     text = found.group(1)
     with socket.create_server(("localhost", 0)) as free:

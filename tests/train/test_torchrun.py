@@ -1,4 +1,4 @@
-"""Several processes train one run: what they compute is what a single process computes."""
+"""Several processes that train one run compute the same as a single process."""
 
 import json
 import os
@@ -47,7 +47,7 @@ SPECS = {
     "elr_plus": "elr_plus",
     "divide_mix": "divide_mix(warmup=1)",
 }
-"""With settings by which 20 steps do what the method is made for."""
+"""Settings with which every method does all its work within 20 steps."""
 SETTINGS = {name: {"method": spec} for name, spec in SPECS.items()} | {
     "gr": {"loss": "gr"},
     "mixup": {"loss": "imae", "mixup": 1.0},
@@ -87,7 +87,7 @@ def config(folder, **changes):
 
 
 def train(folder, names):
-    """20 steps with each of the settings, in as many processes as there are; each keeps its method."""
+    """20 steps with each of the settings, in all processes of the group; each process keeps its method."""
     torch.set_num_threads(1)
     finish = RunWriter.finish
 
@@ -231,7 +231,7 @@ def child(process, rank):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_torchrun_itself(tmp_path):
-    """One process writes and speaks; a killed one ends the others, whose work goes on to the same bits."""
+    """One process writes and prints; if one is killed all end, and the resumed run gives the same bits."""
     unbroken = start(tmp_path / "unbroken")
     out, _ = unbroken.communicate(timeout=300)
     assert unbroken.returncode == 0

@@ -1,4 +1,4 @@
-"""The loop on a GPU: the same code, no waiting for the device inside an epoch, resume with the same bits."""
+"""The training loop on a GPU: no synchronisation within an epoch, and resuming with the same bits."""
 
 import pytest
 import torch

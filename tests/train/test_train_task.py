@@ -1,4 +1,4 @@
-"""From a config to the data of a run."""
+"""The data of a run, made from its config."""
 
 import pytest
 import torch
@@ -96,7 +96,7 @@ def test_test_data_may_lack_a_class_and_count_otherwise():
 
 
 def test_classes_of_test_data_that_no_sample_has_do_not_matter(tmp_path):
-    """Numbered from 0 in one place, from 1 in the other."""
+    """Class numbers that start at 0 in one file, at 1 in the other."""
     (tmp_path / "train.csv").write_text("x,label\n5,1\n6,2\n7,3\n")
     data = Config(data=f'csv(path="{(tmp_path / "train.csv").as_posix()}")')
     with pytest.warns(UserWarning, match="no sample has the label 0"):
@@ -116,7 +116,7 @@ def test_test_data_from_a_file_of_its_own(tmp_path):
 
 
 def test_validation_data_of_their_own(tmp_path, monkeypatch):
-    """Clothing1M has some, a folder has the split or is taken whole, and training data are refused."""
+    """From Clothing1M, from a split of a folder or all of it; training data are an error."""
     TREES["clothing1m"](tmp_path / "clothing1m")
     monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
     task = make_task(Config(data="clothing1m(size=8)", validation_data="clothing1m(size=8)"))

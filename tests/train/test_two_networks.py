@@ -1,4 +1,4 @@
-"""Two networks in the one loop: how they start, what is recorded of them, what a run keeps."""
+"""Two networks in the training loop: initial weights, record and files of the run."""
 
 import pytest
 import torch

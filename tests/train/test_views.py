@@ -1,4 +1,4 @@
-"""How the network sees samples."""
+"""Samples as inputs of the network."""
 
 import pytest
 import torch

@@ -50,14 +50,14 @@ def start(folder):
 
 
 def run(folder):
-    """A run to its end; its duration."""
+    """Train a run to its end; return its duration."""
     begin = time.monotonic()
     assert os.waitstatus_to_exitcode(os.waitpid(start(folder), 0)[1]) == 0, folder
     return time.monotonic() - begin
 
 
 def killed(folder, seconds):
-    """A run that lives so long; False if it was over by then."""
+    """Kill a run after this time; False if it had ended before."""
     child = start(folder)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
@@ -65,7 +65,7 @@ def killed(folder, seconds):
 
 
 def kill_and_resume(folder, length, moments):
-    """A run that is killed once or more and then resumed; False if the first kill came after its end."""
+    """Kill a run once or more and then resume it; False if it ended before the first kill."""
     if not killed(folder, moments.uniform(0.0, length)):
         return False
     while moments.random() < 0.3 and not (folder / "result.json").exists():
@@ -84,7 +84,7 @@ if __name__ == "__main__":
     moments = random.Random(0)  # noqa: S311
     names = (f"killed {number}" for number in range(20 * kills))
     broken = []
-    while len(broken) < kills:  # how many kills come in time is up to the scheduler
+    while len(broken) < kills:  # the scheduler decides how many kills are early enough
         name = next(names)
         if kill_and_resume(home / name, length, moments):
             broken.append(name)

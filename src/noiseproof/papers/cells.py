@@ -64,7 +64,7 @@ class Computed:
 
     state: ClassVar[str] = "computed"
     what: str
-    """"spread" of a loss, or "initial_margin" of so many classes."""
+    """"spread" of a loss, or "initial_margin" of a number of classes."""
     of: str
 
 

@@ -145,11 +145,11 @@ def restore(session: Session, found: checkpoint.Checkpoint, folder: Path) -> Non
 def check_metrics(path: Path, finished: int) -> None:
     """Raise DamagedRunError unless each finished epoch has one complete line, in order."""
     lines = read_bytes(path, MOST).split(b"\n") if path.is_file() else []
-    wanted = range(1, finished + 1)
-    found = [epoch for epoch in map(_epoch, lines) if epoch in wanted]
-    if found == list(wanted):
+    expected = range(1, finished + 1)
+    found = [epoch for epoch in map(_epoch, lines) if epoch in expected]
+    if found == list(expected):
         return
-    missing = [str(epoch) for epoch in wanted if epoch not in set(found)]
+    missing = [str(epoch) for epoch in expected if epoch not in set(found)]
     shown = ", ".join(missing[:MAX_SHOWN]) + (", ..." if len(missing) > MAX_SHOWN else "")
     words = f"no complete line for epoch {shown}"
     raise DamagedRunError(

@@ -33,14 +33,14 @@ def base(tmp_path):
 
 class Notes(ComparisonWatcher):
     def __init__(self, stop_at=None):
-        self.told, self.kept, self.stop_at = [], None, stop_at
+        self.events, self.kept, self.stop_at = [], None, stop_at
 
     def begin(self, configs, kept):
         self.kept = kept
 
-    def update(self, config, what, details):
-        self.told.append((config.loss, config.seed, what, details))
-        if self.stop_at == (config.seed, what):
+    def update(self, config, event, details):
+        self.events.append((config.loss, config.seed, event, details))
+        if self.stop_at == (config.seed, event):
             os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -50,7 +50,7 @@ def weights(folder):
 
 @pytest.mark.slow
 def test_two_workers_train_what_one_process_does(base, tmp_path):
-    """The same bits, in other processes, with news of every run."""
+    """The same bits in other processes, with events of every run."""
     here = grid(base, losses=["ce", "mae"], seeds=2, out=tmp_path / "here")
     there = grid(base, losses=["ce", "mae"], seeds=2, out=tmp_path / "there")
     threads = torch.get_num_threads()
@@ -68,11 +68,11 @@ def test_two_workers_train_what_one_process_does(base, tmp_path):
         assert weights(first.folder) == weights(second.folder)
         assert first.number("final") == second.number("final") is not None
         mine = [
-            (what, d)
-            for loss, seed, what, d in notes.told
+            (event, d)
+            for loss, seed, event, d in notes.events
             if (loss, seed) == (second.config.loss, second.config.seed)
         ]
-        words = [what for what, _ in mine if what != "share"]
+        words = [event for event, _ in mine if event != "share"]
         assert words == ["begin", "epoch", "epoch", "finished"]
         assert mine[0] == ("begin", (0, 8))
 
@@ -83,7 +83,7 @@ def test_finished_runs_are_kept(base, tmp_path):
     notes = Notes()
     found = compare(runs, jobs=1, watcher=notes)
     assert notes.kept == 1
-    assert {seed for _, seed, _, _ in notes.told} == {1}
+    assert {seed for _, seed, _, _ in notes.events} == {1}
     assert found.rows[0].seeds == [0, 1]
 
 
@@ -127,7 +127,7 @@ def test_a_damaged_folder_fails_alone(base, tmp_path, name, content):
     assert failed.config.seed == 0
     assert str(damaged) in failed.problem
     assert "remove the folder to train it again" in failed.problem
-    assert (0, "failed", failed.problem) in [told[1:] for told in notes.told]
+    assert (0, "failed", failed.problem) in [event[1:] for event in notes.events]
 
 
 def test_senseless_calls_are_refused(base, tmp_path):
@@ -153,7 +153,7 @@ def test_failures_are_told_and_the_rest_goes_on(base, tmp_path, jobs):
     found = compare(runs, jobs=jobs, watcher=notes)
     assert [one.config.seed for one in found.failed] == [1]
     assert "nowhere.safetensors" in found.failed[0].problem
-    assert sorted(seed for _, seed, what, _ in notes.told if what == "finished") == [0, 2]
+    assert sorted(seed for _, seed, event, _ in notes.events if event == "finished") == [0, 2]
     assert sum(len(row.seeds) for row in found.rows) == 2
 
 
@@ -176,9 +176,9 @@ def test_a_signal_stops_between_runs_and_the_same_call_goes_on(base, tmp_path):
     assert stopped.value.exit_code == 143
     notes = Notes()
     assert compare(runs, jobs=1, watcher=notes).rows[0].seeds == [0, 1, 2]
-    begun = {seed: details for _, seed, what, details in notes.told if what == "begin"}
-    assert list(begun) == [1, 2]
-    assert begun[1][0] == 1
+    starts = {seed: details for _, seed, event, details in notes.events if event == "begin"}
+    assert list(starts) == [1, 2]
+    assert starts[1][0] == 1
     whole = fit(runs[1].replace(out=str(tmp_path / "whole")))
     assert weights(runs[1].out) == weights(whole.folder)
 
@@ -194,19 +194,19 @@ def test_as_many_jobs_as_cores_and_on_a_gpu_as_have_room_and_can_share(monkeypat
 
 
 def test_a_run_that_another_process_held_and_finished_has_not_failed(base, tmp_path):
-    """The other process is played by the watcher: it holds the first run, and finishes it later."""
+    """The watcher acts as another process: it locks the first run and finishes it later."""
     runs = grid(base, losses=["ce", "mae"], seeds=1, out=tmp_path / "all")
 
     class Other(Notes):
-        def update(self, config, what, details):
-            super().update(config, what, details)
-            if config.loss == "mae" and what == "begin":
+        def update(self, config, event, details):
+            super().update(config, event, details)
+            if config.loss == "mae" and event == "begin":
                 lock.__exit__()
                 fit(runs[0])
 
     lock, other = RunLock(runs[0].out), Other()
     with lock:
         found = compare(runs, jobs=1, watcher=other)
-    assert [what for loss, _, what, _ in other.told if loss == "ce"] == ["failed"]
+    assert [event for loss, _, event, _ in other.events if loss == "ce"] == ["failed"]
     assert found.failed == []
     assert [row.seeds for row in found.rows] == [[0], [0]]

@@ -93,9 +93,9 @@ def test_the_same_numbers_in_all_files(tmp_path):
 
 def test_common_settings_are_told_once():
     runs = [outcome("ce", 0, 0.7, lr=0.5), outcome("mae", 1, 0.7, lr=0.5)]
-    told = Comparison(runs).to_dict()["settings"]
-    assert told["lr"] == 0.5
-    assert not {"loss", "seed", "out", "device"} & set(told)
+    settings = Comparison(runs).to_dict()["settings"]
+    assert settings["lr"] == 0.5
+    assert not {"loss", "seed", "out", "device"} & set(settings)
 
 
 def test_bars_in_names_do_not_break_markdown():

@@ -1,4 +1,4 @@
-"""Runs that share a process: on a CPU, where streams are nothing."""
+"""Runs in threads of one process: on a CPU, without CUDA streams."""
 
 import os
 import signal
@@ -10,15 +10,15 @@ from stopping import contents
 
 from noiseproof.data import load
 from noiseproof.train import Config, Run, RunExistsError, fit
-from noiseproof.train.comparison import runs as compare_module
-from noiseproof.train.comparison import streams as together_module
+from noiseproof.train.comparison import runs as runs_module
+from noiseproof.train.comparison import streams
 from noiseproof.train.comparison.runs import ComparisonStopped, ComparisonWatcher, compare
 from noiseproof.train.comparison.streams import can_share, fit_each
 
 
 @pytest.fixture
 def sharing(monkeypatch):
-    monkeypatch.setattr(compare_module, "can_share", lambda config: True)
+    monkeypatch.setattr(runs_module, "can_share", lambda config: True)
 
 
 def configs(folder, losses=("ce", "mae", "gce", "sl"), **changes):
@@ -31,7 +31,7 @@ def test_the_same_bits_as_one_after_the_other(tmp_path):
     threads = {}
 
     class Watch(ComparisonWatcher):
-        def update(self, config, what, details):
+        def update(self, config, event, details):
             threads.setdefault(threading.get_ident(), set()).add(config.loss)
 
     found = compare(configs(tmp_path / "together"), jobs=3, watcher=Watch())
@@ -49,8 +49,8 @@ def test_runs_on_data_in_memory_share_a_process_too(tmp_path, monkeypatch):
     ]
     alone = [run.result for run in fit_each(runs)]
     runs = [(config.replace(out=f"{config.out}-together"), data) for config, data in runs]
-    monkeypatch.setattr(together_module, "can_share", lambda config: True)
-    monkeypatch.setattr(together_module, "runs_that_fit", lambda config: 2)
+    monkeypatch.setattr(streams, "can_share", lambda config: True)
+    monkeypatch.setattr(streams, "runs_that_fit", lambda config: 2)
     threads = []
     together = fit_each(runs, lambda number: threads.append(threading.get_ident()))
     assert len(set(threads)) == 2
@@ -74,10 +74,10 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
 @pytest.mark.usefixtures("sharing")
 def test_asked_to_stop_all_save_and_the_same_call_goes_on(tmp_path):
     class Stop(ComparisonWatcher):
-        def update(self, config, what, details):
-            if what == "epoch":
+        def update(self, config, event, details):
+            if event == "epoch":
                 os.kill(os.getpid(), signal.SIGINT)
-                self.update = lambda *news: None
+                self.update = lambda *event: None
 
     runs = configs(tmp_path, epochs=30)
     with pytest.raises(ComparisonStopped):
@@ -93,8 +93,8 @@ def test_asked_to_stop_all_save_and_the_same_call_goes_on(tmp_path):
 @pytest.mark.usefixtures("sharing")
 def test_stopped_it_still_says_why_runs_failed(tmp_path):
     class Stop(ComparisonWatcher):
-        def update(self, config, what, details):
-            if what == "failed":
+        def update(self, config, event, details):
+            if event == "failed":
                 os.kill(os.getpid(), signal.SIGTERM)
 
     runs = configs(tmp_path, losses=("ce",), epochs=10_000)
@@ -107,7 +107,7 @@ def test_stopped_it_still_says_why_runs_failed(tmp_path):
 
 def test_only_captured_runs_on_a_gpu_share(monkeypatch):
     assert not can_share(Config(device="cpu"))
-    monkeypatch.setattr(together_module, "pick_device", lambda name: torch.device("cuda"))
+    monkeypatch.setattr(streams, "pick_device", lambda name: torch.device("cuda"))
     monkeypatch.setattr(torch, "__version__", "2.11.0+cu130")
     for settings in (
         {},
@@ -140,12 +140,12 @@ def test_random_numbers_outside_go_on_as_if_nothing_had_been(tmp_path):
 
 @pytest.mark.usefixtures("sharing")
 def test_a_watcher_that_fails_is_heard_and_runs_under_way_end(tmp_path):
-    class Gone(ComparisonWatcher):
-        def update(self, config, what, details):
+    class Broken(ComparisonWatcher):
+        def update(self, config, event, details):
             if config.loss == "ce":
                 raise BrokenPipeError("nobody reads")
 
     runs = configs(tmp_path, losses=("ce", "mae"))
     with pytest.raises(BrokenPipeError, match="nobody reads"):
-        compare(runs, jobs=2, watcher=Gone())
+        compare(runs, jobs=2, watcher=Broken())
     assert Run(tmp_path / "mae").finished
