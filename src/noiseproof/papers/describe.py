@@ -107,11 +107,6 @@ def table_to_dict(table: Table) -> dict[str, Any]:
 
 
 def _cell_values(cell: Cell) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "row": cell.row,
-        "column": cell.column,
-        "metric": cell.metric,
-        "printed": cell.printed,
-    }
-    found |= {"std": cell.std, "state": cell.state, "note": cell.note}
+    found: dict[str, Any] = {"row": cell.row, "column": cell.column, "metric": cell.metric}
+    found |= {"printed": cell.printed, "std": cell.std, "state": cell.state, "note": cell.note}
     return found | {name: value for name, value in vars(cell.filling).items() if value not in (None, False)}

@@ -15,11 +15,8 @@ CLOTHING1M: dict[str, Any] = {"batch_size": 64, "lr": 1e-3, "momentum": 0.9, "we
 CLOTHING1M |= {"schedule": 'step(milestones="5")', "epochs": 10}
 CLOTHING1M |= {"augment": photos(224), "weights": PRETRAINED}
 MARS: dict[str, Any] = {"batch_size": 180, "lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
-MARS |= {
-    "schedule": 'every(period=10000, gamma=0.5, by="iteration")',
-    "iterations": 50_000,
-    "augment": photos(227),
-}
+MARS |= {"schedule": 'every(period=10000, gamma=0.5, by="iteration")', "iterations": 50_000}
+MARS |= {"augment": photos(227)}
 LOSSES = {"CCE": "ce", "MAE": "mae", "GCE": "gce(q=0.7)"}
 NOISE = {"symmetric": "symmetric({rate})", "asymmetric": "sibling({rate})"}
 REWEIGHTED: dict[str, dict[str, Any]] = {

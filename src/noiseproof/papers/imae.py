@@ -38,11 +38,8 @@ def normalized(settings: Settings) -> Settings:
     return {**settings, "loss": str(settings["loss"]).replace('normalize="none"', 'normalize="batch"')}
 
 
-READINGS = {
-    "batch": Reading(
-        "Weights are divided by their mean over the batch, as in the authors' public code.", normalized
-    )
-}
+BATCH = "Weights are divided by their mean over the batch, as in the authors' public code."
+READINGS = {"batch": Reading(BATCH, normalized)}
 
 
 def settings(record: Record) -> dict[str, Any]:

@@ -25,18 +25,8 @@ OF_RESULT = {"final": "final_test_accuracy", "best": "best_test_accuracy", "alph
 OF_TRAINING = ("corrupted", "intact", "clean_subset", "noisy_subset")
 RETRIEVAL, RANKS = "retrieval.json", ("mAP", "CMC-1")
 """File in the folder of a run on MARS, and the numbers in it."""
-NUMBERS = (
-    "final",
-    "best",
-    *OF_TRAINING,
-    "hybrid",
-    "validation",
-    "selected",
-    "class_spread",
-    "alpha",
-    "snr",
-    *RANKS,
-)
+OF_SELECTED = ("validation", "selected")
+NUMBERS = ("final", "best", *OF_TRAINING, "hybrid", *OF_SELECTED, "class_spread", "alpha", "snr", *RANKS)
 """Numbers of a finished run, accuracies as fractions."""
 
 

@@ -88,18 +88,14 @@ def _curriculum() -> Iterator[RunCell]:
 def _saturations() -> Iterator[Cell]:
     """Saturations of IMAE: none, as printed; where float32 rounds p to 1 (default); where bfloat16 does."""
     cells = [cell for cell in imae.TABLES["imae.table6"].cells if cell.row == "ResNet-20 · IMAE"]
-    for words, ending in {
-        "never": ", saturation=None",
-        "at 17.33": "",
-        "at 6.24": ", saturation=6.24",
-    }.items():
+    endings = {"never": ", saturation=None", "at 17.33": "", "at 6.24": ", saturation=6.24"}
+    for words, ending in endings.items():
         for cell in cells:
             if isinstance(cell.filling, Runs):
                 settings = {**cell.filling.settings}
                 settings["loss"] = f"{settings['loss'][:-1]}{ending})"
-                yield replace(
-                    cell, row=f"emphasis ends {words}", filling=replace(cell.filling, settings=settings)
-                )
+                filling = replace(cell.filling, settings=settings)
+                yield replace(cell, row=f"emphasis ends {words}", filling=filling)
 
 
 def _cross_entropy() -> Iterator[Cell]:

@@ -213,9 +213,7 @@ def _encoded_dict(value: Mapping[object, object], path: str, tensors: dict[str, 
     pairs = []
     for key, part in value.items():
         if not (key is None or isinstance(key, (str, int))):
-            raise TypeError(
-                f"{path or 'the state'} has the key {key!r}: keys must be strings or whole numbers"
-            )
+            raise TypeError(f"{path or 'the state'} has the key {key!r}: keys must be strings or integers")
         pairs.append((key, _encoded(part, _below(path, key), tensors)))
 
     if all(isinstance(key, str) and not key.startswith(MARK) for key, part in pairs):

@@ -69,8 +69,7 @@ def _error(session: Session, what: str, epoch: int, batch: int, index: Tensor) -
 def _how_to_continue(config: Config) -> str:
     """The end of the message: whether other settings need another folder, and whether a checkpoint exists."""
     folder, usual = run_folder(config), run_folder(config.replace(out=None))
-    elsewhere = (
-        "" if folder.name.startswith(usual.name) else f"; other settings need another --out than {folder}"
-    )
+    is_usual = folder.name.startswith(usual.name)
+    elsewhere = "" if is_usual else f"; other settings need another --out than {folder}"
     is_saved = exists(folder / CHECKPOINTS)
     return elsewhere + ("; the last checkpoint is intact" if is_saved else "")

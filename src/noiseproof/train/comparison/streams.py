@@ -96,9 +96,8 @@ def train_in_threads(
 
     devices = {pick_device(config.device) for _, config in runs}
     with torch.random.fork_rng(devices=[device for device in devices if device.type == "cuda"]):
-        _run_all(
-            [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(runs), MAX_STREAMS))]
-        )
+        count = min(jobs, len(runs), MAX_STREAMS)
+        _run_all([threading.Thread(target=work, daemon=True) for _ in range(count)])
     if problems:
         raise problems[0]
 
