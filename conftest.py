@@ -1,5 +1,6 @@
 """Tests are the same every time, whatever the machine; kernels are not imported where Triton is missing."""
 
+import gc
 import importlib.util
 import re
 import signal
@@ -35,6 +36,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # jobs in the background 
 
 def pytest_addoption(parser):
     parser.addoption("--part", default="1/1", help="i/n: only the i-th of n parts of the test files")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Nine thousand tests stay to the end: the garbage collector does not look at them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):

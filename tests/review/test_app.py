@@ -49,6 +49,18 @@ def test_without_a_calibrated_probability_the_score_serves(tmp_path):
     assert start["chance"][0] > 0.5
 
 
+def test_the_probability_of_the_suggested_class_is_sent_where_it_is_known(tmp_path):
+    frame = made_frame(8)
+    with client_of(review_data_of(frame, tmp_path / "without")) as (_, client):
+        assert client.get("/api/start").json()["suggestionChance"] is None
+    frame["predicted_probability"] = np.where(frame["index"] == 0, np.nan, 0.71234)
+    with client_of(review_data_of(frame, tmp_path / "with")) as (_, client):
+        start = client.get("/api/start").json()
+    found = dict(zip(start["number"], start["suggestionChance"], strict=True))
+    assert found[0] is None
+    assert set(found.values()) == {None, 0.7123}
+
+
 def test_a_decision_is_in_the_file_when_the_answer_comes(pair):
     app, client = pair
     answer = decide(client, 6, "relabel", 1, label=2)

@@ -129,10 +129,18 @@ class ReviewData:
             "given": self.given[rows].tolist(),
             "suggested": self.suggested[rows].tolist(),
             "chance": np.round(self.chance[rows], 4).tolist(),
+            "suggestionChance": self._suggestion_chance(rows),
             "restWrong": float(self.chance.sum() - self.chance[rows].sum()) if is_calibrated else 0.0,
             "calibrated": is_calibrated,
             "weak": weakness(self.frame.attrs) or "",
         }
+
+    def _suggestion_chance(self, rows: NDArray[np.int64]) -> list[float | None] | None:
+        """P(true class = suggested class) of these rows; None where it is unknown."""
+        if "predicted_probability" not in self.frame:
+            return None
+        chance = self.frame["predicted_probability"].to_numpy(float)[rows]
+        return [None if np.isnan(one) else round(float(one), 4) for one in chance]
 
 
 def _decisions_file(run: RunFolder | None, given: str | Path | None) -> Path:

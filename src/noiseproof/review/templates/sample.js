@@ -26,6 +26,7 @@ function arrow(given, suggested) {
 function drawHead() {
   const place = current;
   const suggested = hasSuggestion(place);
+  const suggestionChance = suggested ? (all.suggestionChance?.[place] ?? null) : null;
   byId("labels").replaceChildren(
     make("span", { class: "faint" }, "given "), isolated(className(all.given[place]), "given"),
     ...(suggested
@@ -34,6 +35,7 @@ function drawHead() {
   );
   byId("chance").replaceChildren(
     "wrong with probability ", make("strong", {}, percent(all.chance[place])),
+    ...(suggestionChance === null ? [] : [", suggestion right with ", make("strong", {}, percent(suggestionChance))]),
     make("span", { class: "faint" }, ` · sample ${all.number[place]} · ${(positionOf(place) + 1).toLocaleString("en")} of ${visible.length.toLocaleString("en")}`),
   );
   byId("accept").disabled = !suggested;
