@@ -1,4 +1,4 @@
-"""What test files share: one browser for all pages, and small runs."""
+"""Shared fixtures: a browser, and small runs."""
 
 import pytest
 import torch
@@ -34,7 +34,7 @@ def blobs():
 
 @pytest.fixture
 def config(tmp_path):
-    """A config of a run that takes a moment."""
+    """The config of a short run."""
 
     def make(**changes):
         settings = {"model": "mlp(hidden=8)", "batch_size": 16, "epochs": 3, "lr": 0.1, "device": "cpu"}

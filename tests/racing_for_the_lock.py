@@ -1,4 +1,4 @@
-"""Run as a script: real processes that want the same run folder at the same moment; prints JSON."""
+"""A script in which several processes lock the same folder at the same time; prints JSON."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def forked(work):
 
 
 def race(folder):
-    """W for each process that got in and L for each that was refused; winners stay until all have tried."""
+    """W for each process that holds the lock and L for each that is refused; owners wait for all attempts."""
     start, results = os.pipe(), os.pipe()
 
     def work():
@@ -83,7 +83,7 @@ def counting(folder, each):
 
 
 def orphans(folder, _):
-    """A process takes the lock, forks a worker that goes on living, and is killed: is the folder free?"""
+    """Whether the lock is free after its owner was killed while a forked worker lives."""
     said = os.pipe()
 
     def live():

@@ -9,7 +9,7 @@ from torch import distributed, multiprocessing
 
 
 def run(function, *args, processes=2):
-    """Call ``function(*args)`` in each process; what a process raises is raised here."""
+    """Call ``function(*args)`` in each process; an error in a process is raised here."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]

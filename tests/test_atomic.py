@@ -1,4 +1,4 @@
-"""A file is the old one or the new one; errors say what to do; nothing is left lying about."""
+"""Atomic writes: old or new content, errors with a remedy, no temporary files left."""
 
 import errno
 import json
@@ -26,19 +26,19 @@ def failing(number, what=""):
 
 
 @pytest.mark.parametrize("name", ["plain", "two words.json", "ünï côdé 数据.bin", ".hidden", LONGEST])
-def test_any_name(tmp_path, name):
+def test_any_file_name(tmp_path, name):
     for content in (b"old", b"", b"new" * 100_000):
         atomic.write_bytes(tmp_path / name, content)
         assert (tmp_path / name).read_bytes() == content
     assert os.listdir(tmp_path) == [name]
 
 
-def test_text_is_utf8_with_the_line_ends_it_has(tmp_path):
+def test_text_is_utf8_with_unchanged_line_ends(tmp_path):
     atomic.write_text(str(tmp_path / "a"), "é\r\n\n")
     assert (tmp_path / "a").read_bytes() == b"\xc3\xa9\r\n\n"
 
 
-def test_a_link_is_replaced_and_never_followed(tmp_path):
+def test_link_is_replaced_and_not_followed(tmp_path):
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "link").symlink_to(tmp_path / "victim")
     atomic.write_text(tmp_path / "link", "x")
@@ -46,7 +46,7 @@ def test_a_link_is_replaced_and_never_followed(tmp_path):
     assert [(tmp_path / name).read_text() for name in ("link", "victim")] == ["x", "precious"]
 
 
-def test_folders_are_made_but_not_through_links(tmp_path):
+def test_folders_are_not_created_through_links(tmp_path):
     atomic.make_folder(tmp_path / "a" / "b")
     atomic.make_folder(tmp_path / "a" / "b")
     (tmp_path / "link").symlink_to(tmp_path / "a")
@@ -59,7 +59,7 @@ def opened(path):
     os.close(descriptor)
 
 
-def test_a_file_is_changed_in_place_only_if_it_is_the_only_one(tmp_path):
+def test_file_with_several_links_is_not_modified_in_place(tmp_path):
     opened(tmp_path / "new")
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "link").symlink_to(tmp_path / "victim")
@@ -75,7 +75,7 @@ def test_a_file_is_changed_in_place_only_if_it_is_the_only_one(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
-def test_others_may_read_what_they_could_read_of_any_file(tmp_path):
+def test_file_permissions_follow_the_umask(tmp_path):
     before = os.umask(0o022)
     try:
         atomic.write_text(tmp_path / "a", "x")
@@ -84,8 +84,8 @@ def test_others_may_read_what_they_could_read_of_any_file(tmp_path):
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644
 
 
-def test_the_order_of_things(tmp_path, monkeypatch):
-    """The file is on the disk before its name is, and the name before write_bytes returns."""
+def test_file_is_flushed_before_its_name(tmp_path, monkeypatch):
+    """The content is flushed before the file is renamed, and the folder before write_bytes returns."""
     seen = []
     for name in ("fsync", "replace"):
 
@@ -110,7 +110,7 @@ def test_the_order_of_things(tmp_path, monkeypatch):
         (errno.EIO, "correct that"),
     ],
 )
-def test_a_failing_disk_is_explained_and_the_old_file_stays(tmp_path, monkeypatch, function, number, advice):
+def test_disk_error_is_explained_and_keeps_the_old_file(tmp_path, monkeypatch, function, number, advice):
     path = tmp_path / "my file"
     path.write_text("old")
     with monkeypatch.context() as patched:
@@ -124,7 +124,7 @@ def test_a_failing_disk_is_explained_and_the_old_file_stays(tmp_path, monkeypatc
     assert os.listdir(tmp_path) == ["my file"]
 
 
-def test_a_folder_that_cannot_be_flushed_is_not_called_intact(tmp_path, monkeypatch):
+def test_error_while_flushing_the_folder_reports_the_new_file(tmp_path, monkeypatch):
     (tmp_path / "a").write_text("old")
     original = os.fsync
 
@@ -139,14 +139,14 @@ def test_a_folder_that_cannot_be_flushed_is_not_called_intact(tmp_path, monkeypa
     assert (tmp_path / "a").read_text() == "new"
 
 
-def test_disks_that_know_no_flushing_are_let_be(tmp_path, monkeypatch):
+def test_file_systems_without_fsync_are_accepted(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))
     atomic.write_text(tmp_path / "a", "x")
     assert (tmp_path / "a").read_text() == "x"
 
 
 @pytest.mark.parametrize("function", ["write", "fsync", "replace"])
-def test_ctrl_c_leaves_nothing(tmp_path, monkeypatch, function):
+def test_ctrl_c_leaves_no_temporary_file(tmp_path, monkeypatch, function):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
@@ -157,14 +157,14 @@ def test_ctrl_c_leaves_nothing(tmp_path, monkeypatch, function):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_write_that_takes_only_a_part_is_continued(tmp_path, monkeypatch):
+def test_partial_writes_are_continued(tmp_path, monkeypatch):
     original = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: original(descriptor, data[:7]))
     atomic.write_bytes(tmp_path / "a", bytes(range(100)))
     assert (tmp_path / "a").read_bytes() == bytes(range(100))
 
 
-def test_folders_that_are_none(tmp_path):
+def test_invalid_folders_are_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(NotADirectoryError, match=r"file/a: .*a part of the path is a file"):
         atomic.write_text(tmp_path / "file" / "a", "x")
@@ -180,7 +180,7 @@ def test_folders_that_are_none(tmp_path):
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write to read-only folders"
 )
-def test_a_read_only_folder(tmp_path):
+def test_read_only_folder_is_an_error(tmp_path):
     tmp_path.chmod(0o555)
     with pytest.raises(PermissionError, match="make the folder writable"):
         atomic.write_text(tmp_path / "a", "x")
@@ -188,7 +188,7 @@ def test_a_read_only_folder(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a forked process; Windows has no fork")
-def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path):
+def test_only_temporary_files_are_removed(tmp_path):
     others = ["a.tmp", ".noiseproof-settings", "x.unfinished", ".noiseproof-folder.unfinished"]
     for name in others[:3]:
         (tmp_path / name).write_text("mine")
@@ -258,13 +258,13 @@ def test_no_tensors():
     [torch.eye(2).to_sparse(), torch.empty(2, device="meta"), torch.ones(1, dtype=torch.complex128)],
     ids=["sparse", "meta", "complex128"],
 )
-def test_tensors_that_cannot_be_stored_are_named(tmp_path, tensor):
+def test_tensors_that_cannot_be_stored_are_refused(tmp_path, tensor):
     with pytest.raises(ValueError, match=r"tensor 'my one' \(torch\..*\) cannot be stored: it must be dense"):
         atomic.write_tensors(tmp_path / "t", {"fine": torch.ones(1), "my one": tensor})
     assert os.listdir(tmp_path) == []
 
 
-def test_the_one_name_safetensors_keeps():
+def test_reserved_tensor_name_is_refused():
     with pytest.raises(ValueError, match="'__metadata__' is not a valid name"):
         atomic.tensor_bytes({"__metadata__": torch.ones(1)})
 
@@ -275,7 +275,7 @@ def test_tensors_of_a_gpu():
     assert torch.equal(found["a"], torch.arange(6.0).reshape(2, 3).t())
 
 
-def test_without_sync_nothing_is_flushed_until_asked(tmp_path, monkeypatch):
+def test_without_sync_only_flush_flushes(tmp_path, monkeypatch):
     flushed = []
     real = os.fsync
     monkeypatch.setattr(

@@ -24,7 +24,7 @@ def test_mix_is_the_finaliser_of_splitmix64():
     ]
 
 
-def test_the_published_sequence():
+def test_published_sequence():
     """splitmix64 with seed 1234567, as its reference implementation prints it."""
     steps = torch.arange(1, 6) * -7046029254386353131 + 1234567
     assert [value & MASK for value in mix(steps).tolist()] == [
@@ -37,7 +37,7 @@ def test_the_published_sequence():
 
 
 def test_numbers_never_change_between_releases():
-    """Golden: a resumed run must see the views it would have seen."""
+    """Golden values: a resumed run must get the same random numbers."""
     found = draw(seed=7, epoch=3, index=torch.tensor([0, 1, 49_999]), stream=2)
     assert [value & MASK for value in found.tolist()] == [
         13544092448234700777,
@@ -46,7 +46,7 @@ def test_numbers_never_change_between_releases():
     ]
 
 
-def test_the_formula_on_pythons_integers():
+def test_draw_matches_python_integers():
     seed, epoch, stream = 2**40 + 5, 321, 3
     start = splitmix_finaliser((seed * SEED + stream) & MASK)
     index = [0, 17, 2**40]
@@ -55,14 +55,14 @@ def test_the_formula_on_pythons_integers():
     assert [value & MASK for value in found.tolist()] == expected
 
 
-def test_different_places_give_different_numbers():
+def test_different_arguments_give_different_numbers():
     places = itertools.product(range(6), range(6), range(1, 5))
     found = [draw(seed=s, epoch=e, index=torch.arange(200), stream=t) for s, e, t in places]
     assert torch.cat(found).unique().numel() == 6 * 6 * 4 * 200
 
 
 @pytest.mark.parametrize("bit", [0, 1, 20, 31, 32, 40, 62, 63])
-def test_every_bit_is_fair_and_free_of_its_neighbours(bit):
+def test_bits_are_fair_and_independent(bit):
     numbers = draw(seed=0, epoch=0, index=torch.arange(30_000), stream=1)
     ones = (numbers >> bit) & 1
     pairs = ones[:-1:2] * 2 + ones[1::2]
@@ -75,7 +75,7 @@ def test_halves_are_uniform_and_independent():
     assert chisquare(torch.bincount(cells, minlength=35)).pvalue > 1e-4
 
 
-def test_extremes_stay_below():
+def test_extreme_bits_stay_below_count():
     numbers = torch.tensor([0, -1, 2**63 - 1, -(2**63)])
     for count in (1, 2, 9, 2**31 - 1):
         for half in (upper_below, lower_below):
@@ -84,12 +84,12 @@ def test_extremes_stay_below():
 
 @pytest.mark.parametrize("value", [1.5, True, "1", None, 2.0])
 @pytest.mark.parametrize("name", ["seed", "epoch"])
-def test_what_is_no_whole_number_is_refused(name, value):
+def test_values_that_are_not_integers_are_refused(name, value):
     with pytest.raises(TypeError, match=f"{name}={value!r} must be a whole number"):
         draw(**{"seed": 0, "epoch": 0, name: value}, index=torch.arange(2), stream=1)
 
 
-def test_integers_of_other_kinds_count():
+def test_integer_types():
     expected = draw(seed=3, epoch=4, index=torch.arange(5), stream=1)
     for epoch in (np.int64(4), torch.tensor(4), torch.tensor(4, dtype=torch.uint8)):
         assert torch.equal(draw(seed=np.uint8(3), epoch=epoch, index=torch.arange(5), stream=1), expected)

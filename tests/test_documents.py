@@ -1,4 +1,4 @@
-"""The Python of the documents runs, pages written from the code are up to date, and so are the pictures."""
+"""The Python of the documents runs; generated pages and pictures are up to date."""
 
 import doctest
 import json
@@ -85,7 +85,7 @@ def run(code, page, names):
         if "python" in dict(found) and page not in {*ELSEWHERE, *STARTS}
     ],
 )
-def test_python_of_a_page(page, tmp_path, monkeypatch):
+def test_python_blocks_run(page, tmp_path, monkeypatch):
     """Blocks of a page run one after the other, in one namespace, in an empty folder."""
     names = reader(tmp_path, monkeypatch)
     for kind, code in [("python", BEFORE.get(page, "")), *PAGES[page]]:
@@ -95,8 +95,8 @@ def test_python_of_a_page(page, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", STARTS)
-def test_a_page_to_start_with(page, tmp_path, monkeypatch):
-    """Python and commands run in their order, but for the review, which waits for a person."""
+def test_start_pages_run(page, tmp_path, monkeypatch):
+    """Python and commands run in order, except the review, which waits for a user."""
     names = reader(tmp_path, monkeypatch)
     for kind, code in PAGES[page]:
         if kind == "python":
@@ -116,7 +116,7 @@ def command(monkeypatch, words):
     assert not ended.value.code, words
 
 
-def test_the_notebook_was_run():
+def test_notebook_was_run():
     """From top to bottom, without an error; make notebook runs it again."""
     cells = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
@@ -124,7 +124,7 @@ def test_the_notebook_was_run():
 
 
 @pytest.mark.parametrize("name", ["losses.md", "methods.md"])
-def test_pages_written_from_the_code(name):
+def test_generated_pages_are_current(name):
     now = (ROOT / "docs" / name).read_text(encoding="utf-8") == GALLERY["pages"]()[name]
     assert now, "a docstring has changed: run python docs/make_gallery.py --pages"
 
@@ -138,8 +138,8 @@ def test_every_loss_has_a_picture():
 
 
 @pytest.mark.parametrize("name", ["gce", "nce"])
-def test_a_picture_is_of_the_code(name):
-    """The path of the default, as it is drawn now."""
+def test_pictures_match_the_code(name):
+    """The stored path of the default loss equals the one drawn now."""
     kept = (GALLERY["IMAGES"] / f"{name}.svg").read_text(encoding="utf-8")
     now = GALLERY["drawn"](name)
     paths = [re.findall(r'<path d="(M [^"]{200,})"', text) for text in (kept, now)]

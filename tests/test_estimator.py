@@ -25,12 +25,12 @@ def noisy_blobs(rows=400, rate=0.3, seed=0):
     return X, np.where(wrong, (clean + 1) % 3, clean), clean, wrong
 
 
-def test_it_is_a_name_of_the_package():
+def test_classifier_is_exported():
     assert "NoiseproofClassifier" in dir(noiseproof)
     assert noiseproof.NoiseproofClassifier is NoiseproofClassifier
 
 
-def test_it_learns_through_wrong_labels_and_names_them():
+def test_classifier_learns_from_wrong_labels_and_finds_them():
     X, y, clean, wrong = noisy_blobs()
     model = NoiseproofClassifier(random_state=0).fit(X, y)
     assert model.score(X, clean) > 0.93
@@ -44,7 +44,7 @@ def test_it_learns_through_wrong_labels_and_names_them():
     assert "held-out labels" in model.choice_
 
 
-def test_a_messy_table_with_names_for_classes():
+def test_table_of_mixed_columns_with_class_names():
     X, y, clean, _ = noisy_blobs()
     names = np.array(["ant", "bee", "cat"])
     table = pd.DataFrame(X, columns=list("abcd"))
@@ -57,7 +57,7 @@ def test_a_messy_table_with_names_for_classes():
     assert np.allclose(model.predict_proba(table).sum(1), 1)
 
 
-def test_classes_of_any_type_are_named_in_the_findings(tmp_path):
+def test_findings_contain_class_names_of_any_type(tmp_path):
     X, y, _, _ = noisy_blobs(60)
     for classes in (
         ["ant", "bee", "cat"],
@@ -80,7 +80,7 @@ def test_classes_of_any_type_are_named_in_the_findings(tmp_path):
     )
 
 
-def test_a_dict_of_columns_and_labels_in_a_frame():
+def test_dict_of_columns_and_labels_in_a_frame():
     X, y, _, _ = noisy_blobs(60)
     columns = {"a": X[:, 0].tolist(), "b": X[:, 1].tolist()}
     model = NoiseproofClassifier(model="linear", folds=2, random_state=0)
@@ -91,7 +91,7 @@ def test_a_dict_of_columns_and_labels_in_a_frame():
         model.fit(columns | {"b": [1.0]}, y)
 
 
-def test_an_estimator_that_reads_no_sparse_matrix_gets_the_components_of_texts():
+def test_estimator_without_sparse_support_gets_components():
     texts = [f"{word} number {n}" for n in range(30) for word in ("boat sea", "tree wood")]
     y = ["boat", "tree"] * 30
     forest = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=2)
@@ -106,7 +106,7 @@ def test_texts():
 
 
 @pytest.mark.slow
-def test_any_classifier_and_any_loss_can_be_used():
+def test_given_estimators_and_losses():
     X, y, clean, _ = noisy_blobs()
     other = NoiseproofClassifier(estimator=LogisticRegression(), random_state=0).fit(X, y)
     assert other.choice_.startswith("LogisticRegression on ")
@@ -117,7 +117,7 @@ def test_any_classifier_and_any_loss_can_be_used():
 
 
 @pytest.mark.slow
-def test_the_loss_of_a_network_is_chosen():
+def test_loss_auto_with_a_network():
     X, y, clean, _ = noisy_blobs()
     model = NoiseproofClassifier(model="mlp(hidden='16')", epochs=30, random_state=0).fit(X, y)
     assert model.score(X, clean) > 0.9
@@ -127,7 +127,7 @@ def test_the_loss_of_a_network_is_chosen():
 
 
 @pytest.mark.slow
-def test_it_works_with_the_tools_of_scikit_learn():
+def test_scikit_learn_tools():
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(NoiseproofClassifier(random_state=0), {"model": ["linear", "trees"]}, cv=2)
     assert search.fit(X, y).best_score_ > 0.85
@@ -136,13 +136,13 @@ def test_it_works_with_the_tools_of_scikit_learn():
 
 
 @pytest.mark.slow
-def test_the_same_state_gives_the_same_result():
+def test_same_random_state_gives_equal_results():
     X, y, _, _ = noisy_blobs(150)
     first, second = (NoiseproofClassifier(random_state=3).fit(X, y).predict_proba(X) for _ in range(2))
     assert (first == second).all()
 
 
-def test_misuse_is_told_in_one_line():
+def test_invalid_arguments_are_reported_in_one_line():
     X, y, _, _ = noisy_blobs(50)
     with pytest.raises(ValueError, match="X has 50 rows and y has 49 labels"):
         NoiseproofClassifier().fit(X, y[:49])
@@ -188,7 +188,7 @@ WEIGHTS_ARE_NO_REPETITIONS = dict.fromkeys(
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.EstimatorCheckFailedWarning")
 @pytest.mark.parametrize("model", ["linear", pytest.param("auto", marks=pytest.mark.slow)])
-def test_the_checks_of_scikit_learn_pass(model):
+def test_scikit_learn_estimator_checks(model):
     ours = NoiseproofClassifier(model=model, folds=2, random_state=0)
     told = check_estimator(ours, on_fail=None, expected_failed_checks=WEIGHTS_ARE_NO_REPETITIONS)
     state = {one["check_name"]: one["status"] for one in told}
@@ -197,7 +197,7 @@ def test_the_checks_of_scikit_learn_pass(model):
     assert list(state.values()).count("passed") > 50
 
 
-def test_any_state_of_chance_is_taken():
+def test_random_state_types():
     X, y, _, _ = noisy_blobs(60)
     states = [np.random.RandomState(5), np.random.RandomState(5), 5, np.int64(5), None]
     found = [
@@ -220,7 +220,7 @@ def test_a_pickled_classifier_predicts_the_same():
 @pytest.mark.parametrize(
     "channels", [(3,), *(pytest.param(one, marks=pytest.mark.slow) for one in [(), (1,)])]
 )
-def test_images_with_channels_last_or_without(channels):
+def test_images_with_and_without_channels(channels):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 255, (60, 8, 8, *channels), dtype=np.uint8)
     images[:30, :4] //= 3
@@ -239,7 +239,7 @@ def test_images_with_channels_last_or_without(channels):
     assert "network trained with ce" in trained.choice_
 
 
-def test_a_fitted_classifier_shows_a_summary():
+def test_repr_of_a_fitted_classifier():
     X, y, _, _ = noisy_blobs(100)
     model = NoiseproofClassifier(model="linear", folds=2, random_state=0)
     assert repr(model) == "NoiseproofClassifier(folds=2, model='linear', random_state=0)"
@@ -253,7 +253,7 @@ def test_a_fitted_classifier_shows_a_summary():
     assert "<b>NoiseproofClassifier" in page
 
 
-def test_fitting_again_forgets_the_first_fit():
+def test_refit_replaces_the_first_fit():
     X, y, _, _ = noisy_blobs(60)
     model = NoiseproofClassifier(model="linear", folds=2, random_state=0)
     model.fit(pd.DataFrame(X, columns=list("abcd")), y).fit(X[:, :2], y)

@@ -1,4 +1,4 @@
-"""The examples that need nothing but this library run; those of other libraries: tests/integrations."""
+"""Run the examples that need this library only; tests/integrations runs the others."""
 
 import runpy
 import sys

@@ -1,4 +1,4 @@
-"""Only regular files of the size expected are read, and a changed byte is noticed."""
+"""Only regular files of the expected size are read, and changed bytes are detected."""
 
 import json
 import os
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has neither pip
 
 
 def within(seconds, function, *arguments):
-    """What the function raises; a failure if it is not back in time."""
+    """The error that the function raises; the test fails if it does not return in time."""
     found = []
 
     def call():
@@ -56,7 +56,7 @@ def odd(request, tmp_path):
     ],
     ids=["open", "bytes", "json", "tensors"],
 )
-def test_what_is_not_a_regular_file_is_refused_at_once(odd, read):
+def test_files_that_are_not_regular_are_refused_at_once(odd, read):
     path, kind = odd
     problem = within(5, read, path)
     assert isinstance(problem, DamagedFileError)
@@ -69,12 +69,12 @@ def test_links_to_regular_files_are_read(tmp_path):
     assert files.read_json(tmp_path / "link") == {"a": 1}
 
 
-def test_a_file_that_is_missing_stays_a_missing_file(tmp_path):
+def test_missing_file_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         files.read_bytes(tmp_path / "nowhere", 10)
 
 
-def test_sizes_are_looked_at_before_anything_is_read(tmp_path):
+def test_size_is_checked_before_reading(tmp_path):
     path = tmp_path / "sparse"
     with path.open("wb") as file:
         file.truncate(1 << 40)
@@ -87,7 +87,7 @@ def test_sizes_are_looked_at_before_anything_is_read(tmp_path):
         files.read_bytes(tmp_path / "ten", 9)
 
 
-def test_memory_follows_the_file_and_not_the_bound(tmp_path):
+def test_memory_depends_on_the_file_not_on_the_limit(tmp_path):
     (tmp_path / "ten").write_bytes(b"0123456789")
     tracemalloc.start()
     try:
@@ -109,14 +109,14 @@ def test_memory_follows_the_file_and_not_the_bound(tmp_path):
     ],
     ids=["list", "object", "cut", "bytes", "no object", "digits"],
 )
-def test_what_is_not_json_is_named(tmp_path, content, words):
+def test_invalid_json_is_reported(tmp_path, content, words):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(DamagedFileError, match=words) as caught:
         files.read_json(tmp_path / "a.json")
     assert str(caught.value).startswith(f"cannot read {tmp_path / 'a.json'}: ")
 
 
-def test_every_flipped_bit_of_a_tensor_file_is_noticed(tmp_path):
+def test_every_flipped_bit_of_a_tensor_file_is_detected(tmp_path):
     tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor([1, 2])}
     path = tmp_path / "a.safetensors"
     atomic.write_tensors(path, tensors, {"class_names": json.dumps(["x", "é"])}, checked=True)
@@ -134,20 +134,20 @@ def test_every_flipped_bit_of_a_tensor_file_is_noticed(tmp_path):
 
 
 def same_meaning(read, tensors, about):
-    """Spaces in the header, and the name of the checksum, may become others without changing what it says."""
+    """Raise DamagedFileError if only white space of the header or the name of the checksum changed."""
     now, words = read
     if about.items() <= words.items() and now.keys() == tensors.keys():
         assert all(torch.equal(now[name], tensors[name]) for name in now)
         raise DamagedFileError("nothing", "changed")
 
 
-def test_a_file_without_a_checksum_is_read_as_it_is(tmp_path):
+def test_file_without_a_checksum_is_read(tmp_path):
     save_file({"a": torch.ones(2)}, tmp_path / "a.safetensors", {"by": "another program"})
     found, about = files.read_tensors(tmp_path / "a.safetensors", 1 << 20)
     assert (found["a"].tolist(), about) == ([1.0, 1.0], {"by": "another program"})
 
 
-def test_a_header_that_claims_too_much_is_refused(tmp_path):
+def test_oversized_header_is_refused(tmp_path):
     path = tmp_path / "a.safetensors"
     for length in (1 << 60, 1 << 24):
         path.write_bytes(length.to_bytes(8, "little") + b"{}")

@@ -9,12 +9,12 @@ from noiseproof.grammar import chain, literal, options, read, unknown
 
 
 @given(st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none()))
-def test_plain_values_come_back(value):
+def test_plain_values_round_trip(value):
     assert literal(read(repr(value), "spec"), repr(value)) == value
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40))
-def test_strings_come_back_and_nothing_else_escapes(text):
+def test_random_text_is_a_literal_or_a_value_error(text):
     assert literal(read(repr(text), "spec"), repr(text)) == text
     with contextlib.suppress(ValueError):
         read(text, "spec")
@@ -23,13 +23,13 @@ def test_strings_come_back_and_nothing_else_escapes(text):
 @pytest.mark.parametrize(
     "text", ["1j", "b'x'", "...", "[1]", "-'x'", "-True", "~1", "not 1", "x", "f'{1}'", "1 + 1"]
 )
-def test_everything_else_is_no_literal(text):
+def test_other_expressions_are_not_literals(text):
     with pytest.raises(ValueError, match="is not a plain number"):
         literal(read(text, "spec"), text)
 
 
 @pytest.mark.parametrize("text", ["", "a b", "a; b", "a\nb", "x = 1", "(" * 300, "ce # why", "ｃｅ", "a\0"])
-def test_what_is_no_expression_is_refused(text):
+def test_invalid_expressions_are_refused(text):
     with pytest.raises(ValueError, match="cannot read the spec"):
         read(text, "spec")
 
@@ -39,7 +39,7 @@ def test_length_is_limited():
         read("a" * 11, "spec", 10)
 
 
-def test_keywords_stand_once_and_by_name():
+def test_repeated_and_unnamed_keywords_are_refused():
     def call(text):
         node = read(text, "spec")
         assert isinstance(node, ast.Call)
@@ -55,6 +55,6 @@ def test_chains_keep_their_order():
     assert [ast.unparse(n) for n in chain(read("a + b*2 + c", "spec"), ast.Add)] == ["a", "b * 2", "c"]
 
 
-def test_messages_name_the_nearest():
+def test_messages_suggest_the_nearest_name():
     assert unknown("loss", "mea", ["mae", "ce"]) == "unknown loss 'mea', did you mean 'mae'? (known: mae, ce)"
     assert unknown("loss", "zzz", []) == "unknown loss 'zzz' (known: none)"

@@ -31,26 +31,26 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize("text", IMPORTS.values(), ids=IMPORTS)
-def test_every_kind_of_import_counts(text, tmp_path):
+def test_all_kinds_of_imports_are_found(text, tmp_path):
     root = package(tmp_path, a=text, b="from .sub.c import y", sub__c="from ..a import z")
     assert circles.problems_of(root, []) == ["circle of 3 modules: pack.a, pack.b, pack.sub.c"]
     assert circles.problems_of(root, [{"pack.a", "pack.b", "pack.sub.c"}]) == []
 
 
-def test_chains_and_packages_are_no_circles(tmp_path):
+def test_chains_and_packages_are_not_circles(tmp_path):
     root = package(
         tmp_path, a="from .b import x\nfrom .sub.c import y", b="from .sub.c import y", sub__c="import os"
     )
     assert circles.problems_of(root, []) == []
 
 
-def test_circles_that_are_gone_must_leave_the_list(tmp_path):
+def test_removed_circles_must_be_removed_from_the_list(tmp_path):
     root = package(tmp_path, a="from .b import x", b="")
     assert circles.problems_of(root, [{"pack.a", "pack.b"}]) == [
         "no longer a circle, remove it from ALLOWED: pack.a, pack.b"
     ]
 
 
-def test_kernels_and_losses_have_none():
+def test_kernels_and_losses_have_no_circles():
     assert not [name for one in circles.ALLOWED for name in one if ".kernels" in name or ".losses" in name]
     assert circles.problems_of(TOOL.parents[1] / "src" / "noiseproof", circles.ALLOWED) == []

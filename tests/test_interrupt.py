@@ -1,4 +1,4 @@
-"""The first signal is a wish, the second an order, and afterwards everything is as before."""
+"""The first signal sets a flag, the second ends the process; handlers are restored afterwards."""
 
 import os
 import pickle
@@ -56,7 +56,7 @@ def handlers():
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_the_first_signal_only_sets_a_flag(number):
+def test_first_signal_only_sets_received(number):
     with Interruption() as interruption:
         assert (interruption.received, interruption.exit_code) == (None, 0)
         signal.raise_signal(number)
@@ -66,7 +66,7 @@ def test_the_first_signal_only_sets_a_flag(number):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has neither fork nor such signals")
-def test_the_second_signal_ends_the_process_and_what_was_said_is_kept():
+def test_second_signal_ends_the_process_after_flushing_output():
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     command = [sys.executable, "-c", CHILD]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=buffered)  # noqa: S603
@@ -78,7 +78,7 @@ def test_the_second_signal_ends_the_process_and_what_was_said_is_kept():
     ]
 
 
-def test_handlers_come_back_after_an_error_and_when_nested():
+def test_handlers_are_restored_after_an_error_and_when_nested():
     def own(number, frame):
         raise AssertionError
 
@@ -90,7 +90,7 @@ def test_handlers_come_back_after_an_error_and_when_nested():
     assert handlers() == {**usual(), signal.SIGTERM: own}
 
 
-def test_once_left_it_hears_nothing():
+def test_signals_after_exit_are_not_received():
     with Interruption() as interruption:
         pass
     with pytest.raises(KeyboardInterrupt):
@@ -108,7 +108,7 @@ def test_ignored_signals_stay_ignored():
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_outside_the_main_thread_nothing_is_done():
+def test_handlers_are_not_set_outside_the_main_thread():
     seen = []
 
     def work():
@@ -122,7 +122,7 @@ def test_outside_the_main_thread_nothing_is_done():
     assert handlers() == usual()
 
 
-def test_interrupted_says_where_it_stopped_and_pickles():
+def test_interrupted_has_epoch_and_step_and_can_be_pickled():
     stop = Interrupted(signal.SIGTERM, os.path.join("runs", "a"), epoch=3, step=120)
     for one in (stop, pickle.loads(pickle.dumps(stop))):
         assert str(one) == "stopped by SIGTERM after epoch 3, step 120; run the same command to resume"

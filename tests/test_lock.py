@@ -1,4 +1,4 @@
-"""One writer per folder: never two, and never none because of a dead one."""
+"""One writer per folder; the lock of a dead process is released."""
 
 import errno
 import json
@@ -27,23 +27,23 @@ def script(*arguments):
 @pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("count", [10, pytest.param(50, marks=pytest.mark.slow)])
-def test_every_race_has_one_winner(tmp_path, count):
+def test_one_process_wins_every_race(tmp_path, count):
     assert script("races", tmp_path / "run", count) == ["LLLLLLLW"] * count
 
 
 @pytest.mark.slow
 @needs_fork
-def test_nothing_happens_twice_at_a_time(tmp_path):
+def test_lock_excludes_concurrent_updates(tmp_path):
     assert script("counting", tmp_path, 50) == {"statuses": [0] * 4, "number": 200}
 
 
 @pytest.mark.slow
 @needs_fork
-def test_a_worker_that_outlives_its_parent_does_not_keep_the_lock(tmp_path):
+def test_orphaned_worker_does_not_keep_the_lock(tmp_path):
     assert script("orphans", tmp_path, 1) == {"held": True, "held after the kill": False}
 
 
-def test_the_same_process_cannot_enter_twice(tmp_path):
+def test_lock_is_not_reentrant(tmp_path):
     with RunLock(tmp_path) as first:
         for second in (RunLock(tmp_path), RunLock(str(tmp_path)), first):
             with pytest.raises(RunLockedError, match="is being written by") as caught, second:
@@ -55,7 +55,7 @@ def test_the_same_process_cannot_enter_twice(tmp_path):
     assert (tmp_path / "lock").read_bytes() == b""
 
 
-def test_a_patient_one_waits_until_the_other_is_out(tmp_path):
+def test_patience_waits_for_the_owner(tmp_path):
     first = RunLock(tmp_path)
     first.__enter__()
     threading.Timer(0.2, first.__exit__).start()
@@ -65,12 +65,12 @@ def test_a_patient_one_waits_until_the_other_is_out(tmp_path):
         assert first._descriptor is None
 
 
-def test_other_folders_are_free_and_new_ones_made(tmp_path):
+def test_other_folders_are_not_locked_and_folders_are_created(tmp_path):
     with RunLock(tmp_path / "a b" / "é"), RunLock(tmp_path):
         assert json.loads((tmp_path / "lock").read_text())["pid"] == os.getpid()
 
 
-def test_an_error_inside_gives_it_back(tmp_path):
+def test_error_releases_the_lock(tmp_path):
     with pytest.raises(ZeroDivisionError), RunLock(tmp_path):
         _ = 1 / 0
     with RunLock(tmp_path):
@@ -78,7 +78,7 @@ def test_an_error_inside_gives_it_back(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": 1}', b"\xff" * 20_000])
-def test_a_lock_file_without_a_name_in_it(tmp_path, content):
+def test_empty_lock_file(tmp_path, content):
     (tmp_path / "lock").write_bytes(content)
     with RunLock(tmp_path):
         (tmp_path / "lock").write_bytes(content)
@@ -89,7 +89,7 @@ def test_a_lock_file_without_a_name_in_it(tmp_path, content):
             pass
 
 
-def test_nothing_stays_open_after_a_refusal(tmp_path):
+def test_refusal_closes_the_file(tmp_path):
     with RunLock(tmp_path):
         before = os.dup(0)
         os.close(before)
@@ -101,7 +101,7 @@ def test_nothing_stays_open_after_a_refusal(tmp_path):
         assert before == after
 
 
-def test_a_file_in_place_of_the_folder(tmp_path):
+def test_file_in_place_of_the_folder_is_an_error(tmp_path):
     (tmp_path / "run").write_text("x")
     with (
         pytest.raises(OSError, match=r"cannot write .*run.lock: .*; a part of the path is a file"),
@@ -111,7 +111,7 @@ def test_a_file_in_place_of_the_folder(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="flock is not for Windows")
-def test_a_disk_without_locks_is_told_and_others_fail(tmp_path, monkeypatch):
+def test_file_system_without_locks_causes_a_warning(tmp_path, monkeypatch):
     def fail(number):
         def flock(descriptor, operation):
             raise OSError(number, "cannot")

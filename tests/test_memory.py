@@ -1,4 +1,4 @@
-"""How much memory there is, by every limit that can be set."""
+"""Available memory, by every kind of limit."""
 
 import subprocess
 import sys
@@ -10,13 +10,13 @@ from noiseproof import memory
 MB = 1 << 20
 
 
-def test_a_quarter_is_the_limit(monkeypatch):
+def test_data_above_a_quarter_of_the_memory_are_large(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 400)
     assert not memory.is_large(100)
     assert memory.is_large(101)
 
 
-def test_the_smallest_limit_counts(monkeypatch):
+def test_smallest_limit_is_used(monkeypatch):
     monkeypatch.setattr(memory, "_free_of_machine", lambda: 500)
     monkeypatch.setattr(memory, "_free_of_container", lambda: None)
     monkeypatch.setattr(memory, "_free_of_limits", lambda: [700])
@@ -27,7 +27,7 @@ def test_the_smallest_limit_counts(monkeypatch):
     assert memory.available_memory() == 0
 
 
-def test_a_system_that_says_nothing(monkeypatch):
+def test_default_if_the_memory_is_unknown(monkeypatch):
     monkeypatch.setattr(memory, "_entries", lambda path: {})
     monkeypatch.delattr("os.sysconf")
     assert memory._free_of_machine() is None
@@ -36,7 +36,7 @@ def test_a_system_that_says_nothing(monkeypatch):
     assert memory.available_memory() == memory.UNKNOWN
 
 
-def test_containers(tmp_path):
+def test_memory_limit_of_containers(tmp_path):
     (tmp_path / "memory.stat").write_text("anon 300\nfile 9000\n")
     for most, free in (("1000\n", 700), ("max\n", None)):
         (tmp_path / "memory.max").write_text(most)
@@ -45,7 +45,7 @@ def test_containers(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits on memory are kept on Linux only")
-def test_limits_of_the_process():
+def test_resource_limits_of_the_process():
     code = f"""
 import mmap, resource
 from noiseproof.memory import _entries, Path, available_memory

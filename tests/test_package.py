@@ -1,4 +1,4 @@
-"""The package as it is installed: names, version, typing, and what it must never do."""
+"""The installed package: names, version, typing, and calls that it must not contain."""
 
 import ast
 import functools
@@ -40,7 +40,7 @@ def test_importing_the_package_does_not_import_torch():
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
 
 
-def test_unknown_names_are_attribute_errors():
+def test_unknown_names_raise_attribute_error():
     assert not hasattr(noiseproof, "nothing")
     assert "losses" in dir(noiseproof)
 
@@ -62,7 +62,7 @@ def test_no_file_is_called_utils():
     assert not [path for path in SOURCE.rglob("*") if "util" in path.stem]
 
 
-def test_files_and_functions_stay_short():
+def test_file_and_function_lengths():
     for path, tree in trees().items():
         assert len(path.read_text().splitlines()) <= 460, path
         for node in ast.walk(tree):
@@ -80,7 +80,7 @@ def lines_of(name):
     return sum(len(path.read_text().splitlines()) for path in sources(SOURCE / name))
 
 
-def test_folders_stay_within_their_budgets():
+def test_folder_sizes():
     too_long = {name: count for name, most in MOST_LINES.items() if (count := lines_of(name)) > most}
     assert not too_long
     assert len(sources()) <= MOST_FILES

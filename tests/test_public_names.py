@@ -1,6 +1,6 @@
-"""Public names are a contract: what is in tests/public_names.txt, and nothing else.
+"""The public names are exactly those in tests/public_names.txt.
 
-After a change that is meant: python tests/test_public_names.py > tests/public_names.txt
+After an intended change: python tests/test_public_names.py > tests/public_names.txt
 """
 
 import ast
@@ -51,7 +51,7 @@ def names_of_specs():
 
 
 def test_public_names():
-    """In a process of its own: other tests register losses."""
+    """Runs in another process, as other tests register losses."""
     command = [sys.executable, __file__]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
     kept, now = (text.split("\n")[:-1] for text in (LIST.read_text(encoding="utf-8"), printed))

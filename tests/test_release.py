@@ -1,4 +1,4 @@
-"""What a release says of itself agrees: versions, supported Pythons, and what CI runs."""
+"""Consistency of a release: versions, supported Pythons, and what CI runs."""
 
 import re
 from pathlib import Path
@@ -13,13 +13,13 @@ def read(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_the_version_is_the_same_everywhere():
+def test_version_is_consistent():
     assert re.search(r"^version: (.*)$", read("CITATION.cff"), re.MULTILINE)[1] == noiseproof.__version__
     released = re.findall(r"^## \[(\d[^]]*)\]", read("CHANGELOG.md"), re.MULTILINE)
     assert released[0] == noiseproof.__version__
 
 
-def test_ci_runs_on_every_python_that_is_supported():
+def test_ci_runs_on_every_supported_python():
     supported = re.findall(r"Python :: (3\.\d+)", read("pyproject.toml"))
     matrices = re.findall(r"python: \[(.*)\]", CI)
     assert len(matrices) == 2
@@ -27,7 +27,7 @@ def test_ci_runs_on_every_python_that_is_supported():
         assert re.findall(r'"(.*?)"', matrix) == supported
 
 
-def test_ci_runs_what_there_is():
+def test_ci_runs_existing_targets():
     targets = set(re.findall(r"^([\w-]+):", read("Makefile"), re.MULTILINE))
     asked = re.findall(r"make ([\w-]+)", CI)
     assert {"test", "test-part", "lint", "docs", "notebook"} <= set(asked) <= targets

@@ -18,23 +18,23 @@ def functions(path):
     return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
 
 
-def test_every_promise_and_every_threat_has_a_row():
+def test_every_number_has_a_row():
     assert list(ROWS) == [f"P{number}" for number in range(1, 11)] + [str(n) for n in range(1, 41)]
 
 
 @pytest.mark.parametrize("number", ROWS)
-def test_a_row_names_a_test_or_says_why_not(number):
+def test_rows_name_a_test_or_a_reason(number):
     assert "test_" in ROWS[number] or "No test: " in ROWS[number]
 
 
 @pytest.mark.parametrize("named", NAMED)
-def test_what_is_named_exists(named):
+def test_named_tests_exist(named):
     file, _, function = named.partition("::")
     assert (TESTS / file).is_file()
     assert not function or function in functions(TESTS / file)
 
 
-def test_suites_that_are_named_exist():
+def test_named_suites_exist():
     found = {
         name for path in (TESTS.parent / "src/noiseproof/testing").glob("*.py") for name in functions(path)
     }

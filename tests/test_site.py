@@ -1,4 +1,4 @@
-"""The site is built strictly, holds every page, and loads nothing from elsewhere."""
+"""The site is built without warnings, contains every page, and loads no external resources."""
 
 import re
 import runpy
@@ -15,7 +15,7 @@ SITE = runpy.run_path(str(ROOT / "docs/site.py"))
 DOCSTRINGS = runpy.run_path(str(ROOT / "docs/docstrings.py"))
 
 
-def test_what_would_be_loaded_from_elsewhere_is_found(tmp_path):
+def test_external_resources_are_detected(tmp_path):
     (tmp_path / "page.html").write_text(
         '<a href="https://a.example"></a><script src="https://b.example/x.js"></script>'
         '<img src="//c.example/x.png">'
@@ -26,7 +26,7 @@ def test_what_would_be_loaded_from_elsewhere_is_found(tmp_path):
     assert re.findall(r"(\w)\.example", found) == ["f", "b", "c", "d"]
 
 
-def test_docstrings_become_markdown():
+def test_docstrings_are_converted_to_markdown():
     args = "Args:\n    one: a\n        b\n    two, three: c"
     parts = ["First.", args, "Example:\n    >>> 1\n    1", "Shape:\n    (N,)"]
     assert DOCSTRINGS["as_markdown"]("\n\n".join(parts)).split("\n\n") == [
@@ -36,7 +36,7 @@ def test_docstrings_become_markdown():
 
 
 @pytest.mark.slow
-def test_the_site(tmp_path):
+def test_site_builds_strictly(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603
     for page in (ROOT / "docs").glob("*.md"):

@@ -1,4 +1,4 @@
-"""Another default device, as ``torch.set_default_device("cuda")`` sets it: here one that holds no numbers."""
+"""The library under another default device, as set by ``torch.set_default_device``: here "meta"."""
 
 import numpy as np
 import pytest
@@ -18,14 +18,14 @@ def elsewhere():
         yield
 
 
-def test_tensors_are_made_on_the_cpu_inside_and_elsewhere_again_after(elsewhere):
+def test_on_the_cpu_restores_the_default_device(elsewhere):
     with on_the_cpu():
         assert torch.zeros(1).device.type == "cpu"
     assert torch.zeros(1).device.type == "meta"
 
 
 @pytest.mark.parametrize("name", losses.LOSSES)
-def test_losses_can_be_made(name, elsewhere):
+def test_losses_with_another_default_device(name, elsewhere):
     loss = losses.get(f"{name}({INNER[name]})" if name in INNER else name).to_empty(device="cpu").eval()
     logits = torch.zeros(4, 3, device="cpu", requires_grad=True)
     target = (
@@ -36,7 +36,7 @@ def test_losses_can_be_made(name, elsewhere):
 
 
 @pytest.mark.parametrize("spec", ["gce", "gr", "imae(T=8)"])
-def test_curves_can_be_read(spec, elsewhere):
+def test_curves_with_another_default_device(spec, elsewhere):
     found = curve(spec)
     assert found.peak > 0
     assert 0 <= found.focus <= 1
@@ -44,13 +44,13 @@ def test_curves_can_be_read(spec, elsewhere):
     assert found.initial(10) > 0
 
 
-def test_data_can_be_loaded_and_made(elsewhere):
+def test_data_with_another_default_device(elsewhere):
     assert data.load("digits").label.device.type == "cpu"
     assert data.LabelledData(np.eye(2), [0, 1]).index.tolist() == [0, 1]
 
 
 @pytest.mark.slow
-def test_a_run_is_trained_and_looked_at(elsewhere, tmp_path):
+def test_training_with_another_default_device(elsewhere, tmp_path):
     config = Config(noise="symmetric(0.2)", loss="gr", epochs=2, out=str(tmp_path / "run"), device="cpu")
     run = fit(config)
     assert run.finished

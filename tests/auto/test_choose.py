@@ -1,4 +1,4 @@
-"""The automatic choice: from noisy labels, resumable, kept in the run folder."""
+"""The automatic choice: by noisy labels, resumable, stored in the run folder."""
 
 import json
 
@@ -28,7 +28,7 @@ def config(tmp_path):
     return Config(**settings, out=str(tmp_path / "run"))
 
 
-def test_the_choice_is_kept_with_its_reasons_and_the_trials_are_gone(config, tmp_path):
+def test_choice_is_stored_and_trials_are_removed(config, tmp_path):
     told = []
     run = auto.fit(config, data=blobs(20), rates=(1.0,), log=told.append)
     assert run.finished
@@ -41,7 +41,7 @@ def test_the_choice_is_kept_with_its_reasons_and_the_trials_are_gone(config, tmp
     assert Run(config.out).result["selected"] is not None
 
 
-def test_clean_labels_make_no_difference(config, tmp_path):
+def test_choice_does_not_depend_on_clean_labels(config, tmp_path):
     runs = []
     for known in (True, False):
         here = config.replace(out=str(tmp_path / str(known)))
@@ -60,7 +60,7 @@ class StopsAfter(Watcher):
             raise KeyboardInterrupt
 
 
-def test_an_interrupted_choice_goes_on_where_it_stopped(config, tmp_path):
+def test_interrupted_choice_is_resumed(config, tmp_path):
     whole = auto.fit(config.replace(out=str(tmp_path / "whole")), data=blobs(20), rates=(1.0,))
     with pytest.raises((KeyboardInterrupt, Interrupted)):
         auto.fit(config, data=blobs(20), rates=(1.0,), watcher=StopsAfter(4))
@@ -79,7 +79,7 @@ def test_an_interrupted_choice_goes_on_where_it_stopped(config, tmp_path):
     assert torch.equal(run.outputs["train_probability"], whole.outputs["train_probability"])
 
 
-def test_other_settings_and_foreign_runs_are_refused(config):
+def test_other_settings_and_other_runs_are_refused(config):
     found = choose(config, data=blobs(), rates=(1.0,))
     assert choose(config, data=blobs()).words == found.words
     with pytest.raises(RunExistsError, match="seed: 0 -> 1"):
@@ -89,7 +89,7 @@ def test_other_settings_and_foreign_runs_are_refused(config):
         auto.fit(config, data=blobs())
 
 
-def test_a_run_with_a_loss_of_its_own_is_not_chosen_anew(config):
+def test_run_with_a_given_loss_is_refused(config):
     train_fit(config, data=blobs())
     with pytest.raises(RunExistsError, match="is a run without --loss auto"):
         choose(config, data=blobs())
@@ -107,12 +107,12 @@ def test_cross_entropy_wins_unless_another_is_clearly_better():
     assert _best(trials(0.3), 2, 100) == [other, usual]
 
 
-def test_training_itself_says_where_auto_is(config):
+def test_train_fit_refuses_loss_auto(config):
     with pytest.raises(ValueError, match=r"only for auto\.fit and 'noiseproof train --loss auto'"):
         train_fit(config.replace(loss="auto"))
 
 
-def test_a_damaged_choice_is_told(config, tmp_path):
+def test_damaged_choice_is_reported(config, tmp_path):
     choose(config, data=blobs(), rates=(1.0,))
     (tmp_path / "run" / "choice.json").write_text("{}")
     with pytest.raises(ValueError, match="it does not contain a choice"):
@@ -131,7 +131,7 @@ def test_the_last_epoch_is_used_unless_it_is_clearly_worse(config, last, which):
 
 
 def used(run):
-    """Test accuracy of the epoch to be used."""
+    """Test accuracy of the selected epoch."""
     if auto.which_epoch(run) == "final":
         return run.result["final_test_accuracy"]
     return run.result["selected"]["test_accuracy"]
@@ -139,8 +139,8 @@ def used(run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("noise", "behind"), [(None, 0.01), ("symmetric(0.4)", 0.02)])
-def test_on_digits_it_is_hardly_behind_cross_entropy(noise, behind, tmp_path):
-    """Than cross entropy with the epoch that noisy validation chooses, and with all labels to the end."""
+def test_accuracy_on_digits_is_close_to_cross_entropy(noise, behind, tmp_path):
+    """Cross entropy with the epoch selected by noisy validation, and with all labels to the last epoch."""
     config = Config(noise=noise, model="mlp(standardize=True)")
     ours = used(auto.fit(config.replace(out=str(tmp_path / "auto"))))
     held_out = train_fit(config.replace(validation=0.2, lr=0.05, out=str(tmp_path / "held out")))

@@ -1,4 +1,4 @@
-"""Models that predict together: which trust labels, which count."""
+"""Ensemble: weights of models, and which are fitted with weighted labels."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def fitted():
     )
 
 
-def test_what_a_linear_model_cannot_learn_the_kernel_can(fitted):
+def test_kernel_learns_a_nonlinear_boundary(fitted):
     members, _, ensemble, inputs, clean = fitted
     assert [one.name for one in members] == ["linear", "neighbours", KERNEL]
     assert "linear" not in ensemble.names
@@ -42,7 +42,7 @@ def test_what_a_linear_model_cannot_learn_the_kernel_can(fitted):
     assert (ensemble.predict_proba(inputs).argmax(1) == clean).mean() > 0.95
 
 
-def test_a_model_trusts_only_where_that_predicts_more_labels(fitted):
+def test_weighted_fit_is_used_only_if_more_accurate(fitted):
     members, rounds, _, _, _ = fitted
     label = rounds.judged.label
     linear = members[0]
@@ -50,7 +50,7 @@ def test_a_model_trusts_only_where_that_predicts_more_labels(fitted):
     assert not members[1].is_weighted
 
 
-def test_alone_a_witness_gets_no_kernel_beside_it():
+def test_single_model_is_not_combined_with_the_kernel():
     inputs, label, _ = circles(0.1)
     splits = split(label, 2, rows=inputs.linear, seed=0)
     rounds = two_rounds(cross_fitter("linear", inputs, label, 2, splits, 0, lambda name, fold: None), label)
@@ -59,7 +59,7 @@ def test_alone_a_witness_gets_no_kernel_beside_it():
     ]
 
 
-def test_weights_fall_with_what_is_predicted_worse():
+def test_weights_decrease_with_accuracy():
     label = np.array([0, 1] * 50)
     good, bad = np.eye(2)[label], np.eye(2)[np.where(np.arange(100) < 5, 1 - label, label)]
     share = shares([good, bad], label)
@@ -69,7 +69,7 @@ def test_weights_fall_with_what_is_predicted_worse():
     assert agreement([bad], label) == 0.95
 
 
-def test_no_row_is_lost():
+def test_every_row_has_a_positive_weight():
     wrong = np.array([0.0, 0.5, 1.0])
     rounds = Rounds([], [], Judgement(np.zeros(3, int), wrong, np.ones((3, 1))))
     assert label_weights(rounds).tolist() == [1.0, 0.5, LEAST_WEIGHT]

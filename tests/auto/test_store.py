@@ -1,4 +1,4 @@
-"""A fitted classifier as one file: the same predictions again, and no file can do harm."""
+"""A stored classifier gives equal predictions, and malicious files have no effect."""
 
 import io
 import json
@@ -42,7 +42,7 @@ def same(one, other, rows):
 
 
 @pytest.mark.parametrize("model", ["linear", "neighbours", "network"])
-def test_a_classifier_comes_back_as_it_was(tmp_path, model):
+def test_classifier_round_trips(tmp_path, model):
     names = np.array(["ant", "bee", "cat"])[Y]
     fitted = NoiseproofClassifier(model=model, folds=2, random_state=0).fit(X, names)
     fitted.save(tmp_path / "model")
@@ -50,13 +50,13 @@ def test_a_classifier_comes_back_as_it_was(tmp_path, model):
 
 
 @pytest.mark.slow
-def test_all_models_together_come_back(tmp_path):
+def test_ensemble_of_all_models_round_trips(tmp_path):
     fitted = NoiseproofClassifier(folds=2, random_state=0).fit(X, Y)
     fitted.save(tmp_path / "model")
     same(fitted, NoiseproofClassifier.load(tmp_path / "model"), X)
 
 
-def test_texts_and_an_estimator_come_back(tmp_path):
+def test_texts_and_estimator_round_trip(tmp_path):
     texts = [f"{word} number {n}" for n in range(20) for word in ("boat sea", "tree wood")]
     own = LogisticRegression(C=3.0)
     fitted = NoiseproofClassifier(estimator=own, folds=2, random_state=0).fit(texts, ["water", "land"] * 20)
@@ -70,7 +70,7 @@ def make_network(num_classes, in_channels):
     return torch.nn.Linear(in_channels, num_classes)
 
 
-def test_a_network_comes_back_and_ones_own_with_what_makes_it(tmp_path):
+def test_networks_round_trip(tmp_path):
     few = slice(0, 50, 2)
     for model in ("mlp(hidden='8')", make_network):
         fitted = NoiseproofClassifier("ce", model, folds=2, epochs=2, random_state=0).fit(X[few], Y[few])
@@ -83,7 +83,7 @@ def test_a_network_comes_back_and_ones_own_with_what_makes_it(tmp_path):
         same(fitted, NoiseproofClassifier.load(tmp_path / "model", model=make_network), X)
 
 
-def test_foreign_files_are_refused_in_one_line(tmp_path, saved):
+def test_other_files_are_refused_in_one_line(tmp_path, saved):
     path = tmp_path / "foreign"
     harmless, archive = tmp_path / "done", io.BytesIO()
 
@@ -106,7 +106,7 @@ def test_foreign_files_are_refused_in_one_line(tmp_path, saved):
 
 
 def changed(saved, path, change):
-    """The file again with ``change(name, content)`` for every part."""
+    """A copy of the file in which every part is ``change(name, content)``."""
     with zipfile.ZipFile(saved) as old, zipfile.ZipFile(path, "w") as new:
         for name in old.namelist():
             content = change(name, old.read(name))
@@ -115,7 +115,7 @@ def changed(saved, path, change):
 
 
 @pytest.mark.parametrize("lost", ["models.skops", "found.safetensors", "features.safetensors"])
-def test_a_file_with_a_part_lost_or_foreign_is_refused(saved, tmp_path, lost):
+def test_missing_or_replaced_parts_are_refused(saved, tmp_path, lost):
     for replacement in (None, b"", pickle.dumps([1]), skops.io.dumps({"harm": Foreign()})):
         changed(saved, tmp_path / "x", lambda name, old: replacement if name == lost else old)  # noqa: B023
         with pytest.raises(DamagedFileError) as caught:
@@ -123,7 +123,7 @@ def test_a_file_with_a_part_lost_or_foreign_is_refused(saved, tmp_path, lost):
         assert "\n" not in str(caught.value)
 
 
-def test_facts_that_are_not_of_the_kind_are_refused(saved, tmp_path):
+def test_facts_of_the_wrong_type_are_refused(saved, tmp_path):
     with zipfile.ZipFile(saved) as file:
         facts = json.loads(file.read("classifier.json"))
     for key in sorted(facts):
@@ -135,7 +135,7 @@ def test_facts_that_are_not_of_the_kind_are_refused(saved, tmp_path):
 
 
 class Foreign:
-    """A type of somebody else's."""
+    """A type of another library."""
 
 
 def test_only_types_of_scikit_learn_are_stored_and_read():
@@ -148,7 +148,7 @@ def test_only_types_of_scikit_learn_are_stored_and_read():
 @pytest.mark.parametrize(
     "make", [lambda: RandomForestClassifier(3), lambda: HistGradientBoostingClassifier(max_iter=3)]
 )
-def test_a_tree_that_points_outside_is_refused(make):
+def test_tree_with_invalid_nodes_is_refused(make):
     model = make_pipeline(StandardScaler(), make()).fit(X, Y)
     again = from_bytes(to_bytes(model))
     assert (again.predict_proba(X) == model.predict_proba(X)).all()

@@ -1,4 +1,4 @@
-"""The command line in this process, and data that is learned in a moment."""
+"""The command line in this process, and data that is quickly learned."""
 
 import sys
 
@@ -43,5 +43,5 @@ def points(tmp_path_factory):
 
 @pytest.fixture
 def short(points):
-    """Options of a run that takes a moment."""
+    """Options of a short run."""
     return ["--data", points, "--noise", "symmetric(0.4)", "--model", "mlp(hidden=8)", "--device", "cpu"]

@@ -1,4 +1,4 @@
-"""``noiseproof labels find`` on run folders written here."""
+"""``noiseproof labels find`` on generated run folders."""
 
 import json
 import re
@@ -19,7 +19,7 @@ SAMPLES, EPOCHS = 60, 8
 
 
 def write_run(folder: Path, names=("cat", "dog", "[red]bird[/red]"), doubted=9):
-    """A run of 60 samples; the first ``doubted`` look like the class after their own at every epoch."""
+    """A run of 60 samples; the first ``doubted`` are predicted as the next class at every epoch."""
     generator = torch.Generator().manual_seed(0)
     label = torch.arange(SAMPLES) % len(names)
     wrong = torch.arange(SAMPLES) < doubted
@@ -39,7 +39,7 @@ def run(*words, code=0):
     return result
 
 
-def test_the_worst_are_shown_with_the_noise_rate(tmp_path):
+def test_worst_suspects_are_shown_with_the_noise_rate(tmp_path):
     shown = run(write_run(tmp_path / "a"), "--top", 4).stdout
     assert "9 of 60 labels" in shown
     assert "15.0% of all labels" in shown.replace("\n", " ")
@@ -50,7 +50,7 @@ def test_the_worst_are_shown_with_the_noise_rate(tmp_path):
     assert "[red]bird[/red]" in shown
 
 
-def test_json_holds_the_same_and_is_nothing_but_json(tmp_path):
+def test_json_output_is_valid_and_complete(tmp_path):
     folder, out = write_run(tmp_path / "a"), tmp_path / "s.csv"
     facts = json.loads(run(folder, "--json", "--top", 3, "--out", out).stdout)
     found = labels.find(folder)
@@ -63,7 +63,7 @@ def test_json_holds_the_same_and_is_nothing_but_json(tmp_path):
     assert len(pd.read_csv(out)) == 9
 
 
-def test_the_file_has_the_suspects_or_all(tmp_path):
+def test_file_contains_suspects_or_all_samples(tmp_path):
     folder = write_run(tmp_path / "a", names=("=1+1", "@x", "dog"))
     run(folder, "--out", tmp_path / "s.csv", "--top", 0)
     suspects = pd.read_csv(tmp_path / "s.csv")
@@ -75,7 +75,7 @@ def test_the_file_has_the_suspects_or_all(tmp_path):
 
 
 def write_probabilities(path, names=("cat", "dog", "[red]bird[/red]")):
-    """Out-of-sample: all but sample 1050 look like their label."""
+    """Out-of-sample probabilities that agree with every label except that of sample 1050."""
     rows = {"index": range(1059, 999, -1)}
     label = [(number - 1000) % 3 for number in rows["index"]]
     for k, name in enumerate(names):
@@ -89,7 +89,7 @@ def write_probabilities(path, names=("cat", "dog", "[red]bird[/red]")):
     table.to_csv(path, index=False)
 
 
-def test_probabilities_of_a_file_are_listened_to(tmp_path):
+def test_probabilities_from_a_file_are_used(tmp_path):
     folder = write_run(tmp_path / "a")
     write_probabilities(tmp_path / "p.csv")
     alone = json.loads(run(folder, "--json", "--out", tmp_path / "a.csv", "--all").stdout)
@@ -106,7 +106,7 @@ def test_probabilities_of_a_file_are_listened_to(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_file_is_there_also_if_the_reader_of_the_table_goes_away(tmp_path):
+def test_file_is_written_even_if_stdout_is_closed(tmp_path):
     folder, out = write_run(tmp_path / "a"), tmp_path / "s.csv"
     code = "import sys; from noiseproof.cli.labels import app; sys.stdout.close(); app()"
     words = ["find", str(folder), "--out", str(out)]
@@ -115,20 +115,20 @@ def test_the_file_is_there_also_if_the_reader_of_the_table_goes_away(tmp_path):
     assert len(pd.read_csv(out)) == 9
 
 
-def test_no_suspects_is_told(tmp_path):
+def test_output_without_suspects(tmp_path):
     shown = run(write_run(tmp_path / "a", doubted=0)).stdout
     assert "0 of 60 labels" in shown
     assert "least trusted" not in shown
 
 
-def test_control_characters_of_class_names_do_not_reach_the_terminal(tmp_path):
+def test_control_characters_of_class_names_are_not_printed(tmp_path):
     folder = write_run(tmp_path / "a", names=("\x1b[2Jcat", "do\rg", "b\u202eird"))
     for words in ([], ["--json"]):
         shown = run(folder, *words).stdout
         assert not set("\x1b\r\u202e") & set(shown)
 
 
-def test_many_classes_are_cut_short(tmp_path):
+def test_table_of_many_classes_is_truncated(tmp_path):
     shown = run(write_run(tmp_path / "a", names=tuple(f"n{k}" for k in range(20)))).stdout
     assert "(8 of 20 classes)" in shown
 
@@ -145,7 +145,7 @@ def test_many_classes_are_cut_short(tmp_path):
         (["{run}", "--probabilities", "{run}/none.csv"], "No such file or directory"),
     ],
 )
-def test_mistakes_end_in_one_line(words, message, tmp_path):
+def test_errors_are_reported_in_one_line(words, message, tmp_path):
     folder = write_run(tmp_path / "a")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "config.json").write_text("{}")
@@ -160,21 +160,21 @@ def test_mistakes_end_in_one_line(words, message, tmp_path):
     assert len(ended.stderr.splitlines()) == 1
 
 
-def test_importing_the_verb_does_not_load_torch():
+def test_importing_the_command_does_not_import_torch():
     code = (
         "import sys, noiseproof.cli.labels; assert not {'torch', 'pandas', 'rich.table'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
 
 
-def test_the_terminal_shows_names_as_they_are(tmp_path):
+def test_names_are_printed_unchanged(tmp_path):
     shown = run(write_run(tmp_path / "a", names=("=1+1", "@x", "dog"))).stdout
     assert "=1+1" in shown
     assert "'=1+1" not in shown
     assert "'@x" not in shown
 
 
-def test_a_network_that_learned_little_says_so(tmp_path):
+def test_weak_evidence_is_reported(tmp_path):
     folder = write_run(tmp_path / "a")
     assert "Weak evidence" not in run(folder).stdout
     weak = write_run(tmp_path / "b")

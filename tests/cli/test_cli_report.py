@@ -29,7 +29,7 @@ def runs(tmp_path_factory):
     ]
 
 
-def test_one_run_gets_its_report(runs):
+def test_report_of_one_run(runs):
     done = CliRunner().invoke(app, [str(runs[0].folder)])
     path = runs[0].folder / "report.html"
     assert done.exit_code == 0, done.output
@@ -37,13 +37,13 @@ def test_one_run_gets_its_report(runs):
     assert "<h1><bdi>one</bdi></h1>" in path.read_text(encoding="utf-8")
 
 
-def test_several_runs_are_compared(runs, tmp_path, monkeypatch):
+def test_report_of_several_runs(runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(app, [str(run.folder) for run in runs]).exit_code == 0
     assert "2 runs compared" in (tmp_path / "comparison.html").read_text(encoding="utf-8")
 
 
-def test_the_folder_of_a_comparison_gets_its_page(runs):
+def test_report_of_a_comparison_folder(runs):
     folder = runs[0].folder.parent
     rows = [{"run": run.name, "runs": [{"folder": str(run.folder)}]} for run in runs]
     (folder / "table.json").write_text(json.dumps({"rows": rows}))
@@ -52,7 +52,7 @@ def test_the_folder_of_a_comparison_gets_its_page(runs):
     assert "2 runs compared" in (folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_report_goes_where_it_is_told(runs, tmp_path):
+def test_report_is_written_to_out(runs, tmp_path):
     target = tmp_path / "new folder" / "r.html"
     assert CliRunner().invoke(app, [str(runs[1].folder), "--out", str(target)]).exit_code == 0
     assert target.is_file()
@@ -66,7 +66,7 @@ def test_the_report_goes_where_it_is_told(runs, tmp_path):
         (["x", "--out", "r.pdf"], "cannot write r.pdf: the report is an .html file"),
     ],
 )
-def test_mistakes_are_named(words, message):
+def test_invalid_arguments_are_refused(words, message):
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, (ValueError, OSError))
     assert message in str(done.exception)

@@ -56,7 +56,7 @@ def test_one_table_as_text_csv_markdown_and_json(shell, command, tmp_path):
         assert row["final_against_first"] == pytest.approx(row["final_mean"] - first["final_mean"])
 
 
-def test_finished_runs_are_kept_and_more_can_be_asked_for(shell, command, tmp_path):
+def test_finished_runs_are_reused_and_more_can_be_added(shell, command, tmp_path):
     assert shell(*command, "--loss", "ce", "--seeds", "0,3")[0] == 0
     before = {run: (run / "result.json").stat().st_mtime_ns for run in runs_below(tmp_path / "all")}
     code, out, err = shell(*command, "--loss", "ce", "--loss", "mae", "--seeds", "0,3,4", "--json")
@@ -68,7 +68,7 @@ def test_finished_runs_are_kept_and_more_can_be_asked_for(shell, command, tmp_pa
     assert {run: after[run] for run in before} == before
 
 
-def test_a_run_that_fails_is_named_and_the_rest_goes_on(shell, command):
+def test_failed_run_is_reported_and_the_others_continue(shell, command):
     options = ["--lr", "1e30", "--momentum", 0, "--loss", "ce", "--loss", "1e-30*mae", "--seeds", 1]
     code, out, err = shell(*command, *options, "--epochs", 3, "--json")
     assert code == 1
@@ -81,7 +81,7 @@ def test_a_run_that_fails_is_named_and_the_rest_goes_on(shell, command):
     assert "Traceback" not in err
 
 
-def test_validation_adds_what_it_selected(shell, command):
+def test_validation_adds_the_selected_accuracy(shell, command):
     _, out, _ = shell(*command, "--loss", "ce", "--seeds", 1, "--validation", 0.2)
     assert "selected %" in out
     assert "selected %" not in shell(*command, "--loss", "ce", "--seeds", 1)[1]
@@ -97,7 +97,7 @@ def test_validation_adds_what_it_selected(shell, command):
         (["--seeds", ""], "--seeds ''"),
     ],
 )
-def test_mistakes_are_found_before_anything_runs(shell, command, tmp_path, options, part):
+def test_errors_are_reported_before_any_run(shell, command, tmp_path, options, part):
     code, out, err = shell(*command, *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert part in err
@@ -135,8 +135,8 @@ def until(condition, seconds=120):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for worker processes in /proc")
-def test_killed_workers_and_signals_lose_nothing(shell, short, tmp_path):
-    """One worker is killed: its run is told as failed, the others go on. SIGINT: all saved. Then it ends."""
+def test_killed_workers_and_signals_lose_no_runs(shell, short, tmp_path):
+    """A killed worker fails its run only; SIGINT saves all runs; the last command finishes them."""
     place = tmp_path / "all"
     options = ["--epochs", "40", "--batch-size", "3", "--loss", "ce", "--seeds", "3", "--out", str(place)]
     words = ["compare", *short, *options]
@@ -164,7 +164,7 @@ def test_killed_workers_and_signals_lose_nothing(shell, short, tmp_path):
         assert [line["epoch"] for line in RunFolder(run["folder"]).metrics] == list(range(1, 41))
 
 
-def test_only_columns_that_are_there_are_explained(shell, command):
+def test_captions_explain_present_columns_only(shell, command):
     code, out, err = shell(*command, "--loss", "ce", "--seeds", 1)
     assert code == 0, err
     assert "memorised: % of the wrong labels" in out
@@ -176,14 +176,14 @@ def test_only_columns_that_are_there_are_explained(shell, command):
     assert "memorised" not in out
 
 
-def test_a_comparison_without_test_data_says_what_is_lacking(shell, command):
+def test_missing_test_data_is_explained(shell, command):
     code, out, err = shell(*command, "--test", "none", "--loss", "ce", "--seeds", 1)
     assert code == 0, err
     assert "no accuracy: there is no test data; name it with --test" in out
     assert "no accuracy" not in shell(*command[:-1], f"{command[-1]}2", "--loss", "ce", "--seeds", 1)[1]
 
 
-def test_the_same_problem_is_told_once_at_the_end(shell, command):
+def test_equal_errors_are_reported_once(shell, command):
     words = ["--model", "cnn8", "--loss", "ce", "--loss", "mae", "--quiet", "--seeds", 2]
     code, out, err = shell(*command, *words)
     assert code == 1

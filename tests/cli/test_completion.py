@@ -1,4 +1,4 @@
-"""The TAB key completes verbs and options."""
+"""The TAB key completes commands and options."""
 
 import pytest
 
@@ -11,7 +11,7 @@ import pytest
         ("noiseproof train --lo", {"--loss", "--loop"}),
     ],
 )
-def test_words_are_completed(typed, offered, shell, monkeypatch):
+def test_commands_and_options_are_completed(typed, offered, shell, monkeypatch):
     monkeypatch.setenv("_NOISEPROOF_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(len(typed.split(" ")) - 1))
@@ -21,7 +21,7 @@ def test_words_are_completed(typed, offered, shell, monkeypatch):
     assert len(out.split()) <= 20
 
 
-def test_the_script_of_a_shell(shell, monkeypatch):
+def test_completion_script(shell, monkeypatch):
     monkeypatch.setenv("_NOISEPROOF_COMPLETE", "source_bash")
     code, out, _ = shell()
     assert code == 0

@@ -38,7 +38,7 @@ def cells(output: str, start: str) -> list[str]:
     return [cell.strip() for cell in line.strip("│").split("│")]
 
 
-def test_the_table_shows_the_numbers_of_each_curve():
+def test_table_has_the_numbers_of_each_curve():
     output = printed("ce", "mae", "gce(q=0.4)")
     assert "Emphasis curves, 10 classes" in output
     assert cells(output, "ce") == ["ce", "0.000", "0.3333", "1", "93.1%", "0"]
@@ -60,13 +60,13 @@ def test_specs_are_shown_in_full():
     )
 
 
-def test_a_narrow_terminal_folds_specs_and_loses_nothing():
+def test_narrow_terminal_folds_specs():
     output = printed("sl(alpha=0.125)", width=60)
     column = [line.split("│")[1].strip() for line in output.splitlines() if line.startswith("│")]
     assert "".join(column).replace(" ", "") == "sl(alpha=0.125,beta=1.0,A=-4.0)"
 
 
-def test_a_constant_emphasis_listens_to_all():
+def test_focus_of_a_constant_emphasis_is_all():
     assert cells(printed("gr(beta=0, saturation=None)"), "gr(beta=0.0")[1] == "all"
     assert json.loads(printed("gr(beta=0, saturation=None)", "--json"))[0]["focus"] is None
 
@@ -96,7 +96,7 @@ def test_json_has_the_numbers_of_the_curves():
         assert row["asymmetry"] == found.asymmetry
 
 
-def test_json_is_strict_and_nothing_else_is_printed():
+def test_json_output_is_strict():
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
 
@@ -106,7 +106,7 @@ def test_json_is_strict_and_nothing_else_is_printed():
     ] * 2
 
 
-def test_many_classes_are_warned_of():
+def test_underfitting_with_many_classes_causes_a_warning():
     words = " ".join(printed("ce", "mae", "-k", "100").split())
     assert words.endswith(
         "! mae: with 100 classes this loss starts with 2.4% of its full emphasis: expect underfitting;"
@@ -118,12 +118,12 @@ def test_many_classes_are_warned_of():
     assert advice[1][0] in words
 
 
-def test_without_a_saturation_is_warned_of():
+def test_missing_saturation_causes_a_warning():
     assert "leave saturation at 17.33" in printed("gr(saturation=None)")
     assert "saturation at" not in printed("gr")
 
 
-def test_losses_that_start_awake_print_no_warning():
+def test_losses_with_initial_gradient_cause_no_warning():
     assert "!" not in printed("ce", "sl(alpha=6)", "-k", "1000")
 
 
@@ -131,20 +131,20 @@ def test_losses_that_start_awake_print_no_warning():
 @pytest.mark.parametrize(
     "options", [[], ["--x", "p"], ["--unit"], ["--json"]], ids=["margin", "p", "unit", "json"]
 )
-def test_pictures_are_written_in_the_format_of_their_name(tmp_path, suffix, options):
+def test_picture_format_follows_the_suffix(tmp_path, suffix, options):
     picture = tmp_path / f"curves.{suffix}"
     output = printed("ce", "mae", "-o", str(picture), *options)
     assert f"wrote {picture}" in output
     assert picture.read_bytes().startswith(MAGIC[suffix])
 
 
-def test_the_folder_of_a_picture_is_made(tmp_path):
+def test_folder_of_a_picture_is_created(tmp_path):
     picture = tmp_path / "new" / "folder" / "curves.svg"
     printed("ce", "--output", str(picture))
     assert picture.exists()
 
 
-def test_a_picture_shows_each_loss_and_where_training_starts(tmp_path):
+def test_picture_shows_losses_and_initial_margins(tmp_path):
     printed("ce", "gce(q=0.4)", "-k", "100", "-o", str(tmp_path / "a.svg"))
     [ax] = plt.gcf().axes
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
@@ -156,7 +156,7 @@ def test_a_picture_shows_each_loss_and_where_training_starts(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.jpg", "a", "a.svg.txt", ".svg", "a.", "svg"])
-def test_other_formats_are_refused_before_anything_is_done(tmp_path, name):
+def test_other_formats_are_refused_before_drawing(tmp_path, name):
     picture = tmp_path / name
     result = run("ce", "-o", str(picture))
     assert str(result.exception) == f"cannot write {picture}: use one of .svg, .png, .pdf"
@@ -164,37 +164,37 @@ def test_other_formats_are_refused_before_anything_is_done(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_horizontal_axis_draws_nothing(tmp_path):
+def test_unknown_horizontal_axis_is_refused(tmp_path):
     assert "--x q is unknown: use p or margin" in refusal("ce", "--x", "q", "-o", str(tmp_path / "a.svg"))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_figure_list_names_every_figure():
+def test_figure_list():
     lines = printed("--figure", "list").splitlines()
     assert [line.split(maxsplit=1) for line in lines] == [
         [name, wanted.title] for name, wanted in CURVE_FIGURES.items()
     ]
 
 
-def test_a_figure_of_the_papers_is_drawn(tmp_path):
+def test_paper_figure_is_drawn(tmp_path):
     picture = tmp_path / "figure.pdf"
     assert printed("--figure", "gr.figure1a", "-o", str(picture)) == f"wrote {picture}\n"
     assert picture.read_bytes().startswith(MAGIC["pdf"])
 
 
-def test_a_figure_without_a_file_name_gets_its_own(tmp_path, monkeypatch):
+def test_default_file_name_of_a_figure(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert printed("--figure", "imae.figure1") == "wrote imae.figure1.png\n"
     assert (tmp_path / "imae.figure1.png").read_bytes().startswith(MAGIC["png"])
 
 
-def test_an_unknown_figure_is_refused():
+def test_unknown_figure_is_refused():
     said = refusal("--figure", "gr.figure99")
     assert "unknown figure 'gr.figure99', did you mean 'gr.figure9'? (known: " in said
 
 
 @pytest.mark.parametrize("name", ["[red]x[/red]", "[/]", "[link=x]", "{x}", "%s", "[bold"])
-def test_markup_in_what_is_printed_stays_text(name):
+def test_markup_is_printed_as_text(name):
     class Marked(losses.MAE):
         def __str__(self) -> str:
             return name
@@ -211,5 +211,5 @@ def test_markup_in_what_is_printed_stays_text(name):
 
 
 @pytest.mark.parametrize("spec", ["[red]ce", "gce(q='[/]')", "[/]", "ce[bold]"])
-def test_markup_in_a_wrong_spec_is_shown_as_it_is(spec):
+def test_markup_in_an_invalid_spec_is_printed_as_text(spec):
     assert spec.removeprefix("gce(q='").removesuffix("')") in refusal(spec)

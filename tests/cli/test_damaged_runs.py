@@ -1,4 +1,4 @@
-"""A damaged or forged run folder gives one line that names the file and what to do, for every verb."""
+"""Every command reports a damaged or forged run folder in one line with the file and the remedy."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ def facts(path, **changes):
 
 
 def tensors(path, change, about=None):
-    """Other tensors, without a checksum, as a forger may leave it out."""
+    """Other tensors, without a checksum, which a forger can leave out."""
     with safe_open(path, "pt") as file:
         found = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
         metadata = {name: text for name, text in (file.metadata() or {}).items() if name != "sha256"}
@@ -155,10 +155,10 @@ def command(*told):
 
 @pytest.fixture
 def verbs(made, settings, points, tmp_path):
-    """The run to damage and the command, by the name of the verb."""
+    """The run to damage and the arguments, by the name of the command."""
     shutil.copytree(made, tmp_path / "made")
     many, recipe = tmp_path / "made/many", tmp_path / "made/recipe"
-    shutil.rmtree(recipe / "second")  # it names the labels of the first by their path
+    shutil.rmtree(recipe / "second")  # it contains the path of the labels of the first run
     [run] = [path.parent for path in many.glob("*/config.json")]
     return {
         "find": (run, ["labels", "find", run]),
@@ -175,8 +175,8 @@ def verbs(made, settings, points, tmp_path):
 
 @pytest.mark.parametrize("others", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DAMAGES)
-def test_one_line_names_the_file_and_the_remedy(shell, verbs, name, others):
-    """``others``: also the verbs that need not read the file; they may do their work, which takes longer."""
+def test_damage_is_reported_in_one_line_with_file_and_remedy(shell, verbs, name, others):
+    """``others``: also the commands that do not read the file; these may succeed, which takes longer."""
     file, damage, failing = DAMAGES[name]
     for folder in {folder for folder, _ in verbs.values()}:
         damage(folder / file)
@@ -185,7 +185,7 @@ def test_one_line_names_the_file_and_the_remedy(shell, verbs, name, others):
             continue
         code, _, err = shell(*told)
         assert "Traceback" not in err, (verb, err)
-        if verb == "train":  # the run is finished, so all it must do is to refuse
+        if verb == "train":  # the run is finished, so the command must refuse it
             assert code == 2, err
         assert (code != 0) or verb not in failing, (verb, err)
         if code:

@@ -34,7 +34,7 @@ def run(*words, code=0, env=None):
     return result.output
 
 
-def test_ls_names_every_dataset(tmp_path):
+def test_ls_lists_every_dataset(tmp_path):
     rows = json.loads(run("ls", "--json", "--root", str(tmp_path)))
     assert [row["name"] for row in rows] == list(DATASETS)
     assert {row["name"]: row["state"] for row in rows}["digits"] == "built in"
@@ -47,7 +47,7 @@ def test_ls_names_every_dataset(tmp_path):
     assert "170.1 MB" in table
 
 
-def test_ls_says_what_is_present(tmp_path, toy):
+def test_ls_shows_the_state(tmp_path, toy):
     folder = tmp_path / "mnist"
     folder.mkdir()
     (folder / "train-images-idx3-ubyte.gz").touch()
@@ -88,7 +88,7 @@ def test_verify_as_json(tmp_path, toy):
     }
 
 
-def test_the_folder_comes_from_the_environment(tmp_path, toy):
+def test_data_root_from_the_environment(tmp_path, toy):
     run("get", "toy", env={"NOISEPROOF_DATA": str(tmp_path)})
     assert (tmp_path / "toy/a.bin").is_file()
 
@@ -99,13 +99,13 @@ def test_digits_need_no_download(tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["get", "verify"])
-def test_an_unknown_name_is_a_value_error_for_main_to_print(verb):
+def test_unknown_name_is_a_value_error(verb):
     result = CliRunner().invoke(app, [verb, "cifar1"])
     assert isinstance(result.exception, ValueError)
     assert "did you mean 'cifar10'" in str(result.exception)
 
 
-def test_importing_the_verbs_loads_nothing_heavy():
+def test_importing_the_commands_imports_no_heavy_packages():
     code = "import sys, noiseproof.cli.data; print([m for m in HEAVY if m in sys.modules])".replace(
         "HEAVY", "('torch', 'pandas', 'pooch', 'numpy', 'requests')"
     )

@@ -1,4 +1,4 @@
-"""Data that cannot be read stop many runs before the first of them starts."""
+"""Missing data are reported before the first of several runs starts."""
 
 import re
 import shutil
@@ -24,7 +24,7 @@ def nothing_there(monkeypatch, tmp_path):
         ("digit", "unknown source 'digit', did you mean 'digits'?"),
     ],
 )
-def test_a_comparison_is_not_begun(shell, nothing_there, data, part):
+def test_missing_data_stops_a_comparison_before_training(shell, nothing_there, data, part):
     options = ["--data", data, "--loss", "ce", "--loss", "mae", "--seeds", 2, "--out", nothing_there]
     code, out, err = shell("compare", *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -32,7 +32,7 @@ def test_a_comparison_is_not_begun(shell, nothing_there, data, part):
     assert not nothing_there.exists()
 
 
-def test_test_data_and_noise_are_looked_at_too(shell, points, nothing_there):
+def test_test_data_and_noise_are_checked(shell, points, nothing_there):
     for options, part in (
         (["--test", 'csv(path="nowhere.csv")'], "nowhere.csv"),
         (["--noise", "asymmetric(0.4, map='cifar10')"], "classes"),
@@ -42,7 +42,7 @@ def test_test_data_and_noise_are_looked_at_too(shell, points, nothing_there):
         assert part in err
 
 
-def test_a_table_names_all_that_is_missing_at_once(shell, nothing_there):
+def test_all_missing_data_of_a_table_are_reported_together(shell, nothing_there):
     options = ["--rows", "SL", "--columns", "symmetric 0.4", "--seeds", 2, "--out", nothing_there]
     code, out, err = shell("papers", "run", "sl.table1", *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -62,7 +62,7 @@ def test_finished_runs_need_no_data(shell, points, tmp_path):
     assert shell(*command, "--loss", "mae")[0] == 2
 
 
-def test_the_same_data_is_read_once(monkeypatch, tmp_path):
+def test_equal_sources_are_read_once(monkeypatch, tmp_path):
     read = []
     monkeypatch.setattr(task, "make_task", lambda config: read.append((config.data, config.seed)))
     runs = [Config(data=data, noise=noise) for data in ("digits", "mnist") for noise in (None, "pair(0.2)")]

@@ -15,7 +15,7 @@ def place(tmp_path_factory):
     return tmp_path_factory.mktemp("demo") / "the demo"
 
 
-def test_the_demo_compares_seven_losses_and_says_where_everything_is(shell, place):
+def test_demo_compares_seven_losses_and_lists_its_files(shell, place):
     code, out, err = shell("demo", "--seeds", 1, "--epochs", 1, "--jobs", 1, "--out", place, "--quiet")
     assert (code, err) == (0, "")
     assert out.splitlines()[0].strip() == "Digits, 40% of the training labels wrong, 1 seed"
@@ -29,7 +29,7 @@ def test_the_demo_compares_seven_losses_and_says_where_everything_is(shell, plac
     assert RunFolder(shlex.split(find)[3]).finished
 
 
-def test_it_ends_with_a_report_and_the_suspects(place):
+def test_demo_writes_a_report_and_the_suspects(place):
     page = (place / "report.html").read_text()
     assert all(html.escape(spec) in page.replace("&#34;", "&quot;") for spec in LOSSES)
     suspects = pandas.read_csv(place / "suspects.csv")
@@ -37,7 +37,7 @@ def test_it_ends_with_a_report_and_the_suspects(place):
     assert suspects["index"].is_unique
 
 
-def test_suspects_of_one_epoch_are_not_boasted_of(place, capsys):
+def test_weak_evidence_of_one_epoch_is_reported(place, capsys):
     [run] = place.glob("*-unit-max-mae-*")
     assert labels.find(run).attrs["weak"]
     show_suspects(run, place)
@@ -46,14 +46,14 @@ def test_suspects_of_one_epoch_are_not_boasted_of(place, capsys):
     assert second.startswith("Weak evidence. The record of this network ")
 
 
-def test_the_second_time_it_only_prints(shell, place):
+def test_repeated_demo_trains_nothing(shell, place):
     code, out, err = shell("demo", "--seeds", 1, "--epochs", 1, "--jobs", 1, "--out", place)
     assert code == 0
     assert err == "7 of 7 runs are finished already\n"
     assert "unit_max(mae)" in out
 
 
-def test_two_fifths_of_the_training_labels_are_wrong_and_no_test_label(place):
+def test_demo_noise_affects_training_labels_only(place):
     for folder in place.glob("*-ce-*"):
         run = RunFolder(folder)
         record = run.record
@@ -63,13 +63,13 @@ def test_two_fifths_of_the_training_labels_are_wrong_and_no_test_label(place):
 
 
 @pytest.mark.parametrize("words", [["--seeds", "0"], ["--epochs", "0"], ["--seeds", "x"], ["--jobs", "0"]])
-def test_senseless_sizes_are_refused(shell, words):
+def test_invalid_sizes_are_refused(shell, words):
     code, out, err = shell("demo", *words)
     assert (code, out) == (2, "")
     assert words[0] in err
 
 
-def test_the_losses_of_the_demo_are_those_the_issue_names():
+def test_demo_losses():
     wanted = ["ce", "sl", "gce", "imae", "gr", "unit_max(mae)", "unit_max(scale(mae"]
     assert [spec.startswith(name) for spec, name in zip(LOSSES, wanted, strict=True)] == [True] * 7
     assert [str(losses.get(spec)) for spec in LOSSES] == [str(losses.get(str(losses.get(s)))) for s in LOSSES]

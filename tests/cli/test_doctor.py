@@ -18,13 +18,13 @@ def run(*words: str) -> str:
     return result.output
 
 
-def test_json_is_what_was_found():
+def test_json_output_matches_the_findings():
     found = json.loads(run("--json"))
     assert found == examine()
     assert list(found) == ["versions", "devices", "kernels", "extras"]
 
 
-def test_versions_are_those_that_run():
+def test_versions_match_the_installed_packages():
     assert examine()["versions"] == {
         "noiseproof": __version__,
         "python": platform.python_version(),
@@ -32,20 +32,20 @@ def test_versions_are_those_that_run():
     }
 
 
-def test_the_processor_is_always_a_device():
+def test_cpu_is_always_a_device():
     devices = examine()["devices"]
     assert devices["cpu"] == f"{torch.get_num_threads()} threads"
     assert len(devices) == 1 + torch.cuda.device_count()
 
 
-def test_cuda_devices_are_named(monkeypatch):
+def test_cuda_devices_are_listed(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda number: f"card {number}")
     devices = examine()["devices"]
     assert (devices["cuda:0"], devices["cuda:1"]) == ("card 0", "card 1")
 
 
-def test_the_reference_kernels_are_ready():
+def test_reference_kernels_are_ready():
     kernels = examine()["kernels"]
     assert set(kernels) == {"reference", "triton", "cpu-operator", "losses", "training"}
     assert kernels["reference"].startswith("ready")
@@ -71,7 +71,7 @@ def test_extras_say_version_or_missing(monkeypatch):
 
 
 @pytest.mark.parametrize("topic", ["versions", "devices", "kernels", "extras"])
-def test_the_table_says_the_same(topic):
+def test_table_matches_the_findings(topic):
     output = run()
     for name, state in examine()[topic].items():
         [line] = [line for line in output.splitlines() if f"│ {name} " in line]
@@ -80,7 +80,7 @@ def test_the_table_says_the_same(topic):
 
 
 @pytest.mark.parametrize(("there", "words"), [(True, "captured as CUDA graphs"), (False, "no CUDA device")])
-def test_it_says_how_steps_are_trained(monkeypatch, there, words):
+def test_training_mode_is_reported(monkeypatch, there, words):
     monkeypatch.setattr("torch.cuda.is_available", lambda: there)
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda: (9, 0))
     assert words in examine()["kernels"]["training"]

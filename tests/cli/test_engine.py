@@ -8,7 +8,7 @@ import pytest
 @pytest.mark.parametrize(
     "words", [["compare", "--seeds", "1", "--out", "runs/a"], ["labels", "find", "--data", "digits"]]
 )
-def test_a_missing_ray_is_told_in_one_line(words, shell, monkeypatch, tmp_path):
+def test_missing_ray_is_reported_in_one_line(words, shell, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "ray", None)
     told = shell(*words, "--engine", "ray")
@@ -24,7 +24,7 @@ def test_a_missing_ray_is_told_in_one_line(words, shell, monkeypatch, tmp_path):
         (["labels", "find", "runs/a", "--engine", "ray"], "--engine ray is to cross-fit: give --folds"),
     ],
 )
-def test_mistakes_end_in_one_line(words, part, shell):
+def test_errors_are_reported_in_one_line(words, part, shell):
     code, out, err = shell(*words)
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert part in err

@@ -43,7 +43,7 @@ def test_exit_codes(problem, code):
     assert exit_code(problem) == code
 
 
-def test_a_message_is_one_line_and_never_empty():
+def test_one_line_is_never_empty():
     assert one_line(ValueError("a\n  b\r\n\tc")) == "a b c"
     assert one_line(KeyboardInterrupt()) == "KeyboardInterrupt"
 
@@ -58,14 +58,14 @@ def test_a_message_is_one_line_and_never_empty():
         (NetworkTooLargeError("too large: choose a smaller one"), "too large: choose a smaller one"),
     ],
 )
-def test_a_lack_of_memory_comes_with_advice(problem, words):
+def test_out_of_memory_error_has_advice(problem, words):
     assert is_out_of_memory(problem) == (words is not None)
     if words is not None:
         assert exit_code(problem) == 1
         assert words in one_line(problem)
 
 
-def test_a_missing_dataset_is_told_without_all_it_may_consist_of(tmp_path):
+def test_missing_dataset_message_is_brief(tmp_path):
     for files, told in (((), ""), (("data_batch_1.bin",), " (missing: data_batch_2.bin, data_batch_3.bin, ")):
         for name in files:
             (tmp_path / name).touch()
@@ -77,13 +77,13 @@ def test_a_missing_dataset_is_told_without_all_it_may_consist_of(tmp_path):
     assert one_line(DataMissingError("gone\nelsewhere")) == "gone elsewhere"
 
 
-def test_a_stopped_comparison_says_how_far_it_came():
+def test_interrupted_comparison_reports_its_progress():
     stop = ComparisonStopped(signal.SIGINT, 3, 35)
     assert str(stop) == "stopped by SIGINT with 3 of 35 runs finished; run the same command to resume"
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_where_no_run_is_under_way(number, code, capfd):
+def test_signals_without_a_run(number, code, capfd):
     before = signal.getsignal(number)
     with pytest.raises(SystemExit) as ended, exit_on_signals():
         os.kill(os.getpid(), number)
@@ -102,7 +102,7 @@ def test_ignored_signals_stay_ignored():
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_signal_in_the_middle_of_a_verb_is_no_traceback():
+def test_signal_during_a_command_causes_no_traceback():
     code = (
         "import os, signal, sys; from noiseproof.cli import main;"
         "main.app = lambda **_: os.kill(os.getpid(), signal.SIGINT); main.main()"
@@ -111,7 +111,7 @@ def test_a_signal_in_the_middle_of_a_verb_is_no_traceback():
     assert (done.returncode, done.stderr) == (130, "noiseproof: stopped by SIGINT\n")
 
 
-def test_a_warning_is_one_line_without_its_place(capfd):
+def test_warning_is_one_line_without_location(capfd):
     before = warnings.showwarning
     with one_line_warnings():
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""Suspects of an image folder are named by their files."""
+"""Suspects of an image folder have a column with their files."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def photos(tmp_path):
     return tmp_path / "photos"
 
 
-def test_suspects_come_with_their_files(shell, photos, tmp_path):
+def test_suspects_have_a_file_column(shell, photos, tmp_path):
     place = tmp_path / "run"
     words = ["--data", f"folder(path='{photos}')", "--test", "none", "--epochs", 30, "--batch-size", 10]
     code, _, err = shell(
@@ -48,7 +48,7 @@ def test_suspects_come_with_their_files(shell, photos, tmp_path):
     assert list(table["file"])[: len(worst)] == [row["file"] for row in worst]
 
 
-def test_photos_that_are_gone_leave_the_table_as_it_is(shell, photos, tmp_path):
+def test_missing_photos_leave_the_table_unchanged(shell, photos, tmp_path):
     words = ["--data", f"folder(path='{photos}')", "--test", "none", "--epochs", 2, "--device", "cpu"]
     code, _, err = shell("train", *words, "--out", tmp_path / "run", "--quiet")
     assert code == 0, err

@@ -22,7 +22,7 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
-def test_apply_tells_what_it_did_and_how_to_train_on_it(run, shell, tmp_path):
+def test_apply_prints_the_changes_and_the_train_command(run, shell, tmp_path):
     DecisionLog(run / "decisions.jsonl").append([Decision(3, "relabel", "high"), Decision(4, "drop")])
     code, out, err = shell("labels", "apply", run)
     assert (code, err) == (0, "")
@@ -53,14 +53,14 @@ def test_apply_as_json(run, shell, tmp_path):
         (("--copy", "--drop-above", "0.001"), "copy needs a folder of images"),
     ],
 )
-def test_mistakes_end_in_one_line(run, shell, arguments, words):
+def test_errors_are_reported_in_one_line(run, shell, arguments, words):
     code, _, err = shell("labels", "apply", run, *arguments)
     assert code == 2
     assert words in err
     assert err.count("\n") == 1
 
 
-def test_a_missing_extra_is_one_clear_line(run, shell, monkeypatch):
+def test_missing_extra_is_reported_in_one_line(run, shell, monkeypatch):
     real = builtins.__import__
 
     def missing(name, *rest):
@@ -74,6 +74,6 @@ def test_a_missing_extra_is_one_clear_line(run, shell, monkeypatch):
     assert err == "noiseproof: labels review needs starlette and uvicorn: pip install 'noiseproof[review]'\n"
 
 
-def test_review_wants_a_run(shell, tmp_path):
+def test_review_needs_a_run(shell, tmp_path):
     code, _, err = shell("labels", "review", tmp_path)
     assert (code, "is not a run folder" in err) == (2, True)

@@ -21,27 +21,27 @@ for line in json.loads(sys.argv[1]):
 """
 
 
-def test_help_and_version_answer_without_torch():
+def test_help_and_version_do_not_import_torch():
     lines = [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)]
     command = [sys.executable, "-c", REPORT_HEAVY_MODULES, json.dumps(lines)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 0, done.stderr
 
 
-def test_help_names_every_verb():
+def test_help_lists_every_command():
     result = CliRunner().invoke(app, ["--help"])
     assert result.exit_code == 0
     assert all(verb in result.output for verb in VERBS)
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help(verb):
+def test_every_command_has_help(verb):
     result = CliRunner().invoke(app, [verb, "--help"])
     assert result.exit_code == 0
     assert "--help" in result.output
 
 
-def test_no_words_at_all_show_the_help():
+def test_no_arguments_show_the_help():
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 2
     assert all(verb in result.output for verb in VERBS)
@@ -67,7 +67,7 @@ def test_version(shell):
         (["curve", "--figure", "nope"], "unknown figure 'nope'"),
     ],
 )
-def test_a_users_mistake_is_one_line_and_exit_code_2(shell, words, part):
+def test_usage_error_is_one_line_and_exit_code_2(shell, words, part):
     code, out, err = shell(*words)
     assert code == 2
     assert out == ""
@@ -76,7 +76,7 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(shell, words, part):
     assert part in err
 
 
-def test_a_picture_that_cannot_be_written_is_one_line_too(shell, tmp_path):
+def test_unwritable_picture_is_reported_in_one_line(shell, tmp_path):
     (tmp_path / "file").touch()
     code, _, err = shell("curve", "ce", "-o", str(tmp_path / "file" / "a.svg"))
     assert code == 2
@@ -84,7 +84,7 @@ def test_a_picture_that_cannot_be_written_is_one_line_too(shell, tmp_path):
     assert err.count("\n") == 1
 
 
-def test_mistakes_of_the_library_are_not_hidden(monkeypatch):
+def test_bugs_of_the_library_are_not_hidden(monkeypatch):
     def broken(**options) -> None:
         raise AssertionError("a bug")
 

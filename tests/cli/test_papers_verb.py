@@ -13,7 +13,7 @@ NUMBER = re.compile(r"-?\d+\.\d+")
 
 @pytest.fixture
 def run(shell, tmp_path, monkeypatch):
-    """The smallest cell that can be run on data the package brings along."""
+    """The smallest cell that runs on the digits of scikit-learn."""
     from dataclasses import replace
 
     from noiseproof.papers import tables
@@ -32,7 +32,7 @@ def run(shell, tmp_path, monkeypatch):
     return command
 
 
-def test_ls_names_all_tables_and_counts_all_numbers(shell):
+def test_ls_lists_all_tables_and_counts_cells(shell):
     code, out, err = shell("papers", "ls")
     assert (code, err) == (0, "")
     assert all(f"│ {name} " in out for name in TABLES)
@@ -77,7 +77,7 @@ def test_show_as_json_has_every_number(shell):
     assert all("Zhou et al." in cell["source"] for cell in quoted)
 
 
-def test_plan_runs_nothing(shell, tmp_path, monkeypatch):
+def test_plan_trains_nothing(shell, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, _ = shell("papers", "plan", "gr.table8", "--rows", "GR", "--epochs", 3)
     assert code == 0
@@ -116,7 +116,7 @@ def test_cells_not_run_are_counted_below_the_others(run):
     assert out.count("not run") == 1
 
 
-def test_a_failed_run_ends_with_code_1_and_its_reason(run, monkeypatch):
+def test_failed_run_exits_with_code_1_and_the_reason(run, monkeypatch):
     from dataclasses import replace
 
     from noiseproof.papers import tables
@@ -134,7 +134,7 @@ def test_a_failed_run_ends_with_code_1_and_its_reason(run, monkeypatch):
     assert hint == "noiseproof: repeat the command to retry the failed runs"
 
 
-def test_a_damaged_run_is_one_line(run, tmp_path):
+def test_damaged_run_is_reported_in_one_line(run, tmp_path):
     assert run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1)[0] == 0
     folder = sorted((tmp_path / "runs").glob("runs/*/result.json"))[0].parent
     for name, content in {
@@ -154,7 +154,7 @@ def test_a_damaged_run_is_one_line(run, tmp_path):
         (folder / name).write_bytes(before)
 
 
-def test_a_damaged_run_is_named_beside_the_table(run, tmp_path):
+def test_damaged_run_is_reported_with_the_table(run, tmp_path):
     assert run("run", "--seeds", 1, "--epochs", 1, "--jobs", 1)[0] == 0
     result = sorted((tmp_path / "runs").glob("runs/*/result.json"))[0]
     result.write_text("")
@@ -165,7 +165,7 @@ def test_a_damaged_run_is_named_beside_the_table(run, tmp_path):
     assert "remove the folder to train it again" in err
 
 
-def test_what_cannot_be_written_is_printed_all_the_same(run, tmp_path, monkeypatch):
+def test_comparison_is_printed_even_if_the_file_cannot_be_written(run, tmp_path, monkeypatch):
     from noiseproof import atomic
 
     def full(path, text):
@@ -208,7 +208,7 @@ def test_compare_explains_marked_numbers(shell):
         (["figure", "sl.figure1", "nowhere"], "nowhere"),
     ],
 )
-def test_mistakes_end_in_one_line(shell, words, part, tmp_path, monkeypatch):
+def test_errors_are_reported_in_one_line(shell, words, part, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = shell("papers", *words)
     assert (code, out, err.count("\n")) == (2, "", 1), err
@@ -233,7 +233,7 @@ def test_figure_draws_runs(shell, run, tmp_path):
     assert (tmp_path / "figure.svg").read_text().count("<svg") == 1
 
 
-def test_without_the_data_one_line_says_what_to_get_and_where_to_put_it(shell, tmp_path, monkeypatch):
+def test_missing_data_error_has_instructions(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
     for name, needed in (
         ("gr.table6", ("clothing1m", "resnet50.safetensors")),
@@ -248,9 +248,9 @@ def test_without_the_data_one_line_says_what_to_get_and_where_to_put_it(shell, t
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_the_command_runs_as_it_is_from_weights_of_imagenet(shell, tmp_path, monkeypatch):
+def test_table_with_imagenet_weights_runs(shell, tmp_path, monkeypatch):
     TREES["clothing1m"](tmp_path / "clothing1m")
-    monkeypatch.setenv("NOISEPROOF_DATA", "nowhere")  # put back after the test, as --root changes it
+    monkeypatch.setenv("NOISEPROOF_DATA", "nowhere")  # restored after the test, as --root changes it
     made = models.get('resnet50(stem="imagenet")', num_classes=1000, seed=1).state_dict()
     tensors = {name.replace("body.", "").replace("head.", "fc."): value for name, value in made.items()}
     save_file(tensors, tmp_path / "resnet50.safetensors")

@@ -1,4 +1,4 @@
-"""Folders that are not what a verb needs."""
+"""Folders of the wrong kind."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from noiseproof.cli.paths import check_overwrite
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A run, and a comparison of two, as far as these verbs look at them."""
+    """A run and a comparison, with the files by which commands recognise them."""
     folder = tmp_path_factory.mktemp("places")
     for name in ("run", "both/ce", "both/mae"):
         (folder / name).mkdir(parents=True)
@@ -23,7 +23,7 @@ def made(tmp_path_factory):
     "words", [["labels", "find", "{}"], ["predict", "{}", "digits", "-o", "a.csv"], ["report", "{}", "{}"]]
 )
 @pytest.mark.parametrize(("place", "number"), [("both", "2 runs"), ("", "one")])
-def test_a_folder_of_runs_names_one_of_them(shell, made, words, place, number):
+def test_folder_of_runs_suggests_one_of_them(shell, made, words, place, number):
     folder = made / place
     code, out, err = shell(*(word.format(folder) for word in words))
     first = folder / ("ce" if place else "run")
@@ -34,7 +34,7 @@ def test_a_folder_of_runs_names_one_of_them(shell, made, words, place, number):
     )
 
 
-def test_a_comparison_does_not_move_into_a_run(shell, made):
+def test_comparison_into_a_run_folder_is_refused(shell, made):
     before = sorted((made / "run").iterdir())
     code, out, err = shell("compare", "--epochs", 1, "--seeds", 1, "--out", made / "run")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -42,7 +42,7 @@ def test_a_comparison_does_not_move_into_a_run(shell, made):
     assert sorted((made / "run").iterdir()) == before
 
 
-def test_a_run_does_not_move_into_a_comparison(shell, made):
+def test_run_into_a_comparison_folder_is_refused(shell, made):
     before = sorted((made / "both").iterdir())
     code, out, err = shell("train", "--epochs", 1, "--out", made / "both")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -50,7 +50,7 @@ def test_a_run_does_not_move_into_a_comparison(shell, made):
     assert sorted((made / "both").iterdir()) == before
 
 
-def test_predict_knows_what_a_path_is_meant_to_be(shell, made):
+def test_predict_suggests_the_source_of_a_path(shell, made):
     code, _, err = shell("predict", made / "run", "rows.csv", "-o", "a.csv")
     assert (code, err) == (
         2,
@@ -58,14 +58,14 @@ def test_predict_knows_what_a_path_is_meant_to_be(shell, made):
     )
 
 
-def test_a_config_that_is_not_there(shell, made):
+def test_missing_config_file_is_refused(shell, made):
     for file in (made, made / "nowhere.json"):
         code, out, err = shell("train", "--config", file)
         assert (code, out) == (2, "")
         assert err == f"noiseproof: --config {file} is not a file: give the config.json of a run\n"
 
 
-def test_a_folder_that_cannot_be_written_stops_a_comparison_once(shell, tmp_path, monkeypatch):
+def test_unwritable_folder_is_reported_once(shell, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     code, out, err = shell("compare", "--epochs", 1, "--loss", "ce", "--loss", "mae", "--out", tmp_path / "a")
     assert (code, out) == (2, "")
@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_written_stops_a_comparison_once(shell, tmp_path
 
 
 @pytest.mark.parametrize("words", [["compare", "--epochs", 1, "--out"], ["curve", "ce", "-o"]])
-def test_a_file_where_a_folder_belongs_is_explained(shell, tmp_path, words):
+def test_file_in_place_of_a_folder_is_reported(shell, tmp_path, words):
     (tmp_path / "file").touch()
     code, _, err = shell(*words, tmp_path / "file" / "a.svg")
     assert (code, err.count("\n")) == (2, 1)
@@ -85,7 +85,7 @@ def test_a_file_where_a_folder_belongs_is_explained(shell, tmp_path, words):
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
-def test_data_is_not_overwritten_by_findings_or_predictions(shell, made, tmp_path, name):
+def test_data_files_are_not_overwritten(shell, made, tmp_path, name):
     file = tmp_path / name
     file.write_bytes(b"a,b,label\n1,2,cat\n")
     for words in (["labels", "find", made / "run"], ["predict", made / "run", "digits"]):
@@ -97,7 +97,7 @@ def test_data_is_not_overwritten_by_findings_or_predictions(shell, made, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
-def test_own_tables_may_be_written_again(tmp_path, name):
+def test_own_tables_are_overwritten(tmp_path, name):
     file = tmp_path / name
     file.write_bytes(b"index,predicted_label\n0,cat\n")
     check_overwrite(file, "predicted_label")
@@ -110,7 +110,7 @@ def test_own_tables_may_be_written_again(tmp_path, name):
     [["train"], ["recipe", "relabel"], ["compare"], ["demo"], ["papers", "run", "gr.table3"]],
     ids=" ".join,
 )
-def test_an_empty_out_is_not_the_folder_one_stands_in(shell, tmp_path, monkeypatch, words, out):
+def test_empty_out_is_refused(shell, tmp_path, monkeypatch, words, out):
     monkeypatch.chdir(tmp_path)
     code, printed, err = shell(*words, "--out", out)
     assert (code, printed, err.count("\n")) == (2, "", 1)

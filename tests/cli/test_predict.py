@@ -26,7 +26,7 @@ def rows(path):
 
 
 @pytest.mark.parametrize("which", ["final", "best"])
-def test_the_file_says_what_run_predict_says(shell, run, points, tmp_path, which):
+def test_file_matches_run_predict(shell, run, points, tmp_path, which):
     out = tmp_path / "labels.csv"
     options = ["--best"] if which == "best" else []
     code, said, _ = shell("predict", run.folder, points, "-o", out, *options)
@@ -40,20 +40,20 @@ def test_the_file_says_what_run_predict_says(shell, run, points, tmp_path, which
     np.testing.assert_allclose(numbers, expected.numpy(), rtol=1e-5)
 
 
-def test_the_two_networks_differ(run, points):
-    """Else the test above could not tell --best from the last epoch."""
+def test_final_and_best_networks_differ(run, points):
+    """Otherwise the test above could not distinguish --best from the last epoch."""
     result = run.result
     assert result["selected"]["epoch"] != result["epochs"] or pytest.fail("choose other settings")
     assert not np.array_equal(run.predict(points), run.predict(points, which="best"))
 
 
-def test_another_split(shell, run, points, tmp_path):
+def test_other_split(shell, run, points, tmp_path):
     out = tmp_path / "labels.csv"
     assert shell("predict", run.folder, points, "-o", out, "--split", "train")[0] == 0
     assert len(rows(out)) == 90
 
 
-def test_a_source_without_a_test_split_is_taken_whole(shell, run, points, tmp_path):
+def test_source_without_a_test_split_is_predicted_completely(shell, run, points, tmp_path):
     data = load(points)
     lines = ["a,b,c,d,label"]
     lines += [
@@ -68,7 +68,7 @@ def test_a_source_without_a_test_split_is_taken_whole(shell, run, points, tmp_pa
     assert "has no test split" in err
 
 
-def test_names_that_a_spreadsheet_would_execute_are_neutralised(shell, points, tmp_path):
+def test_spreadsheet_formulas_are_neutralised(shell, points, tmp_path):
     data = load(points)
     names = {}
     for start in range(0, len(PAYLOADS), 3):
@@ -98,14 +98,14 @@ def test_parquet(shell, run, points, tmp_path):
     np.testing.assert_array_equal(found.filter(like="probability_").to_numpy(), run.predict(points).numpy())
 
 
-def test_parquet_without_pyarrow_is_one_line(shell, run, points, tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_is_reported_in_one_line(shell, run, points, tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     code, _, err = shell("predict", run.folder, points, "-o", tmp_path / "labels.parquet")
     assert (code, err.count("\n")) == (2, 1)
     assert "Parquet needs pyarrow" in err
 
 
-def test_mistakes_are_one_line(shell, run, points, tmp_path):
+def test_errors_are_reported_in_one_line(shell, run, points, tmp_path):
     wide = tmp_path / "wide.npz"
     np.savez(wide, x_train=np.zeros((2, 5)), y_train=[0, 1], x_test=np.zeros((2, 5)), y_test=[0, 1])
     unfinished = tmp_path / "unfinished"
@@ -135,7 +135,7 @@ def test_best_needs_validation(shell, points, tmp_path):
     assert "it had no validation data" in err
 
 
-def test_the_run_is_only_read(run, shell, points, tmp_path):
+def test_predict_does_not_modify_the_run(run, shell, points, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")}
     assert shell("predict", run.folder, points, "-o", tmp_path / "labels.csv")[0] == 0
     assert {path: path.stat().st_mtime_ns for path in run.folder.rglob("*")} == before
@@ -143,7 +143,7 @@ def test_the_run_is_only_read(run, shell, points, tmp_path):
     assert predict_module.FORMATS == (".csv", ".parquet")
 
 
-def test_images_without_class_folders_are_predicted_and_named(shell, tmp_path):
+def test_unlabelled_images_are_predicted_with_file_names(shell, tmp_path):
     random = np.random.default_rng(0)
     for name in ("train/a/1", "train/a/2", "train/b/1", "train/b/2", "new/x", "new/=y"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -33,7 +33,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_words():
+def test_time_words():
     assert epoch_words(Config(epochs=7), LINE) == "epoch 2/7: test 50.0%, training 25.0%"
     assert epoch_words(Config(iterations=70), LINE) == "epoch 2: test 50.0%, training 25.0%"
     assert [time_words(s) for s in (0.2, 59.4, 61, 3599, 3661)] == [
@@ -45,7 +45,7 @@ def test_words():
     ]
 
 
-def test_lines_come_at_the_beginning_at_the_end_and_now_and_then(clock, capfd):
+def test_lines_for_first_and_last_epoch_and_every_few_seconds(clock, capfd):
     lines = ProgressLines(Config(epochs=100))
     lines.begin(0, 1000)
     for epoch in range(1, 101):
@@ -58,7 +58,7 @@ def test_lines_come_at_the_beginning_at_the_end_and_now_and_then(clock, capfd):
     assert told[-1].endswith("0 s left")
 
 
-def test_the_time_left_of_a_resumed_run_counts_only_what_it_did_itself(clock, capfd):
+def test_remaining_time_of_a_resumed_run(clock, capfd):
     lines = ProgressLines(Config(epochs=100))
     lines.begin(500, 1000)
     clock.now += 10
@@ -69,7 +69,7 @@ def test_the_time_left_of_a_resumed_run_counts_only_what_it_did_itself(clock, ca
     assert told[1].endswith("40 s left")
 
 
-def test_the_place_decides_what_is_shown(monkeypatch):
+def test_watcher_depends_on_the_terminal(monkeypatch):
     assert type(run_watcher(Config(), quiet=True)) is Watcher
     assert type(comparison_watcher(quiet=True)) is ComparisonWatcher
     monkeypatch.setattr(sys, "stderr", io.StringIO())
@@ -82,7 +82,7 @@ def test_the_place_decides_what_is_shown(monkeypatch):
     assert type(comparison_watcher()) is ComparisonBar
 
 
-def test_a_bar_shows_epoch_accuracy_and_share(monkeypatch):
+def test_bar_shows_epoch_accuracy_and_share(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     shown = run_watcher(Config(epochs=7))
     shown.begin(0, 70)
@@ -95,7 +95,7 @@ def test_a_bar_shows_epoch_accuracy_and_share(monkeypatch):
     assert "29%" in written
 
 
-def test_runs_are_told_apart_and_a_second_row_of_them_is_counted_anew(capfd):
+def test_run_names_differ_and_counts_restart(capfd):
     runs = [Config(), Config(noise="pair(0.2)"), Config(noise="pair(0.2)", loss="mae")]
     shown = ComparisonLines()
     shown.begin(runs, 0)
@@ -109,7 +109,7 @@ def test_runs_are_told_apart_and_a_second_row_of_them_is_counted_anew(capfd):
 
 
 @pytest.mark.parametrize("kind", [ComparisonLines, ComparisonBar])
-def test_many_runs_count_by_their_steps(clock, monkeypatch, kind):
+def test_progress_of_several_runs_counts_steps(clock, monkeypatch, kind):
     monkeypatch.setattr(sys, "stderr", Terminal())
     runs = [Config(seed=seed) for seed in range(4)]
     shown = kind()

@@ -1,4 +1,4 @@
-"""Quotes that did not survive the shell."""
+"""Specs whose quotes the shell removed."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from noiseproof.data.registry import parse_source
         ("npz(path = C:\\data\\a.npz )", 'npz(path ="C:/data/a.npz")'),
     ],
 )
-def test_it_says_how_to_write_it(spec, meant):
+def test_missing_quotes_error_shows_the_quoted_spec(spec, meant):
     with pytest.raises(ValueError, match="the quotes around") as caught:
         check_quotes(spec)
     assert str(caught.value).endswith(f"write '{meant}'")
@@ -34,7 +34,7 @@ def test_it_says_how_to_write_it(spec, meant):
         "rows.csv",
     ],
 )
-def test_others_are_left_alone(spec):
+def test_other_specs_are_accepted(spec):
     check_quotes(spec)
 
 
@@ -42,7 +42,7 @@ def test_others_are_left_alone(spec):
     "words",
     [["train", "--data", "{}"], ["compare", "--test", "{}"], ["predict", "nowhere", "{}", "-o", "a.csv"]],
 )
-def test_every_verb_with_data_notices(shell, words):
+def test_every_command_with_data_checks_quotes(shell, words):
     code, out, err = shell(*(word.format("csv(path=rows.csv)") for word in words))
     assert (code, out) == (2, "")
     assert err == (

@@ -1,4 +1,4 @@
-"""What the README and the docs tell to type is understood; their Python: tests/test_documents.py."""
+"""Commands in the README and the docs are valid; tests/test_documents.py runs their Python."""
 
 import re
 import shlex
@@ -22,7 +22,7 @@ COMMANDS = sorted(
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_every_command_is_understood(line):
+def test_documented_commands_are_valid(line):
     """Commands, options and arguments are read; nothing is run."""
     words, command = shlex.split(line, comments=True), typer.main.get_command(app)
     while getattr(command, "commands", None):
@@ -39,6 +39,6 @@ def test_the_readme_is_short():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_links_exist(page):
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / link).exists(), link

@@ -1,4 +1,4 @@
-"""Procedures of several runs, and every combination of loss and regularisers, from the command line."""
+"""``noiseproof recipe``, and combinations of losses and regularisers."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from noiseproof.train import Run
 
 
-def test_relabel_reports_both_runs_and_the_labels(shell, short, tmp_path):
+def test_relabel_reports_both_runs_and_changed_labels(shell, short, tmp_path):
     place = tmp_path / "twice"
     code, out, _ = shell("recipe", "relabel", *short, "--epochs", 3, "--lr", 0.1, "--out", place, "--quiet")
     assert code == 0
@@ -20,7 +20,7 @@ def test_relabel_reports_both_runs_and_the_labels(shell, short, tmp_path):
     assert second.record.label.tolist() == first.outputs["train_probability"].argmax(1).tolist()
 
 
-def test_correct_gives_json(shell, short, tmp_path):
+def test_correct_prints_json(shell, short, tmp_path):
     place = tmp_path / "matrix"
     words = ["--correction", "forward", "--estimate", "confident", "--epochs", 2, "--out", place]
     code, out, err = shell("recipe", "correct", *short, *words, "--json", "--quiet")
@@ -38,7 +38,7 @@ def test_correct_gives_json(shell, short, tmp_path):
         (["relabel", "--loss", "nonsense"], "nonsense"),
     ],
 )
-def test_mistakes_end_in_one_line(shell, short, tmp_path, words, message):
+def test_errors_are_reported_in_one_line(shell, short, tmp_path, words, message):
     code, out, err = shell("recipe", *words, *short, "--epochs", 1, "--out", tmp_path / "a", "--quiet")
     assert (code, out) == (2, "")
     assert err.startswith("noiseproof: ")
@@ -57,7 +57,7 @@ def test_every_loss_with_decay_and_dropout(shell, short, tmp_path, loss, decay, 
     assert (config.loss, config.weight_decay, config.dropout) == (loss, decay, dropout)
 
 
-def test_early_stopping_on_labels_that_are_wrong_too(shell, short, tmp_path):
+def test_early_stopping_on_noisy_labels(shell, short, tmp_path):
     words = ["--validation", 0.3, "--patience", 2, "--epochs", 200, "--lr", 0.5, "--out", tmp_path / "a"]
     code, _, err = shell("train", *short, *words, "--quiet")
     assert code == 0, err

@@ -24,19 +24,19 @@ def commands():
             yield name, command
 
 
-def test_the_options_are_the_fields_of_config():
+def test_options_match_the_fields_of_config():
     assert list(SETTINGS) == list(FIELDS)
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_a_setting_has_type_and_default_of_its_field(name):
+def test_settings_have_type_and_default_of_their_fields(name):
     kinds = typing.get_type_hints(Config)[name]
     allowed = set(typing.get_args(kinds)) - {type(None)} or {kinds}
     assert {SETTINGS[name].kind} == allowed
     assert SETTINGS[name].default == FIELDS[name].default
 
 
-def test_the_help_has_every_setting_under_one_heading(shell):
+def test_help_lists_every_setting_under_one_heading(shell):
     grouped = [name for names in GROUPS.values() for name in names]
     assert len(grouped) == len(set(grouped))
     assert set(grouped) < set(SETTINGS)
@@ -56,7 +56,7 @@ def test_every_setting_is_an_option(verb):
             assert f"--{name.replace('_', '-')}" in flags
 
 
-def test_every_option_of_every_verb_has_help():
+def test_every_option_of_every_command_has_help():
     found = 0
     for name, command in commands():
         assert command.help, name
@@ -75,12 +75,12 @@ def test_help_shows_defaults(shell):
     assert "(default: cosine)" in words
 
 
-def test_options_alone():
+def test_options_without_a_config_file():
     config = read_config({"config_file": None, "lr": 0.5, "noise": "pair(0.2)", "seed": None})
     assert config == Config(lr=0.5, noise="pair(0.2)")
 
 
-def test_options_go_before_the_file(tmp_path):
+def test_options_override_the_config_file(tmp_path):
     file = tmp_path / "config.json"
     file.write_text(Config(lr=0.5, momentum=0.5, iterations=7, noise="pair(0.2)").to_json())
     assert read_config({"config_file": file}) == Config(lr=0.5, momentum=0.5, iterations=7, noise="pair(0.2)")
@@ -88,7 +88,7 @@ def test_options_go_before_the_file(tmp_path):
     assert changed == Config(lr=0.25, momentum=0.5, epochs=3, noise=None)
 
 
-def test_no_test_is_not_the_same_as_no_setting(tmp_path):
+def test_option_test_none_differs_from_no_setting(tmp_path):
     assert read_config({"config_file": None, "test": "none"}).test == "none"
 
 
@@ -103,7 +103,7 @@ def test_no_test_is_not_the_same_as_no_setting(tmp_path):
         (b"\xff\xfe", "codec can't decode"),
     ],
 )
-def test_a_bad_file_is_named_with_its_mistake(shell, tmp_path, content, part):
+def test_invalid_config_file_is_reported(shell, tmp_path, content, part):
     file = tmp_path / "bad.json"
     file.write_bytes(content)
     code, out, err = shell("train", "--config", file)
@@ -112,7 +112,7 @@ def test_a_bad_file_is_named_with_its_mistake(shell, tmp_path, content, part):
     assert part in err
 
 
-def test_a_config_that_was_written_is_read_again(shell, short, tmp_path):
+def test_written_config_is_read(shell, short, tmp_path):
     assert shell("train", *short, "--epochs", 1, "--lr", 0.25, "--out", tmp_path / "a")[0] == 0
     file = tmp_path / "a" / "config.json"
     code, out, _ = shell("train", "--config", file, "--out", tmp_path / "b", "--seed", 7, "--json")
@@ -122,7 +122,7 @@ def test_a_config_that_was_written_is_read_again(shell, short, tmp_path):
     assert first.differences(second) == ["seed: 0 -> 7"]
 
 
-def test_the_help_names_everything_there_is():
+def test_help_lists_all_registered_names():
     from noiseproof.cli.names import NAMES
     from noiseproof.data import AUGMENTATIONS, SOURCES
     from noiseproof.losses import LOSSES
@@ -141,7 +141,7 @@ def test_the_help_names_everything_there_is():
 
 
 @pytest.mark.parametrize("verb", [["train"], ["compare"], ["predict"], ["curve"], ["recipe", "relabel"]])
-def test_no_list_of_the_help_ends_in_dots_and_flags_have_no_type(shell, verb):
+def test_help_is_not_truncated_and_flags_have_no_type(shell, verb):
     code, shown, _ = shell(*verb, "--help")
     assert code == 0
     assert ", ..." not in shown
@@ -150,12 +150,12 @@ def test_no_list_of_the_help_ends_in_dots_and_flags_have_no_type(shell, verb):
     assert "truncated_gce" in words or verb == ["predict"]
 
 
-def test_the_features_of_a_table_are_in_the_help(shell):
+def test_help_mentions_table_features(shell):
     words = " ".join(shell("train", "--help")[1].replace("│", " ").split())
     assert 'label="kind", features="age, height"' in words
 
 
-def test_quiet_has_a_letter(shell, short, tmp_path):
+def test_quiet_has_a_short_option(shell, short, tmp_path):
     for number, flag in enumerate(("-q", "--quiet")):
         code, _, err = shell("train", *short, "--epochs", 1, flag, "--out", tmp_path / str(number))
         assert (code, err) == (0, "")

@@ -25,7 +25,7 @@ def refused(found, code=2):
     return lines[0]
 
 
-def test_the_table_has_final_best_selected_and_memorised_together(shell, short, tmp_path):
+def test_summary_has_final_best_selected_and_memorised(shell, short, tmp_path):
     options = ["--epochs", 3, "--validation", 0.2, "--out", tmp_path / "a"]
     code, out, err = shell("train", *short, *options)
     assert code == 0, err
@@ -43,7 +43,7 @@ def test_the_table_has_final_best_selected_and_memorised_together(shell, short, 
     assert "epoch 3/3: test" in err
 
 
-def test_auto_chooses_a_loss_and_goes_on_where_it_stopped(shell, short, tmp_path):
+def test_loss_auto_chooses_a_loss_and_resumes(shell, short, tmp_path):
     options = ["--loss", "auto", "--lr", 0.1, "--epochs", 3, "--out", tmp_path / "a"]
     code, out, err = shell("train", *short, *options)
     assert code == 0, err
@@ -55,13 +55,13 @@ def test_auto_chooses_a_loss_and_goes_on_where_it_stopped(shell, short, tmp_path
     assert "is finished: choose another --out" in refused(shell("train", *short, *options, "--quiet"))
 
 
-def test_json_is_the_result(shell, short, tmp_path):
+def test_json_output_is_the_result(shell, short, tmp_path):
     code, out, err = shell("train", *short, "--epochs", 1, "--out", tmp_path / "a", "--json", "--quiet")
     assert (code, err) == (0, "")
     assert json.loads(out) == {"folder": str(tmp_path / "a"), **Run(tmp_path / "a").result}
 
 
-def test_a_run_without_noise_and_test_has_no_such_lines(shell, points, tmp_path):
+def test_summary_without_noise_and_test_data(shell, points, tmp_path):
     options = ["--data", points, "--test", "none", "--model", "mlp(hidden=8)", "--epochs", 1]
     code, out, _ = shell("train", *options, "--out", tmp_path / "a")
     assert code == 0
@@ -98,17 +98,17 @@ def test_a_finished_run_and_another_config_are_refused(shell, short, tmp_path):
         (["--config", "nowhere.json"], "nowhere.json"),
     ],
 )
-def test_mistakes_are_one_line(shell, points, tmp_path, options, part):
+def test_errors_are_reported_in_one_line(shell, points, tmp_path, options, part):
     assert part in refused(shell("train", "--data", points, *options, "--out", tmp_path / "a"))
 
 
-def test_data_that_is_missing_is_one_line_that_says_how_to_get_it(shell, tmp_path, monkeypatch):
+def test_missing_data_error_is_one_line_with_instructions(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
     words = refused(shell("train", "--data", "cifar10", "--out", tmp_path / "a"))
     assert "noiseproof data get cifar10" in words
 
 
-def test_a_loss_that_becomes_infinite_is_a_failure_not_a_mistake(shell, short, tmp_path):
+def test_infinite_loss_exits_with_code_1(shell, short, tmp_path):
     options = ["--lr", "1e30", "--momentum", 0, "--epochs", 5, "--loss", "ce"]
     words = refused(shell("train", *short, *options, "--out", tmp_path / "a"), code=1)
     assert re.search(r"became infinite or NaN in epoch \d+, step \d+, with samples", words)
@@ -117,13 +117,13 @@ def test_a_loss_that_becomes_infinite_is_a_failure_not_a_mistake(shell, short, t
     assert shell("train", *short, *options, "--out", tmp_path / "b")[0] == 0
 
 
-def test_a_folder_in_use_is_refused_with_its_owner(shell, short, tmp_path):
+def test_locked_folder_is_refused_with_its_owner(shell, short, tmp_path):
     with RunLock(tmp_path / "a"):
         words = refused(shell("train", *short, "--epochs", 1, "--out", tmp_path / "a"))
     assert f"is being written by process {os.getpid()}" in words
 
 
-def test_a_full_disk_is_a_failure_with_advice(shell, short, tmp_path, monkeypatch):
+def test_full_disk_exits_with_code_1_and_advice(shell, short, tmp_path, monkeypatch):
     def full(path, data, sync):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -134,7 +134,7 @@ def test_a_full_disk_is_a_failure_with_advice(shell, short, tmp_path, monkeypatc
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_saves_and_the_same_command_goes_on(shell, short, tmp_path, number, code):
+def test_signal_saves_a_checkpoint_and_the_same_command_resumes(shell, short, tmp_path, number, code):
     words = ["train", *short, *LONG, "--out", str(tmp_path / "a"), "--json"]
     command = [sys.executable, "-m", "noiseproof.cli.main", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
@@ -156,7 +156,7 @@ def test_a_signal_saves_and_the_same_command_goes_on(shell, short, tmp_path, num
     assert [line["epoch"] for line in Run(tmp_path / "a").metrics] == list(range(1, 41))
 
 
-def test_a_broken_file_that_was_deleted_as_told_does_not_bind_the_run(shell, tmp_path):
+def test_run_restarts_after_a_broken_image_is_deleted(shell, tmp_path):
     import numpy as np
     from PIL import Image
 

@@ -1,4 +1,4 @@
-"""Commands that are written wrong."""
+"""Usage errors."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ from noiseproof.cli.usage_errors import is_usage
         (["predict", "a", "b"], "missing option '--out' / '-o': file to write: .csv or .parquet (see"),
     ],
 )
-def test_it_is_one_line_with_the_way_out(shell, words, said):
+def test_usage_error_is_one_line_with_advice(shell, words, said):
     code, out, err = shell(*words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"noiseproof: {said}")
@@ -40,34 +40,34 @@ def test_it_is_one_line_with_the_way_out(shell, words, said):
         (["labels", "find", "a", "--top", "-1"], "--top", "-1"),
     ],
 )
-def test_a_bad_value_is_named(shell, words, option, value):
+def test_invalid_value_is_reported(shell, words, option, value):
     code, out, err = shell(*words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert option in err
     assert value in err
 
 
-def test_markup_and_line_ends_stay_what_they_are(shell):
+def test_markup_and_line_ends_are_printed_unchanged(shell):
     code, _, err = shell("train", "[red]a[/red]\nb")
     assert (code, err.count("\n")) == (2, 1)
     assert "[red]a[/red]" in err
 
 
 @pytest.mark.parametrize("words", [[], ["labels"]])
-def test_no_verb_shows_the_help_and_no_more(shell, words):
+def test_missing_subcommand_shows_only_the_help(shell, words):
     code, out, err = shell(*words)
     assert code == 2
     assert "Usage: " in out + err
     assert "noiseproof: " not in err
 
 
-def test_a_verb_that_asks_for_an_exit_code_gets_it(shell, tmp_path):
+def test_exit_code_of_a_command_is_returned(shell, tmp_path):
     code, out, err = shell("data", "verify", "cifar10", "--root", tmp_path)
     assert (code, err) == (1, "")
     assert "not complete" in out
 
 
-def test_a_reader_who_goes_away_is_no_failure_with_a_traceback():
+def test_closed_stdout_causes_no_traceback():
     code = "import sys; from noiseproof.cli.main import main; sys.stdout.close(); main()"
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", code, "curve", "ce"], capture_output=True, text=True, check=False
@@ -75,5 +75,5 @@ def test_a_reader_who_goes_away_is_no_failure_with_a_traceback():
     assert "Traceback" not in done.stderr
 
 
-def test_other_errors_are_no_usage():
+def test_other_errors_are_not_usage_errors():
     assert not is_usage(ValueError("x"))

@@ -58,7 +58,7 @@ def batch(entries):
 
 
 def in_batch(value):
-    """A hostile value where labels belong."""
+    """A malicious value in place of the labels."""
     return batch({b"data": array((1, 3), b"abc"), b"labels": value})
 
 

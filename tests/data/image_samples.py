@@ -20,12 +20,12 @@ def encoded(seed, suffix, **size):
 
 
 def truncated(content, generator):
-    """Cut anywhere but inside the checksum that ends a PNG, which holds no picture."""
+    """Truncated anywhere except inside the last checksum of a PNG, after the pixels."""
     return content[: int(generator.integers(0, len(content) - 4))]
 
 
 def flipped(content, generator):
-    """One bit turned."""
+    """One bit flipped."""
     broken = bytearray(content)
     broken[int(generator.integers(len(broken)))] ^= 1 << int(generator.integers(8))
     return bytes(broken)

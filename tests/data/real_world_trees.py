@@ -1,4 +1,4 @@
-"""Small trees in the official layouts of the real-world datasets; an image is as bright as its label says."""
+"""Small trees in the official layouts of the real-world datasets; images encode labels as brightness."""
 
 import io
 
@@ -25,7 +25,7 @@ def put(root, files):
 
 
 def clothing1m(root, *, train=42, clean=28):
-    """``noisy_train_key_list.txt`` and the others; classes come in turn, every third noisy label is wrong."""
+    """``noisy_train_key_list.txt`` and the others; classes alternate, every third noisy label is wrong."""
     parts = {"noisy_train": train, "clean_train": clean, "clean_val": clean, "clean_test": clean}
     labels = {"noisy": [], "clean": []}
     for number, (part, count) in enumerate(parts.items()):

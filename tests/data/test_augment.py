@@ -64,7 +64,7 @@ def one_window(image, top, left, size):
 
 
 @pytest.mark.parametrize("step", [Crop(padding=3), Crop(size=5), Crop(padding=2, size=7), Shift(width=0.4)])
-def test_crops_and_shifts_are_windows_into_the_padded_image(step):
+def test_crops_and_shifts_are_windows_of_the_padded_image(step):
     images, index = photos(), torch.arange(16)
     top, left = step.offsets(images, bits(step, index, 3, 2))
     size = getattr(step, "size", None) or 8
@@ -72,7 +72,7 @@ def test_crops_and_shifts_are_windows_into_the_padded_image(step):
     assert torch.equal(step(images, seed=3, epoch=2, index=index), torch.stack(expected))
 
 
-def test_a_crop_is_a_slice_of_torchs_own_padding():
+def test_crop_matches_torch_padding():
     images, index = photos(), torch.arange(16)
     top, left = Crop(padding=4).offsets(images, bits(Crop(padding=4), index))
     padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
@@ -83,7 +83,7 @@ def test_a_crop_is_a_slice_of_torchs_own_padding():
     assert torch.equal(Crop(padding=4)(images, index=index), torch.stack(cut))
 
 
-def test_shift_can_repeat_the_edge():
+def test_shift_with_edge_fill():
     images, index = photos(), torch.arange(16)
     step = Shift(width=0.5, height=0.25, fill="edge")
     top, left = step.offsets(images, bits(step, index))
@@ -110,7 +110,7 @@ def test_quarter_turns_are_exact(size, quarters):
 
 
 @pytest.mark.parametrize("degrees", [-20.0, -7.3, 3.0, 11.0, 44.0, 90.0])
-def test_rotation_is_that_of_pillow(degrees):
+def test_rotation_matches_pillow(degrees):
     """Pixels whose source lies half way between two may differ."""
     image = photos(1, 32)
     mine = rotated(image, torch.tensor([math.radians(degrees)], dtype=torch.float64))[0]
@@ -136,7 +136,7 @@ def test_every_one_of_the_81_offsets_is_equally_likely():
     assert chisquare(counts).pvalue > 1e-4
 
 
-def test_one_sample_sees_every_offset_over_the_epochs():
+def test_every_offset_occurs_over_the_epochs():
     step, images, index = Crop(padding=4), torch.empty(1, 3, 32, 32), torch.tensor([17])
     places = [step.offsets(images, bits(step, index, epoch=epoch)) for epoch in range(4050)]
     counts = torch.bincount(torch.stack([(top + 4) * 9 + left + 4 for top, left in places]).flatten())
@@ -146,8 +146,8 @@ def test_one_sample_sees_every_offset_over_the_epochs():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("along", ["samples", "epochs", "seeds"])
-def test_flips_are_fair_and_independent_along(along):
-    """Runs of three flips are equally often each of the eight there are."""
+def test_flips_are_fair_and_independent_over_samples_and_epochs(along):
+    """All eight sequences of three flips are equally frequent."""
     number = torch.arange(24_000)
     if along == "samples":
         turns = Flip().mirrored(bits(Flip(), number))
@@ -166,7 +166,7 @@ def test_crops_and_flips_are_independent():
     assert chisquare(torch.bincount(both, minlength=18)).pvalue > 1e-4
 
 
-def test_shifts_reach_their_fraction_of_the_size():
+def test_shifts_cover_the_given_fraction():
     step, images = Shift(width=0.2, height=0.1), torch.empty(1, 3, 32, 32)
     top, left = step.offsets(images, bits(step, torch.arange(5000)))
     assert (top.min(), top.max(), left.min(), left.max()) == (-3, 3, -6, 6)
@@ -174,7 +174,7 @@ def test_shifts_reach_their_fraction_of_the_size():
 
 @given(st.permutations(range(12)), st.integers(1, 12), st.integers(0, 2**40), st.integers(0, 500))
 @settings(deadline=None, max_examples=40)
-def test_a_view_does_not_depend_on_the_batch(order, batch_size, seed, epoch):
+def test_augmentation_does_not_depend_on_the_batch(order, batch_size, seed, epoch):
     """Any order, any split of the data into batches."""
     augment, images, order = augmentation(EVERYTHING), photos(12), torch.tensor(order)
     index = 1000 + 7 * torch.arange(12)
@@ -186,7 +186,7 @@ def test_a_view_does_not_depend_on_the_batch(order, batch_size, seed, epoch):
 
 
 @pytest.mark.parametrize("spec", RANDOM)
-def test_seed_epoch_and_sample_each_change_the_view(spec):
+def test_seed_epoch_and_sample_change_the_augmentation(spec):
     augment, images = augmentation(spec), photos(1, 16).expand(64, -1, -1, -1)
     index = torch.arange(64)
     views = augment(images, seed=1, epoch=1, index=index)
@@ -200,7 +200,7 @@ def test_seed_epoch_and_sample_each_change_the_view(spec):
 
 
 @pytest.mark.parametrize("epoch", [0, 7, 2**31 + 5])
-def test_the_epoch_may_be_a_tensor(epoch):
+def test_epoch_can_be_a_tensor(epoch):
     augment, images, index = augmentation(CIFAR), photos(), torch.arange(16)
     expected = augment(images, seed=4, epoch=epoch, index=index)
     assert torch.equal(augment(images, seed=4, epoch=torch.tensor(epoch), index=index), expected)
@@ -234,7 +234,7 @@ def test_floating_point_keeps_its_dtype(dtype):
     assert augmentation(CIFAR)(images, index=index).dtype == dtype
 
 
-def test_memory_layout_changes_nothing():
+def test_augmentation_does_not_depend_on_memory_layout():
     augment, images, index = augmentation(EVERYTHING), photos(), torch.arange(16)
     expected = augment(images, seed=1, index=index)
     channels_last = images.contiguous(memory_format=torch.channels_last)
@@ -243,14 +243,14 @@ def test_memory_layout_changes_nothing():
     assert torch.equal(augment(strided, seed=1, index=index), expected)
 
 
-def test_the_images_given_are_not_changed():
+def test_inputs_are_not_modified():
     images = photos()
     kept = images.clone()
     augmentation(EVERYTHING)(images, index=torch.arange(16))
     assert torch.equal(images, kept)
 
 
-def test_compiles_without_a_break_to_the_same_numbers():
+def test_compiles_without_graph_breaks():
     torch._dynamo.reset()
     augment, images, index = augmentation(CIFAR), photos(), torch.arange(16)
     compiled = torch.compile(augment, fullgraph=True, backend="aot_eager")
@@ -260,14 +260,14 @@ def test_compiles_without_a_break_to_the_same_numbers():
 
 
 @pytest.mark.parametrize("spec", ["shift | rotate", "resize(size=4)"])
-def test_the_other_steps_compile_too(spec):
+def test_other_steps_compile(spec):
     torch._dynamo.reset()
     augment, images, index = augmentation(spec), photos(), torch.arange(16)
     compiled = torch.compile(augment, fullgraph=True, backend="aot_eager")
     assert torch.allclose(compiled(images, seed=2, index=index), augment(images, seed=2, index=index))
 
 
-def test_repeated_steps_draw_anew():
+def test_repeated_steps_use_different_random_numbers():
     images, index = photos(64), torch.arange(64)
     twice = augmentation("flip | flip")(images, index=index)
     once = augmentation("flip")(images, index=index)
@@ -275,7 +275,7 @@ def test_repeated_steps_draw_anew():
     assert not torch.equal(twice, once)
 
 
-def test_a_repeated_step_names_the_seed_it_was_given_and_keeps_its_own_repeat():
+def test_repeated_step_keeps_seed_and_repeat():
     flip = Flip()
     twice = augmentation([flip, flip])
     assert [step.repeat for step in twice.steps] == [0, 1]
@@ -288,7 +288,7 @@ def test_a_repeated_step_names_the_seed_it_was_given_and_keeps_its_own_repeat():
     twice(images, seed=2**62 - 1, index=index)
 
 
-def test_an_own_step_that_occurs_again_gets_another_seed():
+def test_repeated_step_of_the_user_gets_another_seed():
     seeds = []
 
     def step(images, *, seed, epoch, index):
@@ -300,7 +300,7 @@ def test_an_own_step_that_occurs_again_gets_another_seed():
     assert seeds[1] != 5
 
 
-def test_a_crop_larger_than_the_image_is_centred_in_the_padding():
+def test_crop_larger_than_the_image_is_centred():
     images = photos()
     step = augmentation("crop(padding=2, size=10)").evaluation()
     assert str(step) == "center_crop(size=10, padding=2)"
@@ -311,14 +311,14 @@ def test_a_crop_larger_than_the_image_is_centred_in_the_padding():
     assert torch.equal(odd, torch.nn.functional.pad(images, [1, 0, 1, 0]))
 
 
-def test_adding_a_fixed_step_leaves_the_views_as_they_were():
+def test_fixed_steps_do_not_change_random_steps():
     images, index = photos(), torch.arange(16)
     plain = augmentation("crop | flip")(images, seed=1, index=index)
     shifted = augmentation("subtract_mean(mean=0) | crop | flip")(images, seed=1, index=index)
     assert torch.equal(plain, shifted)
 
 
-def test_normalize_is_mean_and_deviation_per_channel():
+def test_normalize_per_channel():
     images = photos()
     mean, std = (torch.tensor(values).view(3, 1, 1) for values in CONSTANTS["cifar10"])
     assert torch.equal(Normalize("cifar10")(images), (images.float() / 255 - mean) / std)
@@ -326,7 +326,7 @@ def test_normalize_is_mean_and_deviation_per_channel():
     assert torch.allclose(Normalize("cifar10", std=1)(images), images.float() / 255 - mean)
 
 
-def test_subtract_mean_of_channels_or_of_an_image():
+def test_subtract_mean_per_channel_or_image():
     images = photos()
     picture = images.float().mean(0) / 255
     assert torch.allclose(SubtractMean(mean=picture)(images).mean(0), torch.zeros(3, 8, 8), atol=1e-6)
@@ -341,12 +341,12 @@ def test_resize_keeps_constants_and_size():
     assert torch.equal(Resize(size=6)(images), images)
 
 
-def test_center_crop_takes_the_middle():
+def test_center_crop():
     images = photos(1, 9)
     assert torch.equal(CenterCrop(size=3)(images), images[:, :, 3:6, 3:6])
 
 
-def test_windows_far_outside_are_zero():
+def test_windows_outside_the_image_are_zero():
     images = photos(1)
     assert not window(images, torch.tensor([100]), torch.tensor([-100]), 8, 8).any()
 
@@ -360,7 +360,7 @@ def test_windows_far_outside_are_zero():
         ("crop | flip", "none"),
     ],
 )
-def test_test_images_get_what_is_deterministic(spec, expected):
+def test_evaluation_keeps_fixed_steps_only(spec, expected):
     evaluation = augmentation(spec).evaluation()
     assert str(evaluation) == expected
     assert not evaluation.is_random
@@ -368,7 +368,7 @@ def test_test_images_get_what_is_deterministic(spec, expected):
     assert torch.equal(evaluation(photos(2, 256)), evaluation(photos(2, 256), seed=9, epoch=9))
 
 
-def test_own_steps_get_the_same_keywords_and_stay_out_of_evaluation():
+def test_steps_of_the_user_get_keywords_and_are_skipped_in_evaluation():
     seen = {}
 
     def darker(images, *, seed, epoch, index):
@@ -396,7 +396,7 @@ def test_own_steps_get_the_same_keywords_and_stay_out_of_evaluation():
         "normalize('cifar10')",
     ],
 )
-def test_a_spec_prints_as_itself_and_means_the_same_again(spec):
+def test_augmentation_spec_round_trips(spec):
     first = augmentation(spec)
     second = augmentation(str(first))
     assert str(second) == str(first)
@@ -404,7 +404,7 @@ def test_a_spec_prints_as_itself_and_means_the_same_again(spec):
     assert torch.equal(first(photos(), seed=1, index=index), second(photos(), seed=1, index=index))
 
 
-def test_an_augmentation_none_and_lists():
+def test_augmentation_from_none_and_lists():
     given_one = augmentation(CIFAR)
     assert augmentation(given_one) is given_one
     assert str(augmentation(None)) == str(augmentation([])) == "none"
@@ -413,7 +413,7 @@ def test_an_augmentation_none_and_lists():
 
 
 @pytest.mark.parametrize("name", AUGMENTATIONS)
-def test_every_step_is_registered_under_its_name(name):
+def test_steps_are_registered_by_name(name):
     assert AUGMENTATIONS[name].name == name
 
 
@@ -451,7 +451,7 @@ def test_every_step_is_registered_under_its_name(name):
         (" | ".join(["flip"] * 51), "at most 50 steps"),
     ],
 )
-def test_bad_specs_say_what_is_wrong(spec, words):
+def test_invalid_specs_are_refused(spec, words):
     with pytest.raises((ValueError, TypeError), match=words):
         augmentation(spec)
 
@@ -497,18 +497,18 @@ def test_bad_specs_say_what_is_wrong(spec, words):
         ),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, words):
+def test_invalid_inputs_are_refused(call, words):
     with pytest.raises((ValueError, TypeError), match=words):
         call()
 
 
-def test_an_empty_batch():
+def test_empty_batch():
     images = photos()[:0]
     assert augmentation(CIFAR)(images, index=torch.arange(0)).shape == (0, 3, 8, 8)
 
 
-def test_jitter_draws_every_factor_from_its_whole_range():
-    """A plain grey, and a pattern of two greys around a half, show brightness and contrast as they are."""
+def test_jitter_factors_cover_their_range():
+    """A constant grey shows the brightness, a pattern of two greys around 0.5 the contrast."""
     index, half = torch.arange(4000), torch.full((4000, 3, 2, 2), 0.5)
     bright = Jitter(contrast=0, saturation=0)(half, index=index)[:, 0, 0, 0] * 2
     assert abs(bright.min() - 0.6) < 0.01
@@ -523,7 +523,7 @@ def test_jitter_draws_every_factor_from_its_whole_range():
     assert abs(torch.corrcoef(torch.stack([bright, width]))[0, 1]) < 0.06
 
 
-def test_jitter_of_saturation_and_hue_keeps_what_it_must():
+def test_jitter_saturation_keeps_luminance_and_hue_rotates_colours():
     images, index = (
         0.3 + 0.4 * torch.rand(64, 3, 4, 4, generator=torch.Generator().manual_seed(0)),
         torch.arange(64),
@@ -541,7 +541,7 @@ def test_jitter_of_saturation_and_hue_keeps_what_it_must():
 
 
 @pytest.mark.parametrize(("option", "most"), [("brightness", 1.0), ("hue", 0.5)])
-def test_jitter_refuses_what_is_out_of_range(option, most):
+def test_jitter_arguments_out_of_range_are_refused(option, most):
     for value in (-0.1, most + 0.1):
         with pytest.raises(ValueError, match=f"{option}={value} is out of range, it must be in 0 ... {most}"):
             Jitter(**{option: value})

@@ -30,12 +30,12 @@ PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zip":
 
 
 def peak():
-    """Largest memory this process has had, in MB."""
+    """Peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_what_is_packed_is_read_as_if_it_were_not(tmp_path, kind):
+def test_compressed_table_equals_the_plain_table(tmp_path, kind):
     (tmp_path / "rows.csv").write_bytes(ROWS)
     (tmp_path / f"rows.csv.{kind}").write_bytes(PACKERS[kind](ROWS))
     for stream in (False, True):
@@ -50,7 +50,7 @@ def test_what_is_packed_is_read_as_if_it_were_not(tmp_path, kind):
 @pytest.mark.parametrize(
     "kind", ["gz", "zip", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("xz", "bz2"))]
 )
-def test_a_stream_without_end_is_cut_off(tmp_path, kind):
+def test_endless_stream_is_stopped(tmp_path, kind):
     bomb = tmp_path / f"rows.csv.{kind}"
     bomb.write_bytes(PACKERS[kind](b"0" * (FREE + 1)))
     with open_packed(bomb) as file, pytest.raises(ValueError, match="more than 67,108,864 bytes"):
@@ -62,8 +62,8 @@ SLOW = [kind if kind == "gz" else pytest.param(kind, marks=pytest.mark.slow) for
 
 @pytest.mark.parametrize("kind", SLOW)
 @pytest.mark.parametrize("stream", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_bomb_is_refused(tmp_path, kind, stream):
-    """72 MB of zeros from a file of some kilobytes, with little memory and no rest in the cache."""
+def test_decompression_bomb_is_refused(tmp_path, kind, stream):
+    """72 MB of zeros in a file of some kilobytes: little memory is used, and no file is left in the cache."""
     bomb = tmp_path / f"rows.csv.{kind}"
     bomb.write_bytes(PACKERS[kind](b"a,label\n" + b"0,0\n" * 18_000_000))
     before = peak()
@@ -74,7 +74,7 @@ def test_a_bomb_is_refused(tmp_path, kind, stream):
     assert list(tmp_path.glob("cache/streams/*")) == []
 
 
-def test_damaged_packages_are_named(tmp_path):
+def test_damaged_archive_is_reported(tmp_path):
     for kind, packer in PACKERS.items():
         path = tmp_path / f"rows.csv.{kind}"
         path.write_bytes(packer(ROWS)[:60])
@@ -90,7 +90,7 @@ def test_damaged_packages_are_named(tmp_path):
         load(f"csv(path='{tmp_path}/rows.csv.tar.gz')")
 
 
-def test_a_parquet_file_that_declares_too_much_is_refused(tmp_path):
+def test_parquet_bomb_is_refused(tmp_path):
     path = tmp_path / "rows.parquet"
     rows = pd.DataFrame({"a": np.zeros(40_000_000, np.int8)})
     rows.assign(label=pd.Categorical.from_codes(rows["a"], ["x"])).to_parquet(path)
@@ -102,7 +102,7 @@ def test_a_parquet_file_that_declares_too_much_is_refused(tmp_path):
     assert peak() - before < 300
 
 
-def test_an_array_that_unpacks_to_too_much_is_refused(tmp_path):
+def test_array_bomb_is_refused(tmp_path):
     path = tmp_path / "a.npz"
     np.savez_compressed(path, x_train=np.zeros((4 * FREE + 1,), np.int8), y_train=[0])
     before = peak()
@@ -113,7 +113,7 @@ def test_an_array_that_unpacks_to_too_much_is_refused(tmp_path):
         load(f"arrays(path='{path}', stream=True)", root=tmp_path)
 
 
-def test_the_bound_is_exact():
+def test_size_limit_is_exact():
     for size, allowed in ((100, True), (101, False)):
         stream = io.BufferedReader(LimitedReader(io.BytesIO(b"x" * size), 100, io.BytesIO()))
         if allowed:
@@ -123,7 +123,7 @@ def test_the_bound_is_exact():
                 stream.read()
 
 
-def test_other_files_are_opened_as_they_are(tmp_path):
+def test_uncompressed_files_are_opened_unchanged(tmp_path):
     (tmp_path / "a.csv").write_bytes(ROWS)
     with open_packed(tmp_path / "a.csv") as file:
         assert file.read() == ROWS
@@ -135,8 +135,8 @@ def many(path, members):
             archive.writestr(f"{number:x}", b"")
 
 
-def test_an_archive_of_too_many_members_is_refused_at_once(tmp_path):
-    many(tmp_path / "many.zip", 100_500)  # so many that the count needs the records of large archives
+def test_archive_with_too_many_members_is_refused_at_once(tmp_path):
+    many(tmp_path / "many.zip", 100_500)  # so many that the count needs a ZIP64 record
     begin = time.perf_counter()
     with pytest.raises(ValueError, match="it has 100,500 members"):
         read_npz(tmp_path / "many.zip", ["x"])
@@ -144,15 +144,15 @@ def test_an_archive_of_too_many_members_is_refused_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"PK\x05\x06" * 9, b"\0" * 100_000])
-def test_what_is_not_an_archive_is_left_to_the_reader(content):
+def test_check_directory_ignores_files_that_are_not_archives(content):
     check_directory(io.BytesIO(content), 10)
 
 
 @pytest.mark.parametrize(
     "names", ["a,label,label", "label,a,label", "label,label,a", '\n\n"label",a,"label"']
 )
-def test_a_label_that_comes_twice_is_refused(tmp_path, names):
-    """The second would be a feature, and tell the label."""
+def test_repeated_label_column_is_refused(tmp_path, names):
+    """The second column would be a feature that contains the label."""
     path = tmp_path / "rows.csv"
     path.write_text(f"{names}\n1,2,3\n4,5,6\n")
     with pytest.raises(ValueError, match=r"rows\.csv: the column 'label' occurs more than once in the"):
@@ -163,7 +163,7 @@ def test_a_label_that_comes_twice_is_refused(tmp_path, names):
             load(f"csv(path='{path}.{kind}')")
 
 
-def test_other_columns_may_come_twice_and_names_may_have_numbers(tmp_path):
+def test_other_repeated_columns_are_allowed(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,a,label,label.1\n1,2,u,3\n4,5,v,6\n")
     assert load(f"csv(path='{path}')").columns == ("a", "a.1", "label.1")
@@ -172,7 +172,7 @@ def test_other_columns_may_come_twice_and_names_may_have_numbers(tmp_path):
         load(f"csv(path='{path}', image='file')")
 
 
-def test_parquet_with_a_name_twice_is_refused(tmp_path):
+def test_parquet_with_repeated_names_is_refused(tmp_path):
     import pyarrow
     import pyarrow.parquet
 

@@ -1,4 +1,4 @@
-"""Data with the same input twice: what is said, when, and how it is turned off."""
+"""Repeated inputs: warnings, errors, and how to turn them off."""
 
 import re
 import warnings
@@ -22,7 +22,7 @@ def silent():
         yield
 
 
-def test_the_same_input_under_two_labels_is_warned_of():
+def test_equal_inputs_with_different_labels_cause_a_warning():
     with pytest.warns(
         UserWarning, match=r"sample 13 repeats sample 11 \(labels 1 and 0\): .*find_dup"
     ) as seen:
@@ -32,7 +32,7 @@ def test_the_same_input_under_two_labels_is_warned_of():
     assert '"ignore"' in str(seen[0].message)
 
 
-def test_only_the_first_few_are_named_and_all_are_counted():
+def test_warning_lists_the_first_duplicates_and_counts_all():
     with pytest.warns(UserWarning, match=r"sample 3 repeats sample 0 .*; and 6 more: "):
         LabelledData(torch.tensor([[1, 2]] * 10), list(range(10)))
 
@@ -47,24 +47,24 @@ def test_only_the_first_few_are_named_and_all_are_counted():
         (torch.tensor([[1.0], [2.0], [1.0], [2.0]]), DIFFER),
     ],
 )
-def test_equal_labels_and_placeholders_say_nothing_by_default(inputs, label):
+def test_equal_labels_and_constant_inputs_cause_no_warning_by_default(inputs, label):
     data = LabelledData(inputs, label)
     assert find_duplicates(data)
 
 
-def test_an_input_beside_placeholders_is_found():
+def test_duplicates_beside_constant_inputs_are_found():
     inputs = torch.cat([torch.zeros(3, 2), ROWS])
     with pytest.warns(UserWarning, match=r"^sample 6 repeats sample 4 \(labels 1 and 0\): "):
         LabelledData(inputs, [0, 1, 1, *DIFFER])
 
 
 @pytest.mark.usefixtures("silent")
-def test_ignore_is_silent():
+def test_ignore_policy_is_silent():
     LabelledData(ROWS, DIFFER, duplicates="ignore").validate("ignore")
 
 
 @pytest.mark.parametrize("label", [AGREE, DIFFER])
-def test_warn_and_error_are_about_any_duplicate(label):
+def test_warn_and_error_policies_cover_all_duplicates(label):
     with pytest.warns(
         UserWarning, match=r"sample 2 repeats sample 0 \(same label\); sample 3 repeats sample 1"
     ):
@@ -76,14 +76,14 @@ def test_warn_and_error_are_about_any_duplicate(label):
     LabelledData(ROWS[:2], label[:2], duplicates="error")
 
 
-def test_other_words_are_refused_before_anything_is_read():
+def test_unknown_policy_is_refused_before_reading():
     with pytest.raises(ValueError, match="duplicates='warm' is unknown, choose one of ignore, warn, error"):
         LabelledData(ROWS, DIFFER, duplicates="warm")
     with pytest.raises(ValueError, match="duplicates='warm'"):
         load("cifar10", duplicates="warm")
 
 
-def test_large_and_streamed_inputs_are_looked_through_only_on_request(tmp_path, monkeypatch):
+def test_large_and_streamed_inputs_are_searched_only_on_request(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", ROWS.numpy())
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert is_cheap(ROWS)
@@ -104,8 +104,8 @@ def test_large_and_streamed_inputs_are_looked_through_only_on_request(tmp_path, 
         LabelledData(mapped, DIFFER, duplicates="error")
 
 
-def test_new_labels_are_not_looked_at_again():
-    """Noise put on clean duplicates is no news."""
+def test_with_labels_does_not_search_for_duplicates():
+    """Noise on clean duplicates causes no warning."""
     data = LabelledData(ROWS, AGREE)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -121,7 +121,7 @@ def table(tmp_path):
     return f"csv(path={path.as_posix()!r})"
 
 
-def test_load_warns_once_and_takes_the_keyword(table, tmp_path):
+def test_load_warns_once_and_accepts_the_keyword(table, tmp_path):
     for policy in (None, "warn"):
         with pytest.warns(UserWarning, match="sample 2 repeats sample 0") as seen:
             load(table, duplicates=policy)
@@ -135,8 +135,8 @@ def test_load_warns_once_and_takes_the_keyword(table, tmp_path):
             load(again, root=tmp_path, duplicates="error")
 
 
-def test_the_advice_can_be_followed(table, tmp_path):
-    """On the command line a spec is all there is."""
+def test_advice_of_the_warning_works(table, tmp_path):
+    """The command line has only the spec."""
     with pytest.warns(UserWarning, match="sample 2 repeats sample 0") as seen:
         data = load(table)
     advised = re.findall(
@@ -150,7 +150,7 @@ def test_the_advice_can_be_followed(table, tmp_path):
         load(table[:-1] + option + ", stream=True)", root=tmp_path)
 
 
-def test_a_spec_may_hold_the_policy_of_any_source(table):
+def test_policy_in_the_spec_of_any_source(table):
     load('digits(duplicates="error")')
     with pytest.raises(ValueError, match="sample 2 repeats sample 0"):
         load(table[:-1] + ', duplicates="error")')
@@ -162,7 +162,7 @@ def test_a_spec_may_hold_the_policy_of_any_source(table):
         load(table[:-1] + ', duplicate="ignore")')
 
 
-def test_labels_are_told_by_their_names(tmp_path):
+def test_warning_contains_class_names(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,label\n1,2,1\n3,4,2\n1,2,3\n")
     with pytest.warns(UserWarning, match=r"sample 2 repeats sample 0 \(labels 1 and 3\)"):
         load(f"csv(path={(tmp_path / 'a.csv').as_posix()!r})")
@@ -178,5 +178,5 @@ def test_load_restores_the_default_after_a_failure(monkeypatch):
 
 @pytest.mark.usefixtures("silent")
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_the_embedded_data_has_none(split):
+def test_digits_have_no_duplicates(split):
     load("digits", split=split, duplicates="error")

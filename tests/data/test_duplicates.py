@@ -11,7 +11,7 @@ from noiseproof.data import LabelledData, find_duplicates
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=30))
 @settings(deadline=None)
-def test_against_a_quadratic_search(rows):
+def test_matches_a_quadratic_search(rows):
     inputs = np.array([[value, value + 1] for value, _ in rows])
     labels = [label for _, label in rows]
     index = [3 * number + 1 for number in range(len(rows))]
@@ -43,7 +43,7 @@ def test_dtypes_and_chunks(dtype, monkeypatch):
     assert str(found) == "sample 3 repeats sample 1 (labels 1 and 0)"
 
 
-def test_none_in_digits():
+def test_digits_have_no_duplicates():
     from noiseproof.data import load
 
     assert find_duplicates(load("digits")) == []

@@ -24,7 +24,7 @@ def slowly(rows):
     at_once=st.integers(1, 40),
 )
 @settings(deadline=None, max_examples=150)
-def test_against_a_dict(rows, short, at_once):
+def test_matches_a_dict(rows, short, at_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repeats, "SHORT", short)
         patch.setattr(repeats, "BYTES_AT_ONCE", at_once)
@@ -35,16 +35,16 @@ def test_against_a_dict(rows, short, at_once):
         assert first_occurrences(lazily).tolist() == slowly(rows[::-1])
 
 
-def test_inputs_without_values_are_all_the_same():
+def test_empty_inputs_are_equal():
     assert first_occurrences(torch.empty(3, 0)).tolist() == [0, 0, 0]
 
 
-def test_order_of_values_and_signs_of_zero_count():
+def test_value_order_and_sign_of_zero_differ():
     assert first_occurrences(torch.tensor([[1.0, 2.0], [2.0, 1.0]])).tolist() == [0, 1]
     assert first_occurrences(torch.tensor([[0.0], [-0.0], [0.0]])).tolist() == [0, 1, 0]
 
 
-def test_images_of_any_layout():
+def test_images_of_any_memory_layout():
     images = torch.randint(
         0, 255, (5, 3, 4, 4), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
     )

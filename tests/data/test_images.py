@@ -55,7 +55,7 @@ def test_every_truncated_file_is_listed(suffix, tmp_path):
         assert file.problem
 
 
-def test_every_png_with_a_flipped_bit_is_listed_or_the_same(tmp_path):
+def test_png_with_a_flipped_bit_is_listed_or_unchanged(tmp_path):
     generator = np.random.default_rng(2)
     paths = written(tmp_path, [flipped(encoded(seed, "png"), generator) for seed in range(120)], "png")
     listed = {file.index for file in ImageFiles(paths).broken()}
@@ -64,8 +64,8 @@ def test_every_png_with_a_flipped_bit_is_listed_or_the_same(tmp_path):
         assert (read_image(paths[number]) == picture(number).transpose(2, 0, 1)).all()
 
 
-def test_no_bit_of_a_smooth_png_can_turn_unseen(tmp_path):
-    """A smooth picture decodes to something even when damaged, so the checksums must be read."""
+def test_every_flipped_bit_of_a_smooth_png_is_detected(tmp_path):
+    """A damaged smooth picture can be decoded, so the checksums must be verified."""
     y, x = np.mgrid[:64, :64]
     pixels = np.stack([4 * x, 4 * y, 2 * (x + y)], 2).astype(np.uint8)
     path = tmp_path / "smooth.png"
@@ -93,7 +93,7 @@ def test_flipped_bits_never_crash(suffix, tmp_path):
     assert files.read(readable).shape == (len(readable), 3, 8, 8)
 
 
-def test_the_error_names_index_and_path_and_survives_a_worker(tmp_path):
+def test_error_has_index_and_path_and_can_be_pickled(tmp_path):
     paths = written(tmp_path, [encoded(0, "png"), b"no image"], "png")
     with pytest.raises(BrokenFileError, match=r'sample 17, .*001.png: .*on_error="skip"') as caught:
         ImageFiles(paths, index=[5, 17]).read(np.array([0, 1]))
@@ -111,7 +111,7 @@ def test_other_formats_are_refused(tmp_path):
             read_image(path)
 
 
-def test_messages_show_no_addresses_in_memory(tmp_path):
+def test_messages_contain_no_memory_addresses(tmp_path):
     paths = written(tmp_path, [b"no image", b""], "png")
     problems = [file.problem for file in ImageFiles(paths).broken()]
     assert problems == ["it is not a JPEG, PNG, WebP or BMP image"] * 2
@@ -133,7 +133,7 @@ def bomb(width, height):
 
 
 @pytest.mark.parametrize("size", [(8001, 8000), (10_000, 10_000), (60_000, 60_000)])
-def test_pixel_bombs_are_refused_before_they_are_decoded(size, tmp_path):
+def test_pixel_bombs_are_refused_before_decoding(size, tmp_path):
     (tmp_path / "bomb.png").write_bytes(bomb(*size))
     with pytest.raises(ValueError, match=r"pixels are more than 64000000|DecompressionBomb"):
         read_image(tmp_path / "bomb.png")
@@ -153,7 +153,7 @@ def test_palettes_alpha_and_deep_pixels(tmp_path):
 @pytest.mark.parametrize("mode", ["RGB", "L"])
 @pytest.mark.parametrize("suffix", ["png", "webp"])
 def test_transparent_pixels_are_white(tmp_path, suffix, mode):
-    """A drawing on a transparent ground, whose hidden colour is black, as most programs save it."""
+    """A drawing on a transparent background whose hidden colour is black, as most programs save it."""
     pixels = np.zeros((8, 8, 4), np.uint8)
     pixels[2:6, 2:6] = [0, 0, 0, 255]
     pixels[0, 0] = [0, 0, 0, 128]
@@ -166,7 +166,7 @@ def test_transparent_pixels_are_white(tmp_path, suffix, mode):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has neither pipes nor /dev/zero")
 @pytest.mark.parametrize("kind", ["pipe", "/dev/zero"])
-def test_what_is_not_a_regular_file_is_refused_at_once(tmp_path, kind):
+def test_files_that_are_not_regular_are_refused_at_once(tmp_path, kind):
     path = tmp_path / "a.png"
     os.mkfifo(path) if kind == "pipe" else path.symlink_to(kind)
     with pytest.raises(BrokenFileError, match=r"sample 0, .*: it is not a regular file but a (device|named)"):

@@ -1,4 +1,4 @@
-"""Streaming: only what is asked for is read, and bad values are named when they arrive."""
+"""Streamed inputs: only requested rows are read, and invalid values are reported when they are read."""
 
 import tracemalloc
 
@@ -11,7 +11,7 @@ from noiseproof.data.inputs import Selection, select, streams
 
 
 class Counted:
-    """Lazy inputs that remember what was read."""
+    """Lazy inputs that record the positions that were read."""
 
     def __init__(self, count):
         self.count, self.seen = count, []
@@ -24,7 +24,7 @@ class Counted:
         return torch.from_numpy(positions.astype(np.float32))[:, None]
 
 
-def test_only_what_is_asked_for_is_read():
+def test_only_requested_rows_are_read():
     lazy = Counted(10)
     assert isinstance(lazy, LazyInputs)
     data = LabelledData(lazy, [0, 1] * 5)
@@ -33,7 +33,7 @@ def test_only_what_is_asked_for_is_read():
     assert lazy.seen == [5, 9]
 
 
-def test_a_map_larger_than_what_is_allocated(tmp_path):
+def test_memory_map_larger_than_the_allocated_memory(tmp_path):
     path = tmp_path / "x.npy"
     mapped = np.lib.format.open_memmap(path, "w+", np.float32, (200_000, 128))
     mapped[123_456] = 7
@@ -68,7 +68,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 @pytest.mark.parametrize("make", [torch.from_numpy, lambda array: array])
-def test_a_value_that_float32_cannot_hold_is_named_with_its_place(make):
+def test_value_beyond_float32_is_reported_with_its_position(make):
     array = np.zeros((5, 2, 3))
     array[3, 1, 2] = -1e300
     with pytest.raises(
@@ -79,12 +79,12 @@ def test_a_value_that_float32_cannot_hold_is_named_with_its_place(make):
     assert LabelledData(make(array), [0, 1, 0, 1, 0]).batch([3]).input.float().isfinite().all()
 
 
-def test_one_value_per_sample_has_no_place_in_it():
+def test_value_beyond_float32_in_a_vector_of_scalars():
     with pytest.raises(ValueError, match=r"sample 1 contains 3\.41e\+38, which exceeds the largest float32"):
         LabelledData(np.array([0, 3.41e38]), [0, 1])
 
 
-def test_streamed_values_too_large_are_named_when_read(tmp_path):
+def test_streamed_value_beyond_float32_is_reported_when_read(tmp_path):
     np.save(tmp_path / "x.npy", np.array([[1.0, 2.0], [3.0, 1e39]]))
     data = LabelledData(np.load(tmp_path / "x.npy", mmap_mode="r"), [0, 1])
     data.batch([0])

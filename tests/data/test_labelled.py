@@ -1,4 +1,4 @@
-"""LabelledData: what it keeps, shares and refuses."""
+"""LabelledData: attributes, subsets and validation."""
 
 import copy
 import dataclasses
@@ -20,7 +20,7 @@ def small(**options):
     return LabelledData(inputs, [0, 1, 2, 1], clean_label=[0, 1, 2, 2], **options)
 
 
-def test_batch_has_inputs_labels_and_indices_and_no_truth():
+def test_batch_does_not_contain_clean_labels():
     batch = small().batch([2, 0])
     assert isinstance(batch, Batch)
     assert Batch._fields == ("input", "label", "index")
@@ -30,7 +30,7 @@ def test_batch_has_inputs_labels_and_indices_and_no_truth():
     assert batch.label.dtype == batch.index.dtype == torch.int64
 
 
-def test_new_labels_share_inputs_and_keep_the_truth():
+def test_with_labels_shares_inputs_and_keeps_clean_labels():
     data = small()
     noisy = data.with_labels(torch.tensor([2, 2, 2, 2]))
     assert noisy.inputs is data.inputs
@@ -40,14 +40,14 @@ def test_new_labels_share_inputs_and_keep_the_truth():
     assert data.with_labels([0] * 4, clean_label=[1] * 4).clean_label.tolist() == [1] * 4
 
 
-def test_labels_are_the_datas_own():
+def test_labels_are_copied():
     labels = np.array([0, 1, 2, 1])
     data = LabelledData(torch.zeros(4, 1), labels)
     labels[:] = 0
     assert data.label.tolist() == [0, 1, 2, 1]
 
 
-def test_frozen():
+def test_attributes_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         small().label = torch.zeros(4)
 
@@ -69,7 +69,7 @@ def test_subsets_of_subsets_keep_permanent_indices(data):
     assert len(part.inputs) == len(part)
 
 
-def test_a_subset_shares_inputs():
+def test_subset_shares_inputs():
     data = small()
     assert data.subset([1, 3]).subset([0]).inputs.base is data.inputs
 
@@ -77,7 +77,7 @@ def test_a_subset_shares_inputs():
 @pytest.mark.parametrize(
     "change", ["plain", "reversed", "transposed", "read only", "big endian", "tensor", "cl"]
 )
-def test_layout_changes_nothing(change):
+def test_batches_do_not_depend_on_memory_layout(change):
     array = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
     made = {
         "plain": lambda: array,
@@ -114,7 +114,7 @@ def test_layout_changes_nothing(change):
         ({"label": []}, "no samples"),
     ],
 )
-def test_mistakes_are_named(options, message):
+def test_invalid_arguments_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         LabelledData(torch.zeros(4, 2), **options)
 
@@ -123,7 +123,7 @@ def test_mistakes_are_named(options, message):
 @pytest.mark.parametrize(
     "make", [torch.from_numpy, lambda array: array, lambda a: torch.from_numpy(a).half()]
 )
-def test_the_first_input_that_is_not_finite_is_named(bad, make, monkeypatch):
+def test_first_non_finite_input_is_reported(bad, make, monkeypatch):
     monkeypatch.setattr("noiseproof.data.inputs.CHUNK", 8)
     array = np.zeros((9, 4), np.float32)
     array[7, 2] = array[8, 0] = bad
@@ -131,7 +131,7 @@ def test_the_first_input_that_is_not_finite_is_named(bad, make, monkeypatch):
         LabelledData(make(array), [0, 1, 1, 1, 1, 1, 1, 1, 1])
 
 
-def test_empty_classes_are_listed_and_only_warned_of():
+def test_empty_classes_cause_a_warning():
     with pytest.warns(UserWarning, match=r"no sample has the label 1 \(b\), 3 \(d\)$") as caught:
         data = LabelledData(torch.zeros(2, 1), [0, 2], class_names=list("abcd"))
     assert data.num_classes == 4
@@ -141,7 +141,7 @@ def test_empty_classes_are_listed_and_only_warned_of():
     data.subset([0])
 
 
-def test_with_labels_checks_again():
+def test_with_labels_validates():
     with pytest.raises(ValueError, match=r"label\[2\] = 3 is not a valid class"):
         small().with_labels([0, 1, 3, 1])
     with pytest.raises(ValueError, match="label has 3 entries for 4"):
@@ -149,7 +149,7 @@ def test_with_labels_checks_again():
 
 
 @pytest.mark.parametrize("inputs", ["text", b"text", 5, None, {1, 2}])
-def test_other_kinds_of_inputs_are_refused(inputs):
+def test_other_types_of_inputs_are_refused(inputs):
     with pytest.raises(TypeError, match="inputs"):
         LabelledData(inputs, [0, 1])
 
@@ -182,7 +182,7 @@ def test_lists_of_numbers_are_arrays():
     assert LabelledData([[1, 2], [3, 4]], [0, 1]).batch([1]).input.tolist() == [[3, 4]]
 
 
-def test_labels_of_any_type_keep_their_names():
+def test_labels_of_any_type_define_class_names():
     inputs = torch.rand(3, 2)
     data = LabelledData(inputs, pd.Categorical(["b", "a", "c"]), clean_label=["b", "c", "b"])
     assert data.class_names == ("a", "b", "c")
@@ -197,18 +197,18 @@ def test_labels_of_any_type_keep_their_names():
         LabelledData(inputs, ["y", None, "y"])
 
 
-def test_a_table_that_holds_its_labels_is_refused():
+def test_table_that_contains_its_labels_is_refused():
     table = pd.DataFrame({"a": [1, 2], "kind": ["x", "y"]})
     with pytest.raises(ValueError, match=r"contain the column of labels 'kind': .*drop\(columns='kind'\)"):
         LabelledData(table, table["kind"])
 
 
-def test_a_scalar_is_no_dataset():
+def test_scalar_inputs_are_refused():
     with pytest.raises(ValueError, match="scalar"):
         LabelledData(torch.tensor(1.0), [0])
 
 
-def test_validate_can_be_called_again():
+def test_validate_can_be_repeated():
     data = small()
     data.validate()
     data.inputs[3, 1] = float("nan")
@@ -216,7 +216,7 @@ def test_validate_can_be_called_again():
         data.validate()
 
 
-def test_everything_in_memory_on_a_device():
+def test_to_moves_all_tensors_to_a_device():
     data = small().subset([3, 1]).to("cpu")
     assert isinstance(data.inputs, torch.Tensor)
     assert data.inputs.tolist() == [[9, 10, 11], [3, 4, 5]]
@@ -227,14 +227,14 @@ def test_everything_in_memory_on_a_device():
     assert small().batch([0], device="meta").label.device.type == "meta"
 
 
-def test_description():
+def test_repr():
     data = small(name="tiny")
     assert repr(data) == "LabelledData(tiny: 4 samples, 3 classes)"
     assert data.sample_shape == (3,)
     assert data.class_names == ("0", "1", "2")
 
 
-def test_global_random_state_is_untouched():
+def test_global_random_state_is_unchanged():
     states = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
     copy.copy(small()).subset([1]).batch([0])
     assert torch.equal(states[0], torch.get_rng_state())
@@ -242,7 +242,7 @@ def test_global_random_state_is_untouched():
     assert states[2] == random.getstate()
 
 
-def test_messages_name_the_permanent_index_too():
+def test_messages_include_the_permanent_index():
     index = [10, 11, 12, 13]
     with pytest.raises(ValueError, match=r"label\[2\] = 5 is not a valid class.*\(position 2 is sample 12\)"):
         LabelledData(torch.zeros(4, 1), [0, 1, 5, 1], class_names=["a", "b"], index=index)
@@ -254,7 +254,7 @@ def test_messages_name_the_permanent_index_too():
         small().subset([2, 3]).with_labels([0, 9])
 
 
-def test_a_subset_has_every_sample_once_but_a_batch_may_repeat_them():
+def test_subset_positions_are_unique_but_batch_positions_may_repeat():
     with pytest.raises(ValueError, match="position 2 occurs 3 times"):
         small().subset([0, 2, 1, 2, 2])
     assert small().batch([0, 0]).index.tolist() == [0, 0]
@@ -262,7 +262,7 @@ def test_a_subset_has_every_sample_once_but_a_batch_may_repeat_them():
 
 
 @pytest.mark.parametrize("what", ["label", "clean_label"])
-def test_a_stray_id_among_the_labels_is_named_instead_of_filling_memory(what):
+def test_label_that_is_an_id_is_refused(what):
     labels = {"label": [0, 1], "clean_label": [0, 1]} | {what: [0, 10**12]}
     with pytest.raises(ValueError, match=rf"^{what}\[1\] = 1000000000000 .*an id\?.*pass class_names"):
         LabelledData(torch.zeros(2, 1), **labels)
@@ -278,6 +278,6 @@ def test_a_stray_id_among_the_labels_is_named_instead_of_filling_memory(what):
         (["cat", "dog", "cat"], ValueError, r"class_names\[0\] and class_names\[2\] are both 'cat'"),
     ],
 )
-def test_class_names_are_different_strings(names, kind, message):
+def test_class_names_must_be_unique_strings(names, kind, message):
     with pytest.raises(kind, match=message):
         LabelledData(torch.zeros(2, 1), [0, 1], class_names=names)

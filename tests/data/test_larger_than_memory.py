@@ -1,4 +1,4 @@
-"""Tables and arrays larger than the memory a process may have: they load, and every value arrives."""
+"""Tables and arrays larger than the memory limit of the process are loaded completely."""
 
 import os
 import subprocess
@@ -45,13 +45,13 @@ print(type(data.inputs).__name__, len(data), total, labels)
 
 
 def run(spec, root, left=LEFT):
-    """What a process prints that may take so many bytes more than it has after its imports."""
+    """The output of a process that may allocate this many bytes after its imports."""
     command = [sys.executable, "-c", LIMITED, spec, str(root), str(left)]
     settings = os.environ | {
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         "ARROW_DEFAULT_MEMORY_POOL": "system",
-        "MALLOC_MMAP_THRESHOLD_": "131072",  # freed blocks go back at once, so fragments do not count
+        "MALLOC_MMAP_THRESHOLD_": "131072",  # freed blocks are returned at once
     }
     return subprocess.run(command, capture_output=True, text=True, env=settings)  # noqa: S603
 
@@ -79,7 +79,7 @@ def check_table(found, labels):
 
 
 def write_csv(path, numbers, labels):
-    """Digits and commas put together as bytes, because writing 12 million numbers takes long."""
+    """Rows are assembled as bytes, since formatting 12 million numbers is slow."""
     text = np.full((ROWS, 2 * WIDTH + 2), ord(","), np.uint8)
     text[:, 0 : 2 * WIDTH : 2] = numbers + ord("0")
     text[:, 2 * WIDTH] = labels + ord("0")

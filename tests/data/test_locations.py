@@ -1,4 +1,4 @@
-"""Where data lives, and the message when it does not."""
+"""Locations of data, and errors for missing data."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from noiseproof.data.locations import find_files
 CHOICES = [["a.bin", "b.bin"], ["all.npz"]]
 
 
-def test_the_root_follows_the_environment(monkeypatch):
+def test_data_root_from_the_environment(monkeypatch):
     monkeypatch.setenv("NOISEPROOF_DATA", "~/somewhere")
     assert data_root() == Path.home() / "somewhere"
     monkeypatch.delenv("NOISEPROOF_DATA")
@@ -27,7 +27,7 @@ def test_the_root_follows_the_environment(monkeypatch):
 
 
 @pytest.mark.parametrize("place", [".", "thing", "official", "thing/official"])
-def test_files_are_found_in_every_place(place, tmp_path):
+def test_files_are_found_in_every_folder(place, tmp_path):
     folder = tmp_path / place
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "all.npz").touch()
@@ -37,7 +37,7 @@ def test_files_are_found_in_every_place(place, tmp_path):
     assert find_files("thing", tmp_path, CHOICES, ["official"]) == [folder / "a.bin", folder / "b.bin"]
 
 
-def test_what_is_missing_is_said(tmp_path):
+def test_error_lists_the_missing_files(tmp_path):
     (tmp_path / "thing").mkdir()
     (tmp_path / "thing" / "a.bin").touch()
     with pytest.raises(DataMissingError) as caught:

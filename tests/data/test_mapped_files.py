@@ -28,7 +28,7 @@ def streams(root):
     save=st.sampled_from(SAVERS),
 )
 @settings(deadline=None, max_examples=60)
-def test_mapped_as_read(shape, dtype, fortran, before, save, tmp_path_factory):
+def test_mapped_array_equals_the_read_array(shape, dtype, fortran, before, save, tmp_path_factory):
     folder = tmp_path_factory.mktemp("npz")
     array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
     array = np.asfortranarray(array) if fortran else array
@@ -50,14 +50,14 @@ def test_unpacked_only_once(save, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("save", SAVERS)
-def test_a_root_that_cannot_be_written_is_named(save, tmp_path):
+def test_read_only_root_is_an_error(save, tmp_path):
     (tmp_path / "root").write_text("a file where a folder should be")
     save(tmp_path / "a.npz", x=X)
     with pytest.raises(OSError, match=r"streamed form of .*a\.npz .*root=.* or pass stream=False"):
         read_or_map(tmp_path / "a.npz", "x", tmp_path / "root", stream=True)
 
 
-def test_size_decides_where_nothing_is_said(tmp_path, monkeypatch):
+def test_large_files_are_streamed_by_default(tmp_path, monkeypatch):
     np.savez(tmp_path / "a.npz", x=X)
     monkeypatch.setattr("noiseproof.memory.available_memory", lambda: 4 * (X.nbytes + 128) - 1)
     assert isinstance(read_or_map(tmp_path / "a.npz", "x", tmp_path), np.memmap)
@@ -66,7 +66,7 @@ def test_size_decides_where_nothing_is_said(tmp_path, monkeypatch):
     assert not isinstance(read_or_map(tmp_path / "a.npz", "x", tmp_path), np.memmap)
 
 
-def mapped_or_complaint(path, root):
+def mapped_or_error(path, root):
     try:
         return read_or_map(path, "x", root, stream=True)
     except ValueError as problem:
@@ -74,7 +74,7 @@ def mapped_or_complaint(path, root):
 
 
 @pytest.mark.parametrize("save", SAVERS)
-def test_one_wrong_bit_is_noticed_or_harmless(save, tmp_path):
+def test_flipped_bit_is_detected_or_harmless(save, tmp_path):
     path = tmp_path / "a.npz"
     save(path, x=X)
     content = path.read_bytes()
@@ -83,7 +83,7 @@ def test_one_wrong_bit_is_noticed_or_harmless(save, tmp_path):
         damaged = bytearray(content)
         damaged[place] ^= 1 << place % 8
         path.write_bytes(damaged)
-        found = mapped_or_complaint(path, tmp_path / str(place))
+        found = mapped_or_error(path, tmp_path / str(place))
         if isinstance(found, str):
             assert "a.npz: " in found
             complaints += 1
@@ -93,7 +93,7 @@ def test_one_wrong_bit_is_noticed_or_harmless(save, tmp_path):
 
 
 @pytest.mark.parametrize("save", SAVERS)
-def test_damage_names_the_member_and_leaves_nothing(save, tmp_path):
+def test_damaged_member_is_reported_and_leaves_no_files(save, tmp_path):
     path = tmp_path / "a.npz"
     save(path, x=X)
     content = bytearray(path.read_bytes())
@@ -109,7 +109,7 @@ def test_damage_names_the_member_and_leaves_nothing(save, tmp_path):
     ("shape", "dtype", "message"),
     [((2**40,), "|u1", "header has shape"), ((3,), "|O", "Python objects"), ((-3,), "|u1", "below 0")],
 )
-def test_headers_that_lie(method, shape, dtype, message, tmp_path):
+def test_wrong_headers_are_refused(method, shape, dtype, message, tmp_path):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": False, "shape": shape})
     with zipfile.ZipFile(tmp_path / "a.npz", "w", method) as archive:
@@ -118,7 +118,7 @@ def test_headers_that_lie(method, shape, dtype, message, tmp_path):
         read_or_map(tmp_path / "a.npz", "x", tmp_path, stream=True)
 
 
-def test_a_full_disk_is_found_out_before_it_is_full(tmp_path, monkeypatch):
+def test_insufficient_disk_space_is_detected_before_writing(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "a.npz", x=X)
 
     def full(folder, needed):

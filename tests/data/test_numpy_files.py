@@ -1,4 +1,4 @@
-"""Arrays in .npz files, and files that lie."""
+"""Arrays in .npz files, and files with wrong headers."""
 
 import io
 import tracemalloc
@@ -10,14 +10,14 @@ import pytest
 from noiseproof.data.numpy_files import read_npz
 
 
-def test_arrays_in_the_order_asked_for(tmp_path):
+def test_arrays_are_returned_in_the_requested_order(tmp_path):
     np.savez_compressed(tmp_path / "a.npz", x=np.arange(3), y=np.ones((2, 2), ">f4"))
     y, x = read_npz(tmp_path / "a.npz", ["y", "x"])
     assert x.tolist() == [0, 1, 2]
     assert y.dtype == np.dtype(">f4")
 
 
-def test_missing_arrays_are_named(tmp_path):
+def test_missing_array_is_an_error(tmp_path):
     np.savez(tmp_path / "a.npz", x_train=np.arange(3))
     with pytest.raises(ValueError, match=r"a\.npz: it has no array 'y_train' \(it has: x_train\)"):
         read_npz(tmp_path / "a.npz", ["x_train", "y_train"])
@@ -29,7 +29,7 @@ def test_objects_are_never_unpickled(tmp_path):
         read_npz(tmp_path / "a.npz", ["x"])
 
 
-def test_a_shape_that_the_file_does_not_back(tmp_path):
+def test_shape_larger_than_the_file_is_refused(tmp_path):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (2**40,)})
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
@@ -53,7 +53,7 @@ def test_truncated_files(cut, tmp_path):
         read_npz(tmp_path / "a.npz", ["x"])
 
 
-def test_damaged_content(tmp_path):
+def test_damaged_content_is_refused(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.zeros(1000, np.uint8))
     content = bytearray((tmp_path / "a.npz").read_bytes())
     content[600] ^= 1
@@ -70,8 +70,8 @@ ARRAYS = {
 SAVERS = [np.savez, np.savez_compressed]
 
 
-def read_or_complaint(path):
-    """The arrays, or the text of the one kind of error there may be."""
+def read_or_error(path):
+    """The arrays, or the text of the ValueError."""
     try:
         return dict(zip(ARRAYS, read_npz(path, list(ARRAYS)), strict=True))
     except ValueError as problem:
@@ -79,19 +79,19 @@ def read_or_complaint(path):
 
 
 @pytest.mark.parametrize("save", SAVERS)
-def test_files_cut_anywhere_are_refused_by_name(save, tmp_path):
+def test_truncated_file_is_reported_by_name(save, tmp_path):
     path = tmp_path / "a.npz"
     save(path, **ARRAYS)
     content = path.read_bytes()
     for cut in [*range(150), *range(150, len(content), 211), *range(len(content) - 250, len(content))]:
         path.write_bytes(content[:cut])
-        assert "a.npz: " in read_or_complaint(path), cut
+        assert "a.npz: " in read_or_error(path), cut
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Data type alias:DeprecationWarning")
 @pytest.mark.parametrize("save", SAVERS)
-def test_one_wrong_bit_is_noticed_or_harmless(save, tmp_path):
+def test_flipped_bit_is_detected_or_harmless(save, tmp_path):
     path = tmp_path / "a.npz"
     save(path, **ARRAYS)
     content = path.read_bytes()
@@ -103,7 +103,7 @@ def test_one_wrong_bit_is_noticed_or_harmless(save, tmp_path):
             damaged = bytearray(content)
             damaged[place] ^= 1 << bit
             path.write_bytes(damaged)
-            found = read_or_complaint(path)
+            found = read_or_error(path)
             if isinstance(found, str):
                 assert "a.npz: " in found
                 complaints += 1
@@ -127,7 +127,7 @@ def directory_entry(content, member):
         (10, 77, "compression method is not supported"),
     ],
 )
-def test_members_that_cannot_be_read_are_named(save, offset, value, message, tmp_path):
+def test_unreadable_member_is_reported(save, offset, value, message, tmp_path):
     path = tmp_path / "a.npz"
     save(path, **ARRAYS)
     content = bytearray(path.read_bytes())
@@ -139,7 +139,7 @@ def test_members_that_cannot_be_read_are_named(save, offset, value, message, tmp
     assert np.array_equal(read_npz(path, ["x"])[0], ARRAYS["x"])
 
 
-def test_damaged_compression_names_the_member(tmp_path):
+def test_damaged_compression_is_reported_with_the_member(tmp_path):
     path = tmp_path / "a.npz"
     np.savez_compressed(path, **ARRAYS)
     content = bytearray(path.read_bytes())
@@ -150,8 +150,8 @@ def test_damaged_compression_names_the_member(tmp_path):
         read_npz(path, ["x"])
 
 
-def test_a_header_that_says_less_than_there_is(tmp_path):
-    """Its checksum is right: the writer lied, and the values would be others."""
+def test_bytes_after_the_array_are_refused(tmp_path):
+    """The checksum is right but the header is wrong, so that the values would be wrong."""
     content = io.BytesIO()
     np.save(content, np.arange(10))
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
@@ -160,12 +160,12 @@ def test_a_header_that_says_less_than_there_is(tmp_path):
         read_npz(tmp_path / "a.npz", ["x"])
 
 
-def test_a_missing_file_is_no_damage(tmp_path):
+def test_missing_file_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_npz(tmp_path / "a.npz", ["x"])
 
 
-def test_too_large(tmp_path, monkeypatch):
+def test_oversized_array_is_refused(tmp_path, monkeypatch):
     np.savez(tmp_path / "a.npz", x=np.arange(100))
     monkeypatch.setattr("noiseproof.data.numpy_files.MOST_BYTES", 100)
     with pytest.raises(ValueError, match="more than 100"):

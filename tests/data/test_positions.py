@@ -1,4 +1,4 @@
-"""Which samples are meant."""
+"""Positions of samples."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from noiseproof.data.inputs import as_positions
 
 @given(st.lists(st.integers(0, 9)))
 @settings(deadline=None)
-def test_every_way_to_write_them(chosen):
+def test_positions_of_any_integer_type(chosen):
     for made in (chosen, tuple(chosen), np.array(chosen, np.uint8), torch.tensor(chosen, dtype=torch.int32)):
         assert as_positions(made, 10).tolist() == chosen
 
@@ -23,7 +23,7 @@ def test_masks_ranges_and_slices():
     assert as_positions(slice(-2, None), 5).tolist() == [3, 4]
 
 
-def test_mistakes():
+def test_invalid_arguments_are_refused():
     with pytest.raises(IndexError, match=r"position -1 \(element 1"):
         as_positions([0, -1], 3)
     with pytest.raises(IndexError, match="mask has 2 entries for 3"):
@@ -34,5 +34,5 @@ def test_mistakes():
         as_positions(np.array(3), 5)
 
 
-def test_a_billion_samples():
+def test_positions_of_a_billion_samples():
     assert as_positions([999_999_999], 10**9).dtype == np.int64

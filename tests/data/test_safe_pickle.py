@@ -1,4 +1,4 @@
-"""Genuine batches are read, hostile pickles have no effect, damaged ones are refused."""
+"""Genuine batches are read, malicious pickles have no effect, damaged ones are refused."""
 
 import pickle
 import subprocess
@@ -27,12 +27,12 @@ def genuine(pixels=b"abcdef", labels=(3, 4)):
     return h.batch(entries)
 
 
-def test_there_are_fifty():
+def test_there_are_fifty_malicious_pickles():
     assert len(NAMES) == 50
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_hostile_pickles_do_nothing(name, tmp_path):
+def test_malicious_pickles_are_refused_without_effect(name, tmp_path):
     content = h.hostile(tmp_path / "sentinel")[name]
     modules = set(sys.modules)
     tracemalloc.start()
@@ -48,14 +48,14 @@ def test_hostile_pickles_do_nothing(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", RUNS_AT_ONCE)
-def test_the_corpus_is_live(name, tmp_path):
+def test_malicious_pickles_would_run_when_unpickled(name, tmp_path):
     (tmp_path / "hostile").write_bytes(h.hostile(tmp_path / "sentinel")[name])
     code = f"import pickle; pickle.load(open({str(tmp_path / 'hostile')!r}, 'rb'))"
     subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)  # noqa: S603
     assert (tmp_path / "sentinel").exists()
 
 
-def test_a_genuine_batch():
+def test_genuine_batch_is_read():
     found = parse_plain_pickle(genuine())
     assert found["data"].tolist() == [[97, 98, 99], [100, 101, 102]]
     assert found["data"].dtype == np.uint8
@@ -74,7 +74,7 @@ def test_a_genuine_batch():
     st.booleans(),
 )
 @settings(deadline=None, max_examples=60)
-def test_what_numpy_pickles_comes_back(rows, kind, labels, protocol, fortran):
+def test_arrays_pickled_by_numpy_round_trip(rows, kind, labels, protocol, fortran):
     array = np.arange(rows * 6).reshape(rows, 2, 3).astype(kind)
     array = np.asfortranarray(array) if fortran else array
     found = parse_plain_pickle(pickle.dumps({"data": array, b"labels": labels, "n": 3}, protocol))
@@ -86,7 +86,7 @@ def test_what_numpy_pickles_comes_back(rows, kind, labels, protocol, fortran):
 
 @given(st.data())
 @settings(deadline=None, max_examples=300)
-def test_damaged_bytes_never_escape(data):
+def test_damaged_bytes_raise_pickle_refused_error(data):
     content = bytearray(genuine())
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -100,12 +100,12 @@ def test_damaged_bytes_never_escape(data):
 
 @given(st.binary(max_size=200))
 @settings(deadline=None, max_examples=300)
-def test_noise_is_refused(content):
+def test_random_bytes_are_refused(content):
     with pytest.raises(PickleRefusedError):
         parse_plain_pickle(content)
 
 
-def test_bytes_after_the_end_and_other_roots():
+def test_trailing_bytes_and_other_roots_are_refused():
     for content in (genuine() + b"x", b"\x80\x02]."):
         with pytest.raises(PickleRefusedError, match="one dict and nothing after it"):
             parse_plain_pickle(content)
@@ -117,7 +117,7 @@ def test_too_many_instructions(monkeypatch):
         parse_plain_pickle(genuine())
 
 
-def test_files_are_named_and_limited(tmp_path, monkeypatch):
+def test_errors_contain_the_path_and_size_is_limited(tmp_path, monkeypatch):
     path = tmp_path / "data_batch_1"
     path.write_bytes(h.hostile("sentinel")["os.system"])
     with pytest.raises(PickleRefusedError, match=r"data_batch_1 is refused: GLOBAL 'os system'"):

@@ -18,7 +18,7 @@ LITERALS = st.one_of(
 
 @given(st.dictionaries(st.sampled_from(["path", "size", "kind", "label"]), LITERALS))
 @settings(deadline=None)
-def test_literals_come_back(options):
+def test_literals_round_trip(options):
     written = ", ".join(f"{name}={value!r}" for name, value in options.items())
     assert parse_source(f"folder({written})") == ("folder", options)
 
@@ -45,7 +45,7 @@ def test_literals_come_back(options):
         "f(a=1, a=2)",
     ],
 )
-def test_everything_else_is_refused(text):
+def test_other_expressions_are_refused(text):
     with pytest.raises(ValueError, match=r"source|plain number|twice|cannot use"):
         parse_source(text)
 
@@ -58,6 +58,6 @@ def test_length_is_limited():
 @pytest.mark.parametrize(
     "text", ["digits", "csv(path='my \"new\" rows.csv', label=None, size=3, stream=True)"]
 )
-def test_a_spec_is_written_as_it_is_read(text):
+def test_spec_round_trips(text):
     assert parse_source(written(*parse_source(text))) == parse_source(text)
     assert written(*parse_source(text)) == text

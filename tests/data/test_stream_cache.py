@@ -1,4 +1,4 @@
-"""Folders of the cache: whole or not there, and never those of another state of the source."""
+"""Cached folders: complete or absent, and never those of an older version of the source."""
 
 import os
 
@@ -21,7 +21,7 @@ def source(tmp_path):
     return path
 
 
-def test_found_again_for_the_same_question_only(source, tmp_path):
+def test_cache_is_reused_for_the_same_options_only(source, tmp_path):
     make(StreamCache(tmp_path, source, ["a"]), 1)
     assert StreamCache(tmp_path, source, ["a"]).map("a.npy").tolist() == [1, 1, 1]
     assert StreamCache(tmp_path, source, ["b"]).map("a.npy") is None
@@ -33,7 +33,7 @@ def test_found_again_for_the_same_question_only(source, tmp_path):
 
 
 @pytest.mark.parametrize("change", ["size", "time"])
-def test_a_changed_source_gets_a_new_folder_and_the_old_one_goes(change, source, tmp_path):
+def test_changed_source_replaces_the_cached_folder(change, source, tmp_path):
     make(StreamCache(tmp_path, source, ["a"]), 1)
     make(StreamCache(tmp_path, source, ["b"]), 2)
     old = source.stat()
@@ -46,7 +46,7 @@ def test_a_changed_source_gets_a_new_folder_and_the_old_one_goes(change, source,
     assert len(list((tmp_path / "streams").iterdir())) == 2
 
 
-def test_a_failure_leaves_nothing(source, tmp_path):
+def test_failure_leaves_no_files(source, tmp_path):
     cache = StreamCache(tmp_path, source, ["a"])
     with pytest.raises(FileExistsError), cache.writing() as new:
         (new / "a.npy").mkdir() or (new / "a.npy").mkdir()
@@ -54,7 +54,7 @@ def test_a_failure_leaves_nothing(source, tmp_path):
     assert cache.map("a.npy") is None
 
 
-def test_what_a_killed_process_left_is_not_used(source, tmp_path):
+def test_folder_of_a_killed_process_is_not_used(source, tmp_path):
     cache = StreamCache(tmp_path, source, ["a"])
     manager = cache.writing()
     new = manager.__enter__()
@@ -67,7 +67,7 @@ def test_what_a_killed_process_left_is_not_used(source, tmp_path):
 
 
 @pytest.mark.parametrize("cut", [0, 40, -1])
-def test_a_damaged_file_is_made_again(cut, source, tmp_path):
+def test_damaged_file_is_rebuilt(cut, source, tmp_path):
     cache = StreamCache(tmp_path, source, ["a"])
     make(cache, 1)
     content = (cache.folder / "a.npy").read_bytes()
@@ -77,7 +77,7 @@ def test_a_damaged_file_is_made_again(cut, source, tmp_path):
     assert cache.map("a.npy").tolist() == [2, 2, 2]
 
 
-def test_the_first_of_two_processes_wins(source, tmp_path):
+def test_first_of_two_processes_creates_the_folder(source, tmp_path):
     one, two = (StreamCache(tmp_path, source, ["a"]) for _ in range(2))
     with one.writing() as slow:
         np.save(slow / "a.npy", np.zeros(3))
@@ -87,7 +87,7 @@ def test_the_first_of_two_processes_wins(source, tmp_path):
     assert len(list((tmp_path / "streams").iterdir())) == 1
 
 
-def test_a_source_that_changes_meanwhile_is_refused(source, tmp_path):
+def test_source_that_changes_while_read_is_refused(source, tmp_path):
     cache = StreamCache(tmp_path, source, ["a"])
     source.write_text("two and more")
     with cache.writing() as new, pytest.raises(ValueError, match=r"the table\.csv changed while it was read"):
@@ -96,7 +96,7 @@ def test_a_source_that_changes_meanwhile_is_refused(source, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["ünï code.csv", "." * 9, "a" * 200 + ".csv", "-.csv"])
-def test_any_name_of_a_source(name, tmp_path):
+def test_source_with_any_file_name(name, tmp_path):
     path = tmp_path / name
     path.write_text("x")
     cache = StreamCache(tmp_path, path, ["a"])

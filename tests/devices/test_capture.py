@@ -1,4 +1,4 @@
-"""What is left of a capture that breaks; graphs themselves are tested on a GPU, by test_graph_cuda."""
+"""Cleanup after a failed capture; test_graph_cuda tests graphs on a GPU."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from noiseproof.devices.capture import CaptureError, Captures
 
 
 class Graph:
-    """Notes what is asked of it; ends in vain where ``ends`` is False."""
+    """Records its calls; ``capture_end`` fails unless ``ends``."""
 
     def __init__(self, ends=True):
         self.ends, self.asked = ends, []
@@ -24,7 +24,7 @@ class Graph:
 
 @pytest.fixture
 def captures(monkeypatch):
-    """Captures of graphs that are handed in; ``cleared`` are the pools put right after a failure."""
+    """Captures that use given graphs; ``cleared`` lists the pools that were cleaned up after a failure."""
 
     def make(*graphs):
         left, pools, cleared = list(graphs), iter("abcdef"), []
@@ -48,7 +48,7 @@ def test_graphs_of_a_run_share_memory(captures):
     assert made.cleared == []
 
 
-def test_what_fails_once_is_tried_again_in_other_memory(captures):
+def test_failed_capture_is_retried_with_a_new_pool(captures):
     graphs = [Graph(ends=False), Graph(), Graph()]
     made = captures(*graphs)
     assert made._recorded(lambda: None) is graphs[1]
@@ -61,7 +61,7 @@ def test_what_fails_once_is_tried_again_in_other_memory(captures):
     ("problem", "words"),
     [(RuntimeError("no sync\nhere"), "no sync"), (KeyError("x"), "'x'"), (RuntimeError(), "RuntimeError")],
 )
-def test_whatever_a_step_raises_the_capture_is_ended_and_the_reason_told(captures, problem, words):
+def test_failed_capture_is_ended_and_reports_the_reason(captures, problem, words):
     def step():
         raise problem
 

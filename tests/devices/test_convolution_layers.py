@@ -1,4 +1,4 @@
-"""Quick convolutions are those of torch in another form, for a while, and only where they should be."""
+"""Fast convolutions equal those of torch, are temporary, and replace supported layers only."""
 
 import copy
 from functools import partial
@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def anywhere(monkeypatch):
-    """Zeros are filled in on a CPU as well; kernels are for those of tests/kernels."""
+    """Pad channels on a CPU too; tests/kernels tests the kernels."""
     monkeypatch.setattr(apply, "INSTALLED", True)
     monkeypatch.setattr(apply, "interpreted", True)
     monkeypatch.setattr(quick, "suits", lambda *arguments: False)
@@ -44,7 +44,7 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
-def test_the_numbers_are_those_of_torch(anywhere, make):
+def test_padded_convolution_matches_torch(anywhere, make):
     layer = low(make)
     image = images(layer.in_channels).requires_grad_()
     inputs = (image, *layer.parameters())
@@ -61,7 +61,7 @@ def test_the_numbers_are_those_of_torch(anywhere, make):
         torch.testing.assert_close(gradient, there, rtol=0.02, atol=0.02 * scale)
 
 
-def test_zeros_are_filled_in(anywhere, monkeypatch):
+def test_channels_are_padded_with_zeros(anywhere, monkeypatch):
     seen = []
     monkeypatch.setattr(quick, "conv2d", lambda image, weight, *rest: seen.append(weight) or image[:, :80])
     with fast_convolutions(layer := low(lambda: nn.Conv2d(196, 70, 3)), CPU):
@@ -71,7 +71,7 @@ def test_zeros_are_filled_in(anywhere, monkeypatch):
     assert not seen[0][:, 196:].any()
 
 
-def test_layers_come_back_after_an_error():
+def test_layers_are_restored_after_an_error():
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
     with pytest.raises(RuntimeError, match="stop"), fast_convolutions(model, CPU):
         raise RuntimeError("stop")
@@ -79,7 +79,7 @@ def test_layers_come_back_after_an_error():
 
 
 class Own(nn.Conv2d):
-    """Of a user."""
+    """A subclass of the user."""
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ class Own(nn.Conv2d):
     ],
     ids=["derived", "groups", "dilation", "reflected", "transposed"],
 )
-def test_others_stay_as_they_are(layer):
+def test_other_layers_are_unchanged(layer):
     kind = type(layer)
     with fast_convolutions(layer, CPU):
         assert type(layer) is kind
 
 
 @pytest.mark.parametrize("name", ["cnn8", "resnet20", "resnet34"])
-def test_parameters_and_names_stay(name):
+def test_parameters_and_names_are_unchanged(name):
     model = models.get(name, num_classes=10, seed=0)
     before = {key: id(value) for key, value in model.named_parameters()}
     with fast_convolutions(model, CPU):
@@ -108,7 +108,7 @@ def test_parameters_and_names_stay(name):
         assert list(model.state_dict()) == list(models.get(name, num_classes=10, seed=0).state_dict())
 
 
-def test_a_cpu_goes_its_usual_way(monkeypatch):
+def test_cpu_uses_torch_convolutions(monkeypatch):
     layer, image = low(lambda: nn.Conv2d(70, 75, 3)), images(70)
     wanted = layer(image)
     monkeypatch.setattr(quick, "pad", None)
@@ -116,11 +116,11 @@ def test_a_cpu_goes_its_usual_way(monkeypatch):
         assert torch.equal(layer(image), wanted)
 
 
-def test_channels_are_filled_up_where_there_are_many():
+def test_only_many_channels_are_padded():
     assert [missing_channels(count) for count in (1, 10, 64, 65, 128, 196, 200)] == [0, 0, 0, 15, 0, 12, 8]
 
 
-def test_cards_whose_tensor_cores_triton_does_not_use(monkeypatch):
+def test_old_gpus_keep_torch_convolutions(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     with fast_convolutions(layer := nn.Conv2d(3, 16, 3), torch.device("cuda")):
         assert type(layer) is nn.Conv2d
@@ -128,7 +128,7 @@ def test_cards_whose_tensor_cores_triton_does_not_use(monkeypatch):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("name", ["cnn8", "resnet20"])
-def test_gradients_of_a_network_are_as_near_to_float64_as_those_of_autocast(name):
+def test_gradients_are_as_accurate_as_those_of_autocast(name):
     torch.manual_seed(0)
     model = models.get(name, num_classes=10, seed=0).cuda().to(memory_format=torch.channels_last)
     image = torch.randn(64, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)

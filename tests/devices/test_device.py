@@ -1,4 +1,4 @@
-"""Small networks use one thread, unless the user has said how many; afterwards it is as it was."""
+"""Small networks use one thread unless the user has set a number; it is restored afterwards."""
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ class Counting(Watcher):
         self.threads.add(torch.get_num_threads())
 
 
-def test_a_small_network_trains_with_one_thread(config, blobs, free):
+def test_small_network_trains_with_one_thread(config, blobs, free):
     watcher = Counting()
     run = fit(config(), data=blobs(), watcher=watcher)
     assert watcher.threads == {1}
@@ -40,7 +40,7 @@ def test_a_small_network_trains_with_one_thread(config, blobs, free):
     assert run.manifest["environment"]["threads"] == 1
 
 
-def test_the_number_is_put_back_after_an_error(config, blobs, free):
+def test_thread_count_is_restored_after_an_error(config, blobs, free):
     class Broken(Watcher):
         def step(self, done):
             raise OSError("broken")
@@ -51,7 +51,7 @@ def test_the_number_is_put_back_after_an_error(config, blobs, free):
 
 
 @pytest.mark.parametrize("chosen", ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "torch"])
-def test_what_the_user_says_is_kept(config, blobs, free, monkeypatch, chosen):
+def test_thread_count_of_the_user_is_kept(config, blobs, free, monkeypatch, chosen):
     if chosen == "torch":
         torch.set_num_threads(2)
     else:
@@ -62,7 +62,7 @@ def test_what_the_user_says_is_kept(config, blobs, free, monkeypatch, chosen):
     assert torch.get_num_threads() == number
 
 
-def test_a_share_of_several_processes_is_not_a_choice(config, blobs, free):
+def test_share_threads_is_not_a_setting_of_the_user(config, blobs, free):
     device.share_threads(2)
     watcher = Counting()
     fit(config(epochs=1), data=blobs(), watcher=watcher)
@@ -78,7 +78,7 @@ def test_a_share_of_several_processes_is_not_a_choice(config, blobs, free):
         ("cnn4", (1, 28, 28), False),
     ],
 )
-def test_what_is_small(spec, shape, small):
+def test_is_small(spec, shape, small):
     size = {} if len(shape) == 1 else {"image_size": shape[-2:]}
     channels = shape[0] if len(shape) in (1, 3) else 1
     network = models.get(spec, num_classes=6, in_channels=channels, **size)
@@ -90,6 +90,6 @@ def test_networks_that_use_a_weight_more_than_once_are_not_small():
     assert not is_small(nn.Sequential(nn.Conv1d(1, 2, 3), nn.Flatten()), (8,), 4)
 
 
-def test_other_devices_are_left_alone(free):
+def test_other_devices_keep_their_threads(free):
     with suitable_threads(nn.Linear(2, 2), (2,), 8, torch.device("meta")):
         assert torch.get_num_threads() == 3

@@ -1,4 +1,4 @@
-"""Casting together is casting one by one."""
+"""joint_cast equals separate casts."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def tensors():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
-def test_values_gradients_and_layouts_are_those_of_each_cast(dtype):
+def test_joint_cast_matches_single_casts(dtype):
     together, alone = tensors(), tensors()
     copies = joint_cast(together, dtype), [values.to(dtype) for values in alone]
     for found, expected in zip(*copies, strict=True):
@@ -30,7 +30,7 @@ def test_values_gradients_and_layouts_are_those_of_each_cast(dtype):
         assert found.grad.stride() == found.stride()
 
 
-def test_what_is_used_twice_adds_up_and_what_is_not_used_has_no_gradient():
+def test_gradients_accumulate_and_unused_copies_have_none():
     first, second, third = (torch.ones(2, requires_grad=True) for _ in range(3))
     low, _, frozen = joint_cast([first, second, third.detach()], torch.bfloat16)
     (low * 3 + low * 4 + frozen).sum().backward()
@@ -39,5 +39,5 @@ def test_what_is_used_twice_adds_up_and_what_is_not_used_has_no_gradient():
     assert third.grad is None
 
 
-def test_nothing_is_cast_to_nothing():
+def test_joint_cast_of_no_tensors():
     assert joint_cast([], torch.bfloat16) == ()

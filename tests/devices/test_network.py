@@ -1,4 +1,4 @@
-"""Casting and counting for all layers at once: the same bits, fewer operators, nothing left behind."""
+"""Joint casts and counters of all layers: bit-identical results, fewer operators, no lasting changes."""
 
 from collections import Counter
 from contextlib import nullcontext
@@ -75,7 +75,7 @@ SETTINGS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_the_same_bits_as_layer_by_layer(session, settings):
+def test_joint_casts_are_bit_identical_to_autocast(session, settings):
     sessions = session(**settings), session(**settings)
     for one, lean in zip(sessions, (True, False), strict=True):
         train(one, lean=lean)
@@ -110,14 +110,14 @@ def parametrised():
 
 
 class Doubled(nn.Linear):
-    """Uses its weight itself, where autocast does not see it."""
+    """Also uses its weight in an operation that autocast does not cast."""
 
     def forward(self, x):
         return super().forward(x) + self.weight.sum()
 
 
 class Reading(nn.Module):
-    """Uses the weight of a layer behind its back."""
+    """Uses the weight of a layer outside of the layer."""
 
     def __init__(self):
         super().__init__()
@@ -149,7 +149,7 @@ def watched():
 
 
 @pytest.mark.parametrize("make", [shared, frozen, unused, parametrised, derived, reading, averaged, watched])
-def test_unusual_networks_train_as_they_do(session, make):
+def test_unusual_networks_are_bit_identical(session, make):
     sessions = session(make), session(make)
     for one, lean in zip(sessions, (True, False), strict=True):
         train(one, lean=lean)
@@ -169,7 +169,7 @@ def test_unusual_networks_train_as_they_do(session, make):
         (watched, 2, 0),
     ],
 )
-def test_what_is_taken_over(make, cast, counting):
+def test_layers_that_are_cast_and_counted_jointly(make, cast, counting):
     model = make()
     assert len(castable_weights(model)) == cast
     assert len(counting_norms(model)) == counting
@@ -177,7 +177,7 @@ def test_what_is_taken_over(make, cast, counting):
 
 
 class Operators(TorchDispatchMode):
-    """Counts what runs."""
+    """Counts the operators that run."""
 
     def __init__(self):
         super().__init__()
@@ -189,14 +189,14 @@ class Operators(TorchDispatchMode):
 
 
 def operators(session, lean):
-    train(session, steps=1)  # the optimiser makes its buffers
+    train(session, steps=1)  # the optimiser creates its buffers
     with Operators() as counted:
         train(session, steps=1, lean=lean)
     return counted.seen
 
 
 @pytest.mark.slow
-def test_a_deeper_network_needs_no_more_casts(session):
+def test_number_of_casts_does_not_depend_on_depth(session):
     shallow, deep = (session(model=name, images=True) for name in ("resnet20", "resnet32"))
     one_by_one = [operators(each, lean=False) for each in (shallow, deep)]
     together = [operators(each, lean=True) for each in (shallow, deep)]
@@ -208,7 +208,7 @@ def test_a_deeper_network_needs_no_more_casts(session):
     assert together[0]["clone"] == one_by_one[0]["clone"]
 
 
-def test_captured_steps_are_lean(session):
+def test_captured_steps_use_joint_casts(session):
     steps = GraphSteps(session(model="resnet20", images=True), lambda step, rewind: step)
     steps._fill(torch.arange(60), steps._next_block())
     with Operators() as counted:
@@ -218,7 +218,7 @@ def test_captured_steps_are_lean(session):
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_nothing_is_left_behind(session, fails):
+def test_module_is_restored_afterwards(session, fails):
     one = session(model="mlp(hidden=8, norm=True)")
     forward, before = one.forward, dict(one.model.state_dict(keep_vars=True))
 
@@ -237,8 +237,8 @@ def test_nothing_is_left_behind(session, fails):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
-def test_compiled_once_for_networks_of_one_kind(session):
-    # It imports Triton, which the tests of the kernels must import first, to have it interpreted.
+def test_networks_of_one_kind_are_compiled_once(session):
+    # This imports Triton, which tests/kernels must import first to enable its interpreter.
     from torch._dynamo.testing import CompileCounterWithBackend
 
     count = CompileCounterWithBackend("aot_eager")

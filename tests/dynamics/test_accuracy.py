@@ -11,7 +11,7 @@ LABELS = st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=40)
 
 
 @given(LABELS)
-def test_the_parts_make_the_whole(rows):
+def test_subset_accuracies_average_to_the_accuracy(rows):
     prediction, label, clean = torch.tensor(rows).T
     found = subset_accuracies(prediction, label, clean)
     noisy = (label != clean).float().mean().item()
@@ -21,7 +21,7 @@ def test_the_parts_make_the_whole(rows):
     assert (found["noisy_subset"] is None) == (noisy == 0)
 
 
-def test_without_clean_labels_only_the_given_ones_count():
+def test_subset_accuracies_without_clean_labels():
     found = subset_accuracies(torch.tensor([0, 1]), torch.tensor([0, 0]), None)
     assert found == {"corrupted": 0.5, "intact": None, "clean_subset": None, "noisy_subset": None}
 
@@ -36,14 +36,14 @@ def test_class_accuracies_average_to_the_accuracy(rows):
     assert [value is None for value in found] == [count == 0 for count in counts]
 
 
-def test_samples_not_seen_do_not_count():
+def test_unseen_samples_are_ignored():
     prediction, label = torch.tensor([-1, 2, 1]), torch.tensor([1, 2, 2])
     assert accuracy(prediction, label) == 0.5
     assert class_accuracy(prediction, label, 3) == [None, None, 0.5]
     assert accuracy(prediction[:1], label[:1]) is None
 
 
-def test_hybrid_accuracy_is_that_of_both_sets_together():
+def test_hybrid_accuracy_combines_both_sets():
     test, truth = torch.tensor([0, 1, 1]), torch.tensor([0, 1, 0])
     train, clean = torch.tensor([2, 2]), torch.tensor([2, 0])
     both = accuracy(torch.cat([test, train]), torch.cat([truth, clean]))

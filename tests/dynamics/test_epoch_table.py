@@ -1,4 +1,4 @@
-"""The writing side of the record."""
+"""EpochTable: the columns of the current epoch."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from noiseproof.dynamics.epoch_table import EpochTable
 
 
 @given(st.permutations(range(12)), st.integers(1, 12))
-def test_the_order_of_batches_does_not_matter(order, size):
+def test_epoch_table_does_not_depend_on_batch_order(order, size):
     index = torch.arange(12) * 3 + 5
     margins, classes = torch.linspace(-4, 4, 12), torch.arange(12) % 4
     table = EpochTable(index, ("tau",))
@@ -38,7 +38,7 @@ def test_margins_beyond_half_precision_stay_finite():
     assert table.epoch()["margin"].tolist() == [65504.0, -65504.0]
 
 
-def test_the_middle_of_an_epoch_can_be_saved():
+def test_state_within_an_epoch_can_be_restored():
     first, second = EpochTable(torch.arange(4)), EpochTable(torch.arange(4))
     first.write(torch.tensor([2]), torch.tensor([1.25]), torch.tensor([1]))
     second.restore({name: value.clone() for name, value in first.state().items()})
@@ -48,18 +48,18 @@ def test_the_middle_of_an_epoch_can_be_saved():
     assert second.epoch()["prediction"].tolist() == [2, -1, 1, -1]
 
 
-def test_gradients_are_not_kept():
+def test_stored_values_do_not_require_grad():
     table = EpochTable(torch.arange(2))
     table.write(torch.arange(2), torch.zeros(2, requires_grad=True) * 2, torch.zeros(2))
     assert not table.columns["margin"].requires_grad
 
 
-def test_a_column_that_was_promised_must_come():
+def test_missing_extra_column_is_an_error():
     with pytest.raises(KeyError, match="tau"):
         EpochTable(torch.arange(2), ("tau",)).write(torch.arange(2), torch.zeros(2), torch.zeros(2))
 
 
-def test_an_epoch_outlives_the_next():
+def test_epoch_is_a_copy():
     table = EpochTable(torch.tensor([4, 8]))
     table.write(torch.tensor([4, 8]), torch.tensor([0.5, 1.5]), torch.tensor([3, 1]))
     epoch = table.epoch()

@@ -1,4 +1,4 @@
-"""Whole lines are never lost, cut ones never in the way, damage never silent."""
+"""JSON lines: complete lines are kept, incomplete ones ignored, damaged ones reported."""
 
 import errno
 import json
@@ -26,13 +26,13 @@ def path(tmp_path):
     return path
 
 
-def test_what_is_appended_is_read(path):
+def test_appended_entries_are_read(path):
     assert json_lines.read(path) == ENTRIES
     assert len(path.read_bytes().splitlines()) == len(ENTRIES)
     assert json_lines.read(path.with_name("nothing")) == []
 
 
-def test_numbers_json_lacks_are_null(path):
+def test_non_finite_numbers_become_null(path):
     json_lines.append(
         path, {"nan": math.nan, "deep": [{"inf": -math.inf}, (1.0, np.float64("inf"))], "f": np.float64(0.1)}
     )
@@ -47,19 +47,19 @@ def test_numbers_json_lacks_are_null(path):
         ({"per": {3: 1.0}}, r"entry\['per'\] has the key 3"),
     ],
 )
-def test_what_is_no_json_is_named_and_not_written(path, entry, message):
+def test_invalid_json_values_are_refused(path, entry, message):
     with pytest.raises(TypeError, match=message):
         json_lines.append(path, entry)
     assert json_lines.read(path) == ENTRIES
 
 
 @pytest.mark.slow
-def test_cut_at_every_byte_of_the_last_ten_lines(path, monkeypatch):
+def test_file_truncated_at_every_byte_of_the_last_ten_lines(path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # a thousand would take a minute
     whole = path.read_bytes()
     starts = [0, *(place + 1 for place, byte in enumerate(whole) if byte == 10)]
     for cut in range(starts[-11], len(whole) + 1):
-        complete = sum(start - 1 <= cut for start in starts[1:])  # a line is whole without its line end too
+        complete = sum(start - 1 <= cut for start in starts[1:])  # a line without its line end is complete
         path.write_bytes(whole[:cut])
         assert json_lines.read(path) == ENTRIES[:complete]
         json_lines.append(path, {"next": cut})
@@ -71,7 +71,7 @@ def test_cut_at_every_byte_of_the_last_ten_lines(path, monkeypatch):
 
 
 @pytest.mark.parametrize("damage", [b'{"epoch": 1', b"[1]", b"\x00" * 9, b"\xff\xfe", b"[" * 100_000])
-def test_damage_before_the_end_is_named(path, damage):
+def test_damaged_line_before_the_last_is_an_error(path, damage):
     whole = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([*whole[:5], damage, *whole[6:]]))
     with pytest.raises(ValueError, match=r"my metrics é\.jsonl, line 6 is damaged: b"):
@@ -81,7 +81,7 @@ def test_damage_before_the_end_is_named(path, damage):
     assert damage in path.read_bytes()
 
 
-def test_a_cut_line_longer_than_the_pieces_it_is_looked_for_in(path):
+def test_incomplete_line_longer_than_the_read_block(path):
     before = path.read_bytes()
     path.write_bytes(before + b'{"long": "' + b"x" * 200_000)
     json_lines.append(path, {"after": 1})
@@ -91,7 +91,7 @@ def test_a_cut_line_longer_than_the_pieces_it_is_looked_for_in(path):
     assert path.read_bytes() == b'{"after": 1}\n'
 
 
-def test_keep_writes_the_lines_as_they_were(path):
+def test_filter_lines_keeps_lines_byte_for_byte(path):
     path.write_bytes(b'{"b":1.50,"a":2}\n\n{"b": 2}\n{"b": 3')
     json_lines.filter_lines(path, lambda entry: entry["b"] < 2)
     assert path.read_bytes() == b'{"b":1.50,"a":2}\n'
@@ -101,7 +101,7 @@ def test_keep_writes_the_lines_as_they_were(path):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_a_keep_that_fails_changes_nothing(path, monkeypatch):
+def test_failed_filter_leaves_the_file_unchanged(path, monkeypatch):
     def fail(*arguments):
         raise OSError(errno.ENOSPC, "full")
 
@@ -114,7 +114,7 @@ def test_a_keep_that_fails_changes_nothing(path, monkeypatch):
 
 
 @pytest.mark.parametrize("problem", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()], ids=repr)
-def test_a_full_disk_leaves_no_part_of_a_line(path, monkeypatch, problem):
+def test_full_disk_leaves_no_incomplete_line(path, monkeypatch, problem):
     before, original = path.read_bytes(), os.write
 
     def partly(descriptor, data):
@@ -131,14 +131,14 @@ def test_a_full_disk_leaves_no_part_of_a_line(path, monkeypatch, problem):
         assert "free space and run the same command again" in str(caught.value)
 
 
-def test_a_slow_disk_that_takes_a_part_at_a_time(path, monkeypatch):
+def test_partial_writes_are_continued(path, monkeypatch):
     original = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: original(descriptor, data[:5]))
     json_lines.append(path, ENTRIES[0])
     assert json_lines.read(path) == [*ENTRIES, ENTRIES[0]]
 
 
-def test_flushed_only_when_asked(path, monkeypatch):
+def test_flushed_only_with_sync(path, monkeypatch):
     flushed = []
     monkeypatch.setattr(os, "fsync", flushed.append)
     json_lines.append(path, {"a": 1})
@@ -159,7 +159,7 @@ VALUES = st.recursive(
 @given(
     entries=st.lists(st.dictionaries(st.text(), VALUES, max_size=3), min_size=1, max_size=4), data=st.data()
 )
-def test_any_entries_cut_anywhere(tmp_path_factory, entries, data):
+def test_random_entries_truncated_at_random_positions(tmp_path_factory, entries, data):
     path = tmp_path_factory.mktemp("any") / "m"
     for entry in entries:
         json_lines.append(path, entry)

@@ -1,4 +1,4 @@
-"""Average update scale, signal to noise ratio and spread against the sums written out."""
+"""Average update scale, signal to noise ratio and spread compared with explicit sums."""
 
 import pytest
 import torch
@@ -46,7 +46,7 @@ def test_loss_and_spread_are_those_of_the_epoch():
     assert found["alpha"] == pytest.approx(2 * (9 + 5 + 1.5 + 3) / 6)
 
 
-def test_without_clean_labels_there_is_no_ratio():
+def test_snr_is_none_without_clean_labels():
     meter = EmphasisMeter(10 + torch.arange(5))
     run(meter)
     found = meter.read()
@@ -55,13 +55,13 @@ def test_without_clean_labels_there_is_no_ratio():
 
 
 @pytest.mark.parametrize("noisy", [torch.zeros(5, dtype=torch.bool), torch.ones(5, dtype=torch.bool)])
-def test_one_kind_of_samples_gives_no_ratio(noisy):
+def test_snr_is_none_for_only_clean_or_only_noisy_samples(noisy):
     meter = EmphasisMeter(10 + torch.arange(5), noisy)
     run(meter)
     assert meter.read()["snr"] is None
 
 
-def test_saved_in_the_middle_it_goes_on_with_the_same_bits():
+def test_restored_meter_continues_bit_identically():
     whole, first, second = (EmphasisMeter(10 + torch.arange(5), NOISY) for _ in range(3))
     run(whole)
     run(whole, seed=1)
@@ -71,12 +71,12 @@ def test_saved_in_the_middle_it_goes_on_with_the_same_bits():
     assert second.read() == whole.read()
 
 
-def test_before_the_first_step_nothing_is_known():
+def test_values_are_none_before_the_first_step():
     assert set(EmphasisMeter(torch.arange(2)).read().values()) == {None}
 
 
 @pytest.mark.parametrize("noisy", [NOISY, None])
-def test_several_steps_at_once_are_the_same_sums_and_to_the_bit_in_any_parts(noisy):
+def test_add_steps_is_bitwise_independent_of_grouping(noisy):
     one_by_one, together, parts = (EmphasisMeter(10 + torch.arange(5), noisy) for _ in range(3))
     run(one_by_one)
     generator = torch.Generator().manual_seed(0)

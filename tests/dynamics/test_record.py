@@ -1,4 +1,4 @@
-"""The record on disk, and what follows from it."""
+"""Files of the record, and values computed from it."""
 
 import pytest
 import torch
@@ -26,7 +26,7 @@ def check(record):
     assert repr(record) == "Record(3 epochs of 2 samples, 2 classes)"
 
 
-def test_the_same_before_and_after_merging(tmp_path):
+def test_record_is_equal_before_and_after_merging(tmp_path):
     write(tmp_path)
     check(Record.load(tmp_path))
     merge(tmp_path)
@@ -35,7 +35,7 @@ def test_the_same_before_and_after_merging(tmp_path):
     check(Record.load(tmp_path))
 
 
-def test_merging_again_after_a_kill_loses_nothing(tmp_path):
+def test_merging_is_idempotent_after_a_kill(tmp_path):
     write(tmp_path)
     merge(tmp_path)
     merge(tmp_path)
@@ -43,7 +43,7 @@ def test_merging_again_after_a_kill_loses_nothing(tmp_path):
     check(Record.load(tmp_path))
 
 
-def test_before_the_first_epoch_it_is_empty(tmp_path):
+def test_record_is_empty_before_the_first_epoch(tmp_path):
     write(tmp_path, epochs=0, clean=False)
     record = Record.load(tmp_path)
     assert (record.epochs, len(record), record.flipped) == (0, 2, None)
@@ -51,7 +51,7 @@ def test_before_the_first_epoch_it_is_empty(tmp_path):
     assert not (tmp_path / MERGED).exists()
 
 
-def test_emphasis_follows_from_the_margin_or_is_recorded(tmp_path):
+def test_emphasis_is_recorded_or_computed_from_the_margin(tmp_path):
     write(tmp_path)
     record = Record.load(tmp_path)
     p = torch.sigmoid(record.margin.float())
@@ -72,7 +72,7 @@ def test_emphasis_follows_from_the_margin_or_is_recorded(tmp_path):
     assert torch.equal(recorded.emphasis(losses.get("ce")), stored.float())
 
 
-def test_what_is_no_record_is_named(tmp_path):
+def test_folder_without_a_record_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not contain a record"):
         Record.load(tmp_path)
     write(tmp_path)
@@ -83,7 +83,7 @@ def test_what_is_no_record_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["label", "prediction"])
-def test_a_class_that_is_none_means_damage(name, tmp_path):
+def test_invalid_class_is_reported_as_damage(name, tmp_path):
     write(tmp_path)
     if name == "label":
         save_samples(tmp_path, torch.tensor([4, 9]), torch.tensor([0, 2**32 - 1]), None, ("a", "b"))

@@ -1,4 +1,4 @@
-"""A Recorder in a loop of one's own."""
+"""Recorder in a training loop of the user."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def logits_of(epoch, *shape):
 
 
 def plain_margin(logits, label):
-    """Written anew, in float64; the class dimension is 1."""
+    """Reference implementation in float64; the class dimension is 1."""
     logits = logits.double()
     others = torch.stack(
         [
@@ -30,7 +30,7 @@ def plain_margin(logits, label):
 
 
 def filled(order_seed=0, size=7, **options):
-    """A Recorder after three epochs, each in another order, and the logits it was given."""
+    """A Recorder after three epochs, each in another order, and its logits."""
     recorder, label, said = Recorder(SAMPLES, **options), torch.arange(SAMPLES) % CLASSES, []
     for epoch in range(EPOCHS):
         logits = logits_of(epoch, SAMPLES, CLASSES)
@@ -53,13 +53,13 @@ def test_margins_and_predictions_of_every_epoch():
     assert record.class_names == ("0", "1", "2", "3")
 
 
-def test_neither_order_nor_batches_matter():
+def test_record_does_not_depend_on_order_or_batch_size():
     first, second = (filled(*how)[0].record() for how in ((0, 7), (50, 13)))
     assert torch.equal(first.margin, second.margin)
     assert torch.equal(first.prediction, second.prediction)
 
 
-def test_lists_and_arrays_are_taken():
+def test_lists_and_arrays_are_accepted():
     recorder = Recorder(3, class_names=["a", "b"])
     logits = np.float32([[1, 0], [0, 1]])
     logits.flags.writeable = False  # as pandas gives them
@@ -71,8 +71,8 @@ def test_lists_and_arrays_are_taken():
     assert record.margin.tolist() == [[1.0, 1.0]]
 
 
-def test_suspects_in_four_lines():
-    """Wrong labels of a small problem are found with the true ones unseen."""
+def test_find_suspects_from_a_recorder():
+    """Wrong labels of a small problem are found without clean labels."""
     generator = torch.Generator().manual_seed(0)
     truth = torch.arange(300) % 3
     inputs = 6 * torch.eye(3)[truth] + torch.randn(300, 3, generator=generator)
@@ -97,7 +97,7 @@ def test_suspects_in_four_lines():
     assert float(flagged[truth != label].float().mean()) > 0.9
 
 
-def test_tokens_with_ignored_places():
+def test_tokens_with_ignore_index():
     recorder = Recorder((4, 5))
     label = torch.tensor([[0, 1, -100], [2, -100, 1]])
     logits = logits_of(0, 2, 3, 3)
@@ -111,7 +111,7 @@ def test_tokens_with_ignored_places():
     torch.testing.assert_close(record.margin[0].double(), wanted, atol=4e-3, rtol=1e-3)
 
 
-def test_one_number_per_token():
+def test_one_index_per_token():
     recorder = Recorder(6)
     index = torch.tensor([[5, 0], [2, -7]])
     recorder.write(index, logits_of(0, 2, 3, 2), torch.tensor([[1, 2], [0, -100]]))
@@ -131,7 +131,7 @@ def test_binary_labels():
     assert record.label.tolist() == [0, 1, 1]
 
 
-def test_a_state_in_the_middle_of_an_epoch():
+def test_state_dict_within_an_epoch():
     label = torch.arange(4) % 2
 
     def write(recorder, epoch, part):
@@ -153,7 +153,7 @@ def test_a_state_in_the_middle_of_an_epoch():
         Recorder(5).load_state_dict(first.state_dict())
 
 
-def test_the_place_in_a_batch_is_not_a_number():
+def test_position_in_the_batch_as_index_warns():
     recorder = Recorder(10)
     for part in torch.arange(10).split(5):
         recorder.write(torch.arange(5), torch.zeros(5, 3), part % 3)
@@ -161,7 +161,7 @@ def test_the_place_in_a_batch_is_not_a_number():
         recorder.end_epoch()
 
 
-def test_what_was_said_of_another_label_is_forgotten():
+def test_epochs_with_another_label_are_discarded():
     recorder = Recorder(2)
     for label in ([0, 1], [0, 0]):
         recorder.write([0, 1], torch.eye(2), label)
@@ -203,7 +203,7 @@ NINE, LABELS = torch.tensor([9]), torch.tensor([0, 1])
         ((LABELS, torch.full((2, 2), torch.nan), LABELS), ValueError, "diverged or overflowed"),
     ],
 )
-def test_wrong_batches(given, error, words):
+def test_invalid_batches_are_refused(given, error, words):
     recorder = Recorder(4)
     with pytest.raises(error, match=words):
         recorder.write(*given)
@@ -211,7 +211,7 @@ def test_wrong_batches(given, error, words):
     assert len(recorder.record()) == 0
 
 
-def test_wrong_uses():
+def test_invalid_arguments_are_refused():
     with pytest.raises(ValueError, match=r"num_samples=2.5 must be the size"):
         Recorder(2.5)
     recorder = Recorder(2)
@@ -228,7 +228,7 @@ def test_wrong_uses():
 
 
 def in_two_processes():
-    """As DistributedSampler does it: strided parts, filled up with samples of the beginning."""
+    """Strided parts, padded with the first samples, as by DistributedSampler."""
     rank, (wanted, logits, label) = distributed.get_rank(), filled()
     recorder = Recorder(SAMPLES)
     for epoch in range(EPOCHS):
@@ -243,22 +243,22 @@ def in_two_processes():
     assert torch.equal(found.label, wanted.label)
 
 
-def numbers_of_a_part():
-    """Each process numbers its own part from 0, which is a mistake."""
+def positions_in_the_part_as_index():
+    """Each process numbers its own part from 0, which is invalid."""
     recorder, rank = Recorder(4), distributed.get_rank()
     recorder.write(torch.arange(2), torch.zeros(2, 3), torch.arange(2) + rank)
     with pytest.warns(UserWarning, match="permanent number"):
         recorder.end_epoch()
     if rank == 0:
         recorder.write(torch.arange(4), torch.zeros(4, 3), torch.arange(4) % 3)
-    recorder.end_epoch()  # the other process has seen nothing
+    recorder.end_epoch()  # the other process has no samples
     assert len(recorder.record()) == 4
 
 
-def in_both_ways():
+def both_in_two_processes():
     in_two_processes()
-    numbers_of_a_part()
+    positions_in_the_part_as_index()
 
 
 def test_two_processes():
-    several_processes.run(in_both_ways)
+    several_processes.run(both_in_two_processes)

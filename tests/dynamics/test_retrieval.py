@@ -1,4 +1,4 @@
-"""mAP and CMC of videos, against numbers worked out by hand and scikit-learn."""
+"""mAP and CMC of videos, compared with values computed by hand and by scikit-learn."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ def at(degrees):
     return torch.stack([angle.cos(), angle.sin()], 1)
 
 
-def test_a_case_by_hand():
+def test_ranking_matches_values_computed_by_hand():
     """Query 0 finds others, match, match: (1/2 + 2/3) / 2; query 4 finds match, others: 1."""
     features = at([0.0, 5.0, 10.0, 20.0, 90.0, 80.0])
     person = torch.tensor([1, 9, 1, 1, 3, 3])
@@ -23,20 +23,20 @@ def test_a_case_by_hand():
     assert found.cmc.tolist() == [0.5, 1, 1, 1, 1, 1]
 
 
-def test_the_same_camera_neither_helps_nor_hurts():
+def test_videos_of_the_same_camera_are_excluded():
     features, person = at([0.0, 1.0, 2.0, 3.0]), torch.tensor([1, 1, 2, 1])
     found = rank(features, person, torch.tensor([1, 1, 1, 2]), torch.tensor([0]))
     assert found.mean_average_precision == 0.5  # the person of the first camera at 1 degree is left out
 
 
-def test_queries_without_a_match_do_not_count():
+def test_queries_without_a_match_are_ignored():
     features, person, camera = at([0.0, 1.0, 2.0]), torch.tensor([1, 1, 2]), torch.tensor([1, 2, 1])
     assert rank(features, person, camera, torch.tensor([0, 2])).mean_average_precision == 1
     nothing = rank(features, person, camera, torch.tensor([2]))
     assert (nothing.mean_average_precision, nothing.cmc.tolist()) == (None, [0, 0, 0])
 
 
-def test_average_precision_is_that_of_scikit_learn():
+def test_average_precision_matches_scikit_learn():
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(60, 5, generator=generator)
     person, camera = (torch.randint(0, 6, (60,), generator=generator) for _ in range(2))
@@ -51,15 +51,15 @@ def test_average_precision_is_that_of_scikit_learn():
     assert found == pytest.approx(sum(wanted) / len(wanted), abs=1e-12)
 
 
-def test_frames_are_averaged_before_they_are_normalised():
-    """The mean of (10, 0) and (0, 2) points to 11 degrees, that of their directions to 45."""
+def test_frames_are_averaged_before_normalisation():
+    """The mean of (10, 0) and (0, 2) has the angle 11 degrees, that of their directions 45."""
     frames = [Frame(1, 1, 1, 1), Frame(1, 2, 1, 1), Frame(1, 2, 1, 2), Frame(0, 1, 1, 1), Frame(-1, 1, 1, 1)]
     features = torch.cat([at([0.0]), torch.tensor([[10.0, 0.0], [0.0, 2.0]]), at([20.0]), at([0.0])])
     assert rank_videos(features, frames).mean_average_precision == 0.75
 
 
-def test_the_first_video_of_a_camera_asks():
-    """Queries are those at 0 and 10 degrees; the one at 90, which finds a stranger first, is none."""
+def test_first_video_of_each_camera_is_the_query():
+    """The queries are at 0 and 10 degrees; the video at 90, nearest to another person, is not a query."""
     frames = [Frame(1, 1, 1, 1), Frame(1, 1, 2, 1), Frame(1, 2, 1, 1), Frame(0, 3, 1, 1)]
     found = rank_videos(at([0.0, 90.0, 10.0, 80.0]), frames)
     assert found.mean_average_precision == pytest.approx((1 + (1 + 2 / 3) / 2) / 2)

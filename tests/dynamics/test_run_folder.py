@@ -1,4 +1,4 @@
-"""A run as it lies on the disk."""
+"""RunFolder: read access to the files of a run."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from noiseproof.dynamics import RunFolder
 
 
-def test_an_unfinished_run_can_be_read(tmp_path):
+def test_unfinished_run_can_be_read(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"loss": "ce"}))
     (tmp_path / "metrics.jsonl").write_text('{"epoch": 1}\n{"epoch": 2}\n{"epo')
     run = RunFolder(tmp_path)
@@ -17,7 +17,7 @@ def test_an_unfinished_run_can_be_read(tmp_path):
     assert repr(run).endswith(", unfinished)")
 
 
-def test_a_finished_run_says_what_it_came_to(tmp_path):
+def test_repr_of_a_finished_run_has_the_results(tmp_path):
     (tmp_path / "config.json").write_text('{"loss": "gce(q=0.7)", "method": null}')
     result = {"epochs": 3, "final_test_accuracy": 0.9, "train": {"corrupted": 0.625}}
     (tmp_path / "result.json").write_text(json.dumps(result))
@@ -34,13 +34,13 @@ def test_before_the_first_epoch(tmp_path):
     assert RunFolder(tmp_path).metrics == []
 
 
-def test_what_is_no_run_is_refused(tmp_path):
+def test_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"is not a run folder: it does not contain config.json"):
         RunFolder(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["[1]", "{", "\x00"])
-def test_a_damaged_config_is_named(tmp_path, content):
+def test_damaged_config_is_an_error(tmp_path, content):
     (tmp_path / "config.json").write_text(content)
     with pytest.raises(ValueError, match=r"config\.json"):
         RunFolder(tmp_path).settings  # noqa: B018

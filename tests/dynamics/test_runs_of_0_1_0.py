@@ -23,7 +23,7 @@ def old(tmp_path, monkeypatch):
     return tmp_path / "old"
 
 
-def test_a_finished_one_is_read(old):
+def test_finished_run_is_read(old):
     assert b"sha256" not in (old / "finished/record/epochs.safetensors").read_bytes()
     run = Run("finished")
     assert (run.record.epochs, len(run.record), run.class_names) == (3, 18, ("0", "1", "2"))
@@ -34,8 +34,8 @@ def test_a_finished_one_is_read(old):
     assert write(run).is_file()
 
 
-def test_an_unfinished_one_goes_on_to_the_same_end(old):
-    """Torch and processor may be others now, so weights are compared with a tolerance."""
+def test_unfinished_run_is_resumed_to_the_same_result(old):
+    """Weights are compared with a tolerance, since torch and the processor may differ."""
     unfinished = Run("unfinished")
     assert unfinished.record.epochs == 1
     written = unfinished.manifest["environment"]
@@ -50,14 +50,14 @@ def test_an_unfinished_one_goes_on_to_the_same_end(old):
 
 
 def of_loss(name, spec):
-    """The run as it would be had it been trained with another loss."""
+    """The run with another loss in its config."""
     path = Path(name) / "config.json"
     path.write_text(path.read_text().replace('"loss": "ce"', f'"loss": "{spec}"'))
     return Run(name)
 
 
-def test_gr_of_a_finished_one_is_read_as_it_was_trained(old):
-    """It was not normalised over the batch, and its emphasis follows from the margin."""
+def test_finished_gr_run_is_read_without_normalisation(old):
+    """Version 0.1.0 did not normalise over the batch, so the emphasis is a function of the margin."""
     run = of_loss("finished", "gr(beta=8.0, lam=0.5)")
     plain = losses.get('gr(beta=8.0, lam=0.5, normalize="none")')
     found = run.record.emphasis(losses.get(run.config.loss))
@@ -67,7 +67,7 @@ def test_gr_of_a_finished_one_is_read_as_it_was_trained(old):
 
 
 @pytest.mark.parametrize("spec", ["gr(beta=8.0, lam=0.5)", "nce + imae"])
-def test_gr_and_imae_are_not_continued_with_another_meaning(old, spec):
+def test_unfinished_gr_and_imae_runs_are_not_resumed(old, spec):
     wanted = r"was not normalised over the batch: choose another --out, with normalize=\"none\" in the loss"
     with pytest.raises(RunExistsError, match=wanted):
         fit(of_loss("unfinished", spec).config)
@@ -75,7 +75,7 @@ def test_gr_and_imae_are_not_continued_with_another_meaning(old, spec):
         compare([of_loss("finished", spec).config], jobs=1)
 
 
-def test_runs_of_today_note_their_loss_in_full(tmp_path, old):
+def test_current_runs_store_the_complete_loss_spec(tmp_path, old):
     config = Run("finished").config.replace(loss="gr", out=str(tmp_path / "new"), epochs=1)
     run = fit(config)
     assert run.manifest["loss"] == str(losses.get("gr"))

@@ -43,7 +43,7 @@ def histories(draw):
 
 
 def area(visits):
-    """Of the line through the visits (epoch, margin)."""
+    """Mean height of the polygon through the visits (epoch, margin)."""
     if len(visits) == 1:
         return visits[0][1]
     steps = list(pairwise(visits))
@@ -74,7 +74,7 @@ def by_hand(history, label):
 
 @settings(deadline=None, max_examples=50)
 @given(histories())
-def test_every_statistic_is_what_a_plain_loop_says(drawn):
+def test_statistics_match_a_plain_loop(drawn):
     rows, labels = drawn
     record = make(rows, labels)
     for row, (history, label) in enumerate(zip(rows, labels, strict=True)):
@@ -89,7 +89,7 @@ def test_every_statistic_is_what_a_plain_loop_says(drawn):
 
 @settings(deadline=None, max_examples=50)
 @given(histories())
-def test_the_majority_prefers_the_given_label_and_then_the_smallest(drawn):
+def test_majority_ties_resolve_to_the_given_label_then_the_smallest_class(drawn):
     rows, labels = drawn
     for history, label, found in zip(rows, labels, majority_prediction(make(*drawn)).tolist(), strict=True):
         votes = [sum(v is not None and v[1] == k for v in history) for k in range(CLASSES)]
@@ -100,7 +100,7 @@ def test_the_majority_prefers_the_given_label_and_then_the_smallest(drawn):
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_blocks_change_nothing(name, monkeypatch):
+def test_block_size_does_not_change_statistics(name, monkeypatch):
     generator = torch.Generator().manual_seed(0)
     prediction = torch.randint(-1, CLASSES, (6, 50), generator=generator).int()
     margin = torch.where(prediction < 0, torch.nan, torch.randn(6, 50, generator=generator)).half()
@@ -120,7 +120,7 @@ def nothing(epochs, samples):
     )
 
 
-def test_a_record_without_epochs_or_samples_gives_nothing_known():
+def test_empty_record_gives_nan():
     empty = nothing(0, 2)
     nobody = nothing(3, 0)
     for name in available(empty):
@@ -138,7 +138,7 @@ def test_columns_of_methods_are_read_at_the_last_visit():
         STATISTICS["memory_disagreement"](record)
 
 
-def test_the_mixture_finds_weights_means_and_spreads():
+def test_mixture_recovers_weights_means_and_deviations():
     generator = torch.Generator().manual_seed(1)
     low = torch.randn(30_000, generator=generator) * 1.5 - 4
     high = torch.randn(70_000, generator=generator) * 0.5 + 3
@@ -153,7 +153,7 @@ def normal(value, mean, std):
 
 
 def two_groups(values):
-    """Expectation maximisation value by value, from the halves on either side of the middle."""
+    """Expectation maximisation without bins, initialised by a split at the middle."""
     middle = (min(values) + max(values)) / 2
     high = [float(value > middle) for value in values]
     for _ in range(300):
@@ -169,7 +169,7 @@ def two_groups(values):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_mixture_is_that_of_a_plain_loop(seed):
+def test_mixture_matches_a_plain_loop(seed):
     generator = torch.Generator().manual_seed(seed)
     low, high = torch.randn(60, generator=generator) - 3, 1.5 * torch.randn(140, generator=generator) + 3
     values = [round(4 * v) for v in torch.cat([low, high]).tolist()]
@@ -187,7 +187,7 @@ def test_the_mixture_is_that_of_a_plain_loop(seed):
         assert float(clean_probability(record)[row]) == pytest.approx(chance[row], abs=5e-3)
 
 
-def test_overlapping_groups_are_weighed_rightly():
+def test_mixture_weights_of_overlapping_groups():
     generator = torch.Generator().manual_seed(2)
     values = torch.cat(
         [torch.randn(20_000, generator=generator) - 1.5, torch.randn(80_000, generator=generator) + 1.5]
@@ -197,7 +197,7 @@ def test_overlapping_groups_are_weighed_rightly():
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(-300, 300), min_size=2, max_size=40))
-def test_the_chance_of_a_clean_label_is_a_probability_and_never_falls_in_the_margin(values):
+def test_clean_probability_is_non_decreasing_in_the_margin(values):
     mixture = fit_mixture(torch.tensor(values).float())
     if mixture is None:
         assert len(set(values)) == 1
@@ -208,13 +208,13 @@ def test_the_chance_of_a_clean_label_is_a_probability_and_never_falls_in_the_mar
     assert (chance.diff() >= -1e-12).all()
 
 
-def test_where_all_margins_are_the_same_everything_is_clean_and_the_unseen_unknown():
+def test_clean_probability_of_equal_margins_is_one():
     record = make([[(8, 0)], [(8, 1)], [None]], [0, 0, 0])
     assert clean_probability(record)[:2].tolist() == [1, 1]
     assert clean_probability(record)[2].isnan()
 
 
-def test_one_sample_apart_makes_a_group_of_its_own():
+def test_a_single_outlier_is_a_group():
     record = make([[(20, 0)]] * 30 + [[(-20, 1)]], [0] * 31)
     chance = clean_probability(record)
     assert chance[:30].min() > 0.99

@@ -23,7 +23,7 @@ from noiseproof.features.labels import refuse_labels
         st.lists(st.integers(-9, 9).map(float), min_size=1),
     )
 )
-def test_the_same_classes_as_scikit_learn(labels):
+def test_classes_match_scikit_learn(labels):
     codes, classes = as_labels(labels)
     encoder = LabelEncoder().fit(np.array(labels, object if isinstance(labels[0], str) else None))
     assert classes == encoder.classes_.tolist()
@@ -44,13 +44,13 @@ def test_the_same_classes_as_scikit_learn(labels):
         (pd.array([3, 1], "Int64"), [1, 3]),
     ],
 )
-def test_types(labels, classes):
+def test_column_types(labels, classes):
     codes, found = as_labels(labels)
     assert found == classes
     assert sorted(codes.tolist()) == list(range(len(classes)))
 
 
-def test_a_column_that_holds_the_labels_is_refused():
+def test_column_that_contains_the_labels_is_refused():
     table = pd.DataFrame({"a": [1, 2, 1, 3], "kind": list("xyxy"), "code": [0, 5, 0, 5], "cells": [[1]] * 4})
     with pytest.raises(ValueError, match="the column 'kind' of X contains the labels: leave it out"):
         refuse_labels(table, *as_labels(table["kind"]))
@@ -75,7 +75,7 @@ def test_a_column_that_holds_the_labels_is_refused():
         (pd.DataFrame({"y": ["b"], "z": ["a"]}), r"y has 2 columns \(y, z\): pass only the column of labels"),
     ],
 )
-def test_mistakes(labels, message):
+def test_invalid_labels_are_refused(labels, message):
     with pytest.raises(ValueError, match=message):
         as_labels(labels)
     with pytest.raises(TypeError, match="expected one label per row"):

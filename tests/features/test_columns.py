@@ -1,4 +1,4 @@
-"""Columns: what they hold, however it is written, and which of them only identify rows."""
+"""Columns: roles, formats of values, and identifiers."""
 
 import uuid
 import warnings
@@ -38,7 +38,7 @@ from noiseproof.features.ids import named_like_id
         ([None, "", " "], "empty", ""),
     ],
 )
-def test_text(cells, role, form):
+def test_text_columns(cells, role, form):
     found = infer_column("x", pd.Series(cells, dtype=object))
     assert (found.role, found.form) == (role, form)
 
@@ -59,12 +59,12 @@ def test_text(cells, role, form):
         (pd.Series([None, np.nan]), "empty"),
     ],
 )
-def test_types(series, role):
+def test_column_types(series, role):
     assert infer_column("x", series).role == role
 
 
 @given(st.floats(-1e9, 1e9), st.sampled_from([",", "."]))
-def test_numbers_are_read_as_they_were_written(value, mark):
+def test_number_formats(value, mark):
     group = "." if mark == "," else ","
     plain = f"{value:.3f}"
     text = plain.replace(".", mark)
@@ -73,7 +73,7 @@ def test_numbers_are_read_as_they_were_written(value, mark):
     assert decimal_mark([text, grouped, f"0{mark}5"]) == mark
 
 
-def test_dates_become_their_parts():
+def test_dates_are_encoded_as_parts():
     features = Features().fit({"d": ["2020-02-29 12:00", "2021-07-04 18:30", None], "x": [1, 2, 4]})
     plain = dict(zip(features.names, features.numeric({"d": ["2024-03-01 01:00"], "x": [1]})[0], strict=True))
     assert [plain[f"d: {part}"] for part in ("year", "month", "day", "weekday", "second of the day")] == [
@@ -144,7 +144,7 @@ def test_constants_and_empty_columns_are_left_out_silently():
     assert said == []
 
 
-def test_the_only_column_is_kept():
+def test_only_column_is_kept():
     assert left_out({"id": range(30)}) == ({}, [])
     assert left_out({"a": [1, 1, 1]}) == ({}, [])
     assert left_out(np.arange(30).reshape(-1, 1)) == ({}, [])
@@ -158,5 +158,5 @@ def test_names_of_ids(name):
 
 
 @pytest.mark.parametrize("name", ["paid", "width", "idea", "valid", "monkey", "grid", "casino", "sid3"])
-def test_other_names(name):
+def test_names_that_are_not_ids(name):
     assert not named_like_id(name)

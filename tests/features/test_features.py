@@ -1,4 +1,4 @@
-"""Features: what they take, what they make of it, and that their state is all there is to it."""
+"""Features: accepted inputs, matrices and stored state."""
 
 import json
 import warnings
@@ -47,7 +47,7 @@ def copy_of(features):
 
 
 def check(features, X):
-    """Every promise about the matrices of X."""
+    """Check all documented properties of the matrices of X."""
     again = copy_of(features)
     matrix = features.transform(X)
     assert (matrix.dtype, matrix.ndim, matrix.flags.c_contiguous) == (np.float32, 2, True)
@@ -109,7 +109,7 @@ def test_any_texts(texts, other):
         (coo_matrix(np.eye(3)), "sparse", ["component 0", "component 1", "component 2"]),
     ],
 )
-def test_what_is_taken_for_what(X, kind, names):
+def test_kinds_of_input(X, kind, names):
     features = Features()
     features.fit(X)
     assert (features.kind, features.names) == (kind, names)
@@ -129,7 +129,7 @@ def test_what_is_taken_for_what(X, kind, names):
         (pd.DataFrame({"a": []}), "no rows"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_refused(X, message):
+def test_unusable_inputs_are_refused(X, message):
     with pytest.raises(ValueError, match=message):
         Features().fit(X)
 
@@ -141,7 +141,7 @@ def test_other_types_are_refused(X):
 
 
 @pytest.mark.filterwarnings("ignore:not used as features")
-def test_new_rows():
+def test_transform_of_new_rows():
     table = pd.DataFrame(
         {
             "age": [20.0, 30, 41],
@@ -167,7 +167,7 @@ def test_new_rows():
         Features().transform(table)
 
 
-def test_numbers_are_standardised_for_networks_and_not_for_trees():
+def test_numeric_returns_unstandardised_values():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(1000, 5, 500), "b": rng.exponential(2, 500)})
     table.loc[0, "b"] = 1e12
@@ -183,7 +183,7 @@ def test_numbers_are_standardised_for_networks_and_not_for_trees():
     assert plain[2, 0] == np.float32(table["a"][2])
 
 
-def test_text_keeps_the_size_of_its_components():
+def test_text_components_have_a_common_scale():
     rng = np.random.default_rng(0)
     words = np.array([f"word{number}" for number in range(200)])
     texts = [" ".join(rng.choice(words[:100] if row % 2 else words[100:], 20)) for row in range(300)]
@@ -195,7 +195,7 @@ def test_text_keeps_the_size_of_its_components():
     assert np.linalg.norm(groups) > 2
 
 
-def test_only_training_rows_count():
+def test_fit_uses_training_rows_only():
     train, new = {"a": [1.0, 2, 3], "b": ["x", "y", "x"]}, {"a": [1e6, None, 5], "b": ["z", "z", None]}
     features = Features().fit(train)
     before = json.dumps(features.state()[0])
@@ -204,7 +204,7 @@ def test_only_training_rows_count():
     assert features.names == ["a", "b=x", "b=y"]
 
 
-def test_images_are_scaled_alike():
+def test_images_have_one_common_scale():
     images = np.random.default_rng(0).integers(0, 255, (20, 4, 4), dtype=np.uint8)
     images[:, 0, 0] = 7
     matrix = Features().fit_transform(images)
@@ -215,7 +215,7 @@ def test_images_are_scaled_alike():
         Features().fit(images).transform(np.zeros((1, 3, 3)))
 
 
-def test_stored_without_pickle(tmp_path):
+def test_state_round_trips(tmp_path):
     features = Features().fit(
         {"a": ["1,5", "2", None], "t": ["ein Text hier drin", "noch ein Text hier", "vier Wörter sind da"]}
     )
@@ -233,7 +233,7 @@ def test_stored_without_pickle(tmp_path):
     assert load_features(tmp_path / "nowhere") is None
 
 
-def test_embeddings_come_from_a_folder(tmp_path, monkeypatch):
+def test_embeddings_from_a_local_folder(tmp_path, monkeypatch):
     class Model:
         def __init__(self, folder, local_files_only):
             assert local_files_only

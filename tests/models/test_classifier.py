@@ -1,4 +1,4 @@
-"""What every network promises: features, head, dropout, formats, precisions."""
+"""Properties of every network: features, head, dropout, formats, precisions."""
 
 import copy
 import functools
@@ -29,7 +29,7 @@ def images(spec, number=2):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_logits_are_the_head_of_the_features_whatever_the_batch(spec):
+def test_logits_are_the_head_of_the_features(spec):
     model, x = network(spec).eval(), images(spec)
     with torch.no_grad():
         logits, features = model(x), model.features(x)
@@ -46,7 +46,7 @@ def test_logits_are_the_head_of_the_features_whatever_the_batch(spec):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
-def test_every_parameter_learns(spec):
+def test_every_parameter_has_a_gradient(spec):
     model = network(spec).train()
     model(images(spec, 4)).square().sum().backward()
     idle = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.isfinite().all()]
@@ -56,7 +56,7 @@ def test_every_parameter_learns(spec):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
-def test_channels_last_changes_nothing_but_the_layout(spec):
+def test_channels_last_gives_equal_logits(spec):
     model, x = network(spec).eval(), images(spec)
     with torch.no_grad():
         expected = model(x)
@@ -66,7 +66,7 @@ def test_channels_last_changes_nothing_but_the_layout(spec):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
-def test_bfloat16_autocast_stays_near(spec):
+def test_bfloat16_autocast_is_close(spec):
     model, x = network(spec).eval(), images(spec)
     with torch.no_grad():
         expected = model(x)
@@ -88,7 +88,7 @@ def test_compiles_to_one_graph(spec):
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_dropout_acts_on_features_in_training_only():
+def test_dropout_only_in_training():
     model = network("resnet20", dropout=0.5)
     plain = network("resnet20").train()
     x = images("resnet20", 64)

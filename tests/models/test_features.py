@@ -1,4 +1,4 @@
-"""forward_with_features on modules this library has never seen."""
+"""forward_with_features on modules of other libraries."""
 
 import types
 
@@ -39,7 +39,7 @@ def hooks_of(model):
     return [hook for module in model.modules() for hook in module._forward_pre_hooks.values()]
 
 
-def test_the_layer_that_ran_last_counts():
+def test_features_are_the_input_of_the_last_called_layer():
     model = HeadFirst()
     logits, features = models.forward_with_features(model, X)
     assert torch.equal(logits, model(X))
@@ -63,7 +63,7 @@ def test_gradients_flow_through_both():
     assert model.head.weight.grad.abs().sum() > 0
 
 
-def test_a_wrapped_network_of_this_library():
+def test_wrapped_classifier():
     inner = models.get("mlp", num_classes=3, in_channels=4, seed=0)
     wrapped = nn.Sequential(inner)
     logits, features = models.forward_with_features(wrapped, X)
@@ -71,7 +71,7 @@ def test_a_wrapped_network_of_this_library():
     assert torch.equal(features, inner.features(X))
 
 
-def test_a_subclass_with_its_own_forward_is_obeyed():
+def test_subclass_with_another_forward():
     class Doubled(models.Classifier):
         def forward(self, x):
             return 2 * super().forward(x)
@@ -81,7 +81,7 @@ def test_a_subclass_with_its_own_forward_is_obeyed():
     assert torch.equal(models.forward_with_features(model, X)[0], model(X))
 
 
-def test_a_compiled_model():
+def test_compiled_model():
     for model in (HeadFirst(), models.get("mlp", num_classes=3, in_channels=4, seed=0)):
         torch._dynamo.reset()
         compiled = torch.compile(model, backend="eager")
@@ -91,7 +91,7 @@ def test_a_compiled_model():
         assert torch.equal(logits, model.head(features))
 
 
-def test_hooks_are_gone_afterwards_even_after_an_error():
+def test_hooks_are_removed_after_an_error():
     model = HeadFirst()
     models.forward_with_features(model, X)
     assert hooks_of(model) == []
@@ -100,12 +100,12 @@ def test_hooks_are_gone_afterwards_even_after_an_error():
     assert hooks_of(model) == []
 
 
-def test_without_a_linear_layer():
+def test_model_without_a_linear_layer_is_refused():
     with pytest.raises(ValueError, match=r"ReLU has no nn\.Linear"):
         models.forward_with_features(nn.ReLU(), X)
 
 
-def test_a_linear_layer_that_is_never_called():
+def test_uncalled_linear_layer_is_reported():
     class Idle(HeadFirst):
         def forward(self, x):
             return x @ self.body.weight.T
@@ -114,6 +114,6 @@ def test_a_linear_layer_that_is_never_called():
         models.forward_with_features(Idle(), X)
 
 
-def test_an_output_that_is_no_tensor():
+def test_output_that_is_not_a_tensor_is_refused():
     with pytest.raises(TypeError, match="got dict"):
         models.forward_with_features(Several(lambda z: {"z": z}), X)

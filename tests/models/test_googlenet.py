@@ -1,4 +1,4 @@
-"""The branches of an inception block see what the paper says they see."""
+"""Receptive fields of the branches of an inception block."""
 
 import pytest
 import torch

@@ -18,7 +18,7 @@ def test_the_published_number_of_parameters(name):
 
 
 @pytest.mark.parametrize("size", [(32, 32), (57, 40), (7, 9)])
-def test_images_of_any_size_go_through_googlenet_v2(size):
+def test_googlenet_v2_accepts_images_of_any_size(size):
     model = models.get("googlenet_v2", num_classes=3, in_channels=1, seed=0).eval()
     with torch.inference_mode():
         logits, features = models.forward_with_features(model, torch.rand(2, 1, *size))
@@ -26,7 +26,7 @@ def test_images_of_any_size_go_through_googlenet_v2(size):
     assert logits.isfinite().all()
 
 
-def test_the_pool_that_halves_is_the_one_of_the_port_where_that_works():
+def test_halving_pool_matches_the_caffe_port():
     from noiseproof.models.inception_v2 import _halved
 
     images = torch.rand(2, 3, 114, 28)
@@ -52,7 +52,7 @@ FOREIGN = {
 @pytest.mark.parametrize(
     "name", ["googlenet_v2", pytest.param("inception_resnet_v2", marks=pytest.mark.slow)]
 )
-def test_files_with_the_names_in_use_are_read(name, tmp_path):
+def test_published_parameter_names_are_loaded(name, tmp_path):
     head, some = FOREIGN[name]
     model = models.get(name, num_classes=2, seed=0)
     state = {

@@ -1,4 +1,4 @@
-"""Initial weights: their law, and that they are a function of the seed alone."""
+"""Initial weights: their distribution, and that they depend on the seed only."""
 
 import math
 
@@ -17,7 +17,7 @@ def convolutions(model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", list(models.MODELS))
-def test_bit_identical_across_calls_and_global_state_untouched(spec):
+def test_same_seed_is_bit_identical_and_keeps_global_state(spec):
     states = []
     for global_seed in (1, 2):
         torch.manual_seed(global_seed)
@@ -30,26 +30,26 @@ def test_bit_identical_across_calls_and_global_state_untouched(spec):
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))
-def test_other_seed_other_weights(first, second):
+def test_other_seed_gives_other_weights(first, second):
     heads = [models.get("mlp(hidden=3)", num_classes=2, seed=seed).head.weight for seed in (first, second)]
     assert torch.equal(*heads) == (first == second)
 
 
-def test_no_accelerator_is_seeded(monkeypatch):
+def test_accelerators_are_not_seeded(monkeypatch):
     seeded = []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
     models.get("mlp", num_classes=2, seed=0)
     assert seeded == []
 
 
-def test_dropout_does_not_change_the_draw():
+def test_dropout_does_not_change_initial_weights():
     plain, dropped = (
         models.get("resnet20", num_classes=10, dropout=d, seed=0).state_dict() for d in (0, 0.2)
     )
     assert all(torch.equal(plain[name], dropped[name]) for name in plain)
 
 
-def test_without_seed_torch_draws():
+def test_without_a_seed_torch_generator_is_used():
     torch.manual_seed(3)
     first = models.get("mlp", num_classes=2).head.weight
     assert not torch.equal(first, models.get("mlp", num_classes=2).head.weight)
@@ -60,7 +60,7 @@ def test_without_seed_torch_draws():
 @pytest.mark.parametrize(
     ("seed", "error"), [(1.5, TypeError), ("0", TypeError), (-1, ValueError), (2**63, ValueError)]
 )
-def test_bad_seeds_are_named(seed, error):
+def test_invalid_seeds_are_refused(seed, error):
     with pytest.raises(error, match="seed"):
         models.get("mlp", num_classes=2, seed=seed)
 
@@ -71,7 +71,7 @@ def test_he_normal_fan_out(spec):
         expected = math.sqrt(2 / (layer.out_channels * math.prod(layer.kernel_size)))
         scores = (layer.weight / expected).flatten()
         assert abs(scores.std() - 1) < 5 / math.sqrt(2 * scores.numel())
-        assert scores.abs().max() > 2.5  # a uniform law of this variance ends at 1.73
+        assert scores.abs().max() > 2.5  # a uniform distribution of this variance ends at 1.73
         assert layer.bias is None or not layer.bias.any()
 
 

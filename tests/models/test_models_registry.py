@@ -1,4 +1,4 @@
-"""Names, specs, own factories, finished modules."""
+"""Names, specs, registered factories, modules."""
 
 import pytest
 import torch
@@ -20,13 +20,13 @@ class Mine(nn.Module):
         self.head = nn.Linear(width, num_classes)
 
 
-def test_unknown_names_show_the_nearest_and_all():
+def test_unknown_name_suggests_the_nearest():
     with pytest.raises(ValueError, match=r"unknown model 'resnet35', did you mean 'resnet\d\d'") as caught:
         models.get("resnet35", num_classes=10)
     assert all(name in str(caught.value) for name in models.MODELS)
 
 
-def test_unknown_options_show_the_known():
+def test_unknown_option_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"unknown option of resnet34 'stemm', did you mean 'stem'"):
         models.get("resnet34(stemm='cifar')", num_classes=10)
     with pytest.raises(ValueError, match=r"unknown option of cnn8 'stem' \(known: none\)"):
@@ -34,7 +34,7 @@ def test_unknown_options_show_the_known():
 
 
 @pytest.mark.parametrize("spec", ["resnet34(stem='tall')", "resnet44(shortcut='none')"])
-def test_bad_choices_show_the_known(spec):
+def test_unknown_choice_lists_the_known_ones(spec):
     with pytest.raises(ValueError, match="is unknown, choose one of"):
         models.get(spec, num_classes=10)
 
@@ -42,7 +42,7 @@ def test_bad_choices_show_the_known(spec):
 @pytest.mark.parametrize(
     "option", ["num_classes=3", "in_channels=1", "image_size=8", "seed=1", "weights='a'"]
 )
-def test_arguments_of_get_do_not_belong_into_a_spec(option):
+def test_arguments_of_get_in_a_spec_are_refused(option):
     with pytest.raises(ValueError, match=f"{option.partition('=')[0]} in .* must be passed to models.get"):
         models.get(f"resnet20({option})", num_classes=10)
 
@@ -54,7 +54,7 @@ def test_dropout_in_the_spec():
         models.get("resnet20(dropout=0.2)", num_classes=10, dropout=0.3)
 
 
-def test_own_factory_is_told_what_it_names(own_name):
+def test_registered_factory_receives_its_parameters(own_name):
     models.register(own_name, Mine)
     model = models.get("mine(width=6)", num_classes=3, in_channels=1, image_size=8, seed=0)
     assert (model.width, model.in_channels, model.head.out_features) == (6, 1, 3)
@@ -62,7 +62,7 @@ def test_own_factory_is_told_what_it_names(own_name):
         models.get("mine", num_classes=3, dropout=0.1)
 
 
-def test_own_factory_must_take_the_number_of_classes(own_name):
+def test_registered_factory_needs_num_classes(own_name):
     models.register(own_name, lambda width=3: nn.Linear(width, 2))
     with pytest.raises(TypeError, match="'mine' must have a parameter num_classes"):
         models.get("mine", num_classes=3)
@@ -77,12 +77,12 @@ def test_own_factory_must_take_the_number_of_classes(own_name):
         ("mine", 3, TypeError),
     ],
 )
-def test_register_refuses(name, factory, error):
+def test_invalid_registrations_are_refused(name, factory, error):
     with pytest.raises(error, match=name):
         models.register(name, factory)
 
 
-def test_a_finished_module_passes_through():
+def test_module_is_returned_unchanged():
     model = nn.Linear(3, 2)
     assert models.get(model, num_classes=2, seed=4) is model
     with pytest.raises(ValueError, match="existing Linear"):

@@ -1,4 +1,4 @@
-"""Spec strings are literals in a call, nothing else."""
+"""Spec strings are calls with literals."""
 
 import pytest
 from hypothesis import given, settings
@@ -18,14 +18,14 @@ VALUES = st.one_of(
 
 @settings(deadline=None, max_examples=200)
 @given(NAMES, st.dictionaries(NAMES, VALUES, max_size=4))
-def test_what_is_written_is_read(name, options):
+def test_spec_round_trips(name, options):
     written = ", ".join(f"{option}={value!r}" for option, value in options.items())
     assert parse(f"{name}({written})") == (name, options)
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.text(alphabet="a1_.:/-()=,'\"[]{}*+ \n\\", max_size=30))
-def test_any_text_is_read_or_refused_with_a_value_error(text):
+def test_random_text_is_parsed_or_a_value_error(text):
     try:
         name, _ = parse(text)
     except ValueError:
@@ -34,7 +34,7 @@ def test_any_text_is_read_or_refused_with_a_value_error(text):
 
 
 @pytest.mark.parametrize("text", ["resnet20", " resnet20 ", "resnet20()", "resnet20 ( )"])
-def test_no_options(text):
+def test_spec_without_options(text):
     assert parse(text) == ("resnet20", {})
 
 
@@ -59,6 +59,6 @@ def test_no_options(text):
         ("m" * 1001, "at most 1000"),
     ],
 )
-def test_refused(text, shown):
+def test_invalid_specs_are_refused(text, shown):
     with pytest.raises(ValueError, match=shown):
         parse(text)

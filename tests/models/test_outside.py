@@ -39,7 +39,7 @@ def fake_torchvision(monkeypatch):
 
 
 @pytest.mark.parametrize("package", ["timm", "torchvision"])
-def test_absent_package_says_what_to_install(package, monkeypatch):
+def test_missing_package_error_has_instructions(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
         ImportError, match=rf"'{package}:resnet18' needs {package}, which is not installed.*\[vision\]"
@@ -47,7 +47,7 @@ def test_absent_package_says_what_to_install(package, monkeypatch):
         models.get(f"{package}:resnet18", num_classes=10)
 
 
-def test_package_that_breaks_says_why(monkeypatch, tmp_path):
+def test_failing_import_is_reported_with_its_reason(monkeypatch, tmp_path):
     (tmp_path / "timm.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "timm", raising=False)
@@ -57,18 +57,18 @@ def test_package_that_breaks_says_why(monkeypatch, tmp_path):
         models.get("timm:resnet18", num_classes=10)
 
 
-def test_timm_is_told_the_task(fake_timm):
+def test_timm_receives_the_task(fake_timm):
     models.get("timm:vit_tiny.augreg_in21k(img_size=32)", num_classes=5, in_channels=1, dropout=0.1)
     told = {"num_classes": 5, "in_chans": 1, "drop_rate": 0.1, "img_size": 32}
     assert fake_timm.calls == [("vit_tiny.augreg_in21k", told)]
 
 
-def test_seed_rules_outside_networks_too(fake_timm):
+def test_seed_determines_external_networks(fake_timm):
     first, second = (models.get("timm:resnet18", num_classes=5, seed=3).weight for _ in range(2))
     assert torch.equal(first, second)
 
 
-def test_unknown_outside_names_show_the_nearest(fake_timm, fake_torchvision):
+def test_unknown_external_name_suggests_the_nearest(fake_timm, fake_torchvision):
     with pytest.raises(ValueError, match="timm has no model 'resnet19', did you mean resnet18"):
         models.get("timm:resnet19", num_classes=5)
     with pytest.raises(ValueError, match="torchvision has no model 'vgg12', did you mean vgg11"):
@@ -83,6 +83,6 @@ def test_torchvision(fake_torchvision):
         models.get("torchvision:resnet18", num_classes=5, dropout=0.2)
 
 
-def test_other_prefixes_are_unknown():
+def test_other_prefixes_are_refused():
     with pytest.raises(ValueError, match="unknown model 'keras:resnet18'"):
         models.get("keras:resnet18", num_classes=5)

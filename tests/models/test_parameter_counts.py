@@ -55,13 +55,13 @@ def test_projection_adds_two_convolutions_with_batch_norm():
     assert parameters_of('resnet44(shortcut="projection")', num_classes=10) == 658_586 + added
 
 
-def test_cnn4_by_hand():
+def test_parameters_of_cnn4():
     by_hand = conv(1, 32) + conv(32, 64) + dense(64 * 7 * 7, 128) + 2 * 128 + dense(128, 10)
     assert by_hand == 422_090
     assert parameters_of("cnn4", num_classes=10, in_channels=1) == by_hand
 
 
-def test_cnn8_by_hand():
+def test_parameters_of_cnn8():
     convolutions = sum(
         conv(*pair) for pair in [(3, 64), (64, 64), (64, 128), (128, 128), (128, 196), (196, 196)]
     )
@@ -70,7 +70,7 @@ def test_cnn8_by_hand():
     assert parameters_of("cnn8", num_classes=10) == by_hand
 
 
-def test_mlp_by_hand():
+def test_parameters_of_mlp():
     by_hand = dense(784, 256) + dense(256, 128) + dense(128, 10)
     assert parameters_of('mlp(hidden="256,128")', num_classes=10, in_channels=1, image_size=28) == by_hand
 

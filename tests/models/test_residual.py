@@ -1,4 +1,4 @@
-"""Blocks against the definition."""
+"""Residual blocks compared with their definition."""
 
 import torch
 
@@ -6,7 +6,7 @@ from noiseproof import models
 from noiseproof.models.residual import BasicBlock, ZeroPad
 
 
-def test_option_a_is_the_strided_image_between_zero_channels():
+def test_zero_pad_shortcut():
     x = torch.randn(2, 16, 7, 8, generator=torch.Generator().manual_seed(0))
     y = ZeroPad(16, 32, 2)(x)
     assert y.shape == (2, 32, 4, 4)
@@ -15,7 +15,7 @@ def test_option_a_is_the_strided_image_between_zero_channels():
     assert not y[:, 24:].any()
 
 
-def test_shortcuts_where_the_shape_changes_and_nowhere_else():
+def test_shortcuts_only_where_the_shape_changes():
     kinds = [
         type(m.downsample).__name__
         for m in models.get("resnet20", num_classes=10).modules()
@@ -24,7 +24,7 @@ def test_shortcuts_where_the_shape_changes_and_nowhere_else():
     assert kinds == ["Identity"] * 3 + ["ZeroPad", "Identity", "Identity"] * 2
 
 
-def test_a_block_whose_convolutions_vanish_is_the_identity_on_positive_images():
+def test_block_with_zero_convolutions_is_the_identity():
     block = BasicBlock(4, 4, 1, "pad").eval()
     torch.nn.init.zeros_(block.conv2.weight)
     x = torch.rand(1, 4, 5, 5, generator=torch.Generator().manual_seed(0))
@@ -37,7 +37,7 @@ def test_depth_is_6n_plus_2():
         assert sum(isinstance(m, (torch.nn.Conv2d, torch.nn.Linear)) for m in modules) == depth
 
 
-def test_cifar_stem_keeps_the_size_imagenet_stem_quarters_it():
+def test_output_size_of_stems():
     x = torch.zeros(1, 3, 32, 32)
     for stem, side in (("cifar", 32), ("imagenet", 8)):
         body = models.get(f"resnet18(stem={stem!r})", num_classes=10, seed=0).eval().body

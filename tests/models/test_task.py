@@ -20,7 +20,7 @@ from noiseproof.models.task import TASK
         ({"dropout": "0.2"}, TypeError, "dropout must be a number, got '0.2'"),
     ],
 )
-def test_bad_values_are_named(bad, error, message):
+def test_invalid_values_are_refused(bad, error, message):
     with pytest.raises(error, match=message):
         models.get("cnn4", **{"num_classes": 10, **bad})
 
@@ -35,15 +35,15 @@ def test_bad_values_are_named(bad, error, message):
         ("-1", "-1"),
     ],
 )
-def test_bad_widths_are_named(hidden, message):
+def test_invalid_widths_are_refused(hidden, message):
     with pytest.raises(ValueError, match=message):
         models.get(f"mlp(hidden={hidden})", num_classes=3)
 
 
-def test_widths_must_be_text_or_number():
+def test_other_types_of_widths_are_refused():
     with pytest.raises(TypeError, match="got None"):
         models.get("mlp(hidden=None)", num_classes=3)
 
 
-def test_the_common_keywords():
+def test_task_keywords():
     assert TASK == ("num_classes", "in_channels", "image_size", "dropout")

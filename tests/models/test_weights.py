@@ -23,7 +23,7 @@ def same(one, other):
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_a_file_of_the_same_network_is_loaded_whole(tmp_path):
+def test_weights_of_the_same_network_are_loaded_completely(tmp_path):
     source, target = small(1), small(2)
     report = models.load_weights(target, saved(source.state_dict(), tmp_path))
     assert report.complete
@@ -31,7 +31,7 @@ def test_a_file_of_the_same_network_is_loaded_whole(tmp_path):
     assert str(report).endswith(f"{len(source.state_dict())} of {len(source.state_dict())} tensors loaded")
 
 
-def test_get_loads_weights_and_is_silent_when_all_fits(tmp_path):
+def test_get_loads_weights_without_warning(tmp_path):
     source = small(1)
     path = saved(source.state_dict(), tmp_path)
     assert same(
@@ -40,7 +40,7 @@ def test_get_loads_weights_and_is_silent_when_all_fits(tmp_path):
     assert same(models.get(small(3), num_classes=10, weights=str(path)).state_dict(), source.state_dict())
 
 
-def test_a_head_of_another_class_count_is_reported_and_kept(tmp_path):
+def test_head_for_another_number_of_classes_is_reported(tmp_path):
     source, target = small(1, 10), small(2, 4)
     head = target.head.weight.clone()
     path = saved(source.state_dict(), tmp_path)
@@ -57,7 +57,7 @@ def test_a_head_of_another_class_count_is_reported_and_kept(tmp_path):
         models.get("resnet20", num_classes=4, weights=path)
 
 
-def test_missing_and_unexpected_are_listed(tmp_path):
+def test_missing_and_unexpected_tensors_are_listed(tmp_path):
     tensors = small(1).state_dict()
     tensors["stray"] = torch.zeros(2)
     del tensors["head.bias"]
@@ -108,7 +108,7 @@ def names_of_torchvision_resnet50():
 
 
 @pytest.mark.parametrize("where", ["as a path", "in the data folder"])
-def test_resnet50_of_torchvision_and_timm_is_loaded_whole(where, tmp_path, monkeypatch):
+def test_resnet50_of_torchvision_and_timm_is_loaded_completely(where, tmp_path, monkeypatch):
     shapes = names_of_torchvision_resnet50()
     assert (
         sum(torch.Size(shape).numel() for name, shape in shapes.items() if "running" not in name)
@@ -140,7 +140,7 @@ def test_names_of_common_vgg_code(tmp_path):
     assert same(source.state_dict(), target.state_dict())
 
 
-def test_the_models_own_name_wins_over_a_foreign_one(tmp_path):
+def test_exact_names_take_precedence(tmp_path):
     tensors = small(1).state_dict()
     tensors["fc.weight"] = torch.zeros(10, 64)
     target = small(2)
@@ -156,7 +156,7 @@ def test_half_precision_files_load_into_single_precision(tmp_path):
     assert (target.weight == 0.5).all()
 
 
-def test_nothing_that_fits_is_an_error_and_changes_nothing(tmp_path):
+def test_file_without_matching_tensors_is_refused(tmp_path):
     target = small(2)
     before = {name: tensor.clone() for name, tensor in target.state_dict().items()}
     only_counters = {name: torch.tensor(7) for name in before if name.endswith("num_batches_tracked")}
@@ -180,12 +180,12 @@ def test_pickles_are_never_read(name, message, tmp_path):
         models.load_weights(nn.Linear(2, 2), tmp_path / name)
 
 
-def test_absent_file(tmp_path):
+def test_missing_file_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="no weights at"):
         models.load_weights(nn.Linear(2, 2), tmp_path / "none.safetensors")
 
 
-def test_meta_models_hold_no_weights(tmp_path):
+def test_meta_model_is_refused(tmp_path):
     path = saved(small(1).state_dict(), tmp_path)
     with torch.device("meta"), pytest.raises(ValueError, match="meta device"):
         models.load_weights(small(2), path)

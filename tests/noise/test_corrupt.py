@@ -1,4 +1,4 @@
-"""``corrupt``: pure, exact, and clear about what it refuses."""
+"""``corrupt``: determinism, exact counts and errors."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ rates = st.floats(0, 0.49)
 
 @settings(deadline=None, max_examples=60)
 @given(label_arrays, rates, st.integers(0, 2**64 - 1), st.randoms(use_true_random=False))
-def test_a_permuted_subset_reproduces_the_whole(case, rate, seed, shuffler):
+def test_permuted_subset_has_the_same_labels(case, rate, seed, shuffler):
     classes, labels = case
     labels = np.array(labels, dtype=np.int64)
     whole = corrupt(labels, f"symmetric({rate!r})", num_classes=classes, seed=seed)
@@ -57,15 +57,15 @@ def test_exact_draws_do_not_depend_on_the_order(case, seed):
 
 @settings(deadline=None, max_examples=40)
 @given(label_arrays, rates, st.integers(0, 1000))
-def test_more_noise_keeps_what_less_noise_did(case, rate, seed):
-    """One coin and one destination per sample: rates are nested, so curves over the rate are smooth."""
+def test_flips_at_a_lower_rate_are_a_subset(case, rate, seed):
+    """Samples flipped at a lower rate are also flipped at a higher one: curves over the rate are smooth."""
     classes, labels = case
     less = corrupt(labels, f"symmetric({rate / 2!r})", num_classes=classes, seed=seed)
     more = corrupt(labels, f"symmetric({rate!r})", num_classes=classes, seed=seed)
     assert torch.equal(more.labels[less.flipped], less.labels[less.flipped])
 
 
-def test_golden_labels_never_change():
+def test_golden_labels():
     """Published noise must be reproducible by every later version."""
     labels, inputs = np.arange(20) % 5, np.linspace(-1, 1, 40).reshape(20, 2)
     golden = {
@@ -80,7 +80,7 @@ def test_golden_labels_never_change():
         assert made.labels.tolist() == wanted, spec
 
 
-def test_copies_of_a_sample_share_its_label():
+def test_samples_with_equal_index_have_equal_labels():
     """Augmented copies keep the noisy label of their source."""
     labels = np.arange(50) % 10
     once = corrupt(labels, "symmetric(0.5)", num_classes=10, seed=3).labels
@@ -92,7 +92,7 @@ def test_copies_of_a_sample_share_its_label():
         corrupt([0, 1], "symmetric(0.4)", num_classes=2, seed=0, exact=True, index=[0, 0])
 
 
-def test_the_realised_matrix_approaches_the_asked_one():
+def test_realised_matrix_converges_to_the_requested_one():
     labels = np.arange(200_000) % 10
     for spec in ("symmetric(0.4)", 'asymmetric(0.4, map="cifar10", mutated=True)'):
         made = corrupt(labels, spec, num_classes=10, seed=0)
@@ -112,7 +112,7 @@ def test_rates_and_destinations_over_100_seeds():
         assert p > 1e-4
 
 
-def test_hard_noise_warns_and_only_hard_noise():
+def test_only_noise_beyond_the_limit_warns():
     for spec in ("symmetric(0.9)", "symmetric(0.95)", "symmetric(1.0, inclusive=True)"):
         with pytest.warns(UserWarning, match="no loss can be robust"):
             corrupt([0, 1], spec, num_classes=10, seed=0)
@@ -122,7 +122,7 @@ def test_hard_noise_warns_and_only_hard_noise():
     corrupt([0, 1], "symmetric(0.95, inclusive=True)", num_classes=10, seed=0)
 
 
-def test_bools_of_numpy_are_bools():
+def test_numpy_bools_are_accepted():
     for flag in (True, False):
         made = [
             corrupt([0, 1] * 20, "symmetric(0.3)", num_classes=2, seed=0, exact=kind(flag))
@@ -133,8 +133,8 @@ def test_bools_of_numpy_are_bools():
         assert made[1].manifest.to_json()
 
 
-def test_one_sort_serves_all_classes():
-    """The rows that a loop over the classes finds, in the same order."""
+def test_rows_by_class():
+    """Equal to a loop over the classes, in the same order."""
     labels = np.random.default_rng(0).integers(0, 50, 2000)
     found = rows_by_class(labels)
     wanted = [np.flatnonzero(labels == label) for label in np.unique(labels)]
@@ -142,7 +142,7 @@ def test_one_sort_serves_all_classes():
     assert rows_by_class(labels[:0]) == []
 
 
-def test_nothing_in_nothing_out():
+def test_empty_labels():
     made = corrupt([], "symmetric(0.4)", num_classes=3, seed=0, exact="per_class")
     assert len(made) == 0
     assert torch.equal(made.transition, torch.eye(3, dtype=torch.float64))
@@ -174,7 +174,7 @@ def test_nothing_in_nothing_out():
         ({"groups": [0.5, 1, 2]}, TypeError, "groups must be whole numbers or names"),
     ],
 )
-def test_bad_arguments_are_named(change, error, message):
+def test_invalid_arguments_are_refused(change, error, message):
     arguments = {"labels": [0, 1, 2], "spec": "symmetric(0.2)", "num_classes": 3, "seed": 0, **change}
     with pytest.raises(error, match=message):
         corrupt(**arguments)

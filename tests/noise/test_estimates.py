@@ -1,4 +1,4 @@
-"""Estimated matrices: beside the truth on synthetic posteriors, and on data where they must be exact."""
+"""Estimated matrices compared with the true ones, on synthetic posteriors and on data without error."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def error(found, truth):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_anchors_approach_the_truth(spec):
+def test_anchor_estimate_converges(spec):
     """Max abs error of the plain maximum: 0.21 to 0.34 at N = 100, 0.03 to 0.05 at N = 100,000."""
     errors = []
     for count in (100, 2_000, 100_000):
@@ -38,7 +38,7 @@ def test_anchors_approach_the_truth(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_the_percentile_rule_is_biased_where_anchors_are_rare(spec):
+def test_percentile_rule_is_biased_if_anchors_are_rare(spec):
     truth, _, rare = synthetic(20_000, spec, concentration=1.0)
     plain, robust = (error(anchor_transition(rare, percentile=p), truth) for p in (None, 97.0))
     assert plain < 0.1 < robust
@@ -46,7 +46,7 @@ def test_the_percentile_rule_is_biased_where_anchors_are_rare(spec):
     assert error(anchor_transition(common), truth) < 0.01
 
 
-def test_the_percentile_rule_passes_over_outliers():
+def test_percentile_rule_skips_outliers():
     truth, _, probabilities = synthetic(20_000, SPECS[0], concentration=0.05)
     for label in range(CLASSES):
         probabilities[label] = np.eye(CLASSES)[label]
@@ -54,7 +54,7 @@ def test_the_percentile_rule_passes_over_outliers():
     assert error(anchor_transition(probabilities, percentile=None), truth) == pytest.approx(0.4)
 
 
-def test_probabilities_are_not_written_to():
+def test_probabilities_are_not_modified():
     """Public code zeroes outliers in place, and later rows may read the zeros."""
     _, _, probabilities = synthetic(500, SPECS[0])
     before = probabilities.copy()
@@ -73,17 +73,17 @@ def public_loop(probabilities):
     return found / found.sum(1, keepdims=True)
 
 
-def test_agrees_with_the_public_loop_where_its_side_effect_does_not_matter():
+def test_anchor_estimate_matches_public_code():
     _, _, probabilities = synthetic(20_000, SPECS[0], concentration=1.0)
     assert np.abs(anchor_transition(probabilities).numpy() - public_loop(probabilities)).max() < 1e-12
 
 
-def test_one_sample_is_its_own_anchor():
+def test_anchor_of_one_sample():
     assert anchor_transition([[0.25, 0.75]]).tolist() == [[0.25, 0.75], [0.25, 0.75]]
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_confident_counts_approach_the_truth(spec):
+def test_confident_estimate_converges(spec):
     """Max abs error with sharp posteriors: 0.04 to 0.10 at N = 200, 0.006 to 0.011 at N = 100,000."""
     errors = []
     for count in (200, 5_000, 100_000):
@@ -108,7 +108,7 @@ def naive_joint(labels, table):
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 60), st.integers(2, 5), st.integers(0, 1000))
-def test_confident_joint_agrees_with_the_definition(count, classes, seed):
+def test_confident_joint_matches_the_definition(count, classes, seed):
     generator = np.random.default_rng(seed)
     table = generator.dirichlet(np.full(classes, 0.7), count)
     labels = generator.integers(0, classes, count)
@@ -126,7 +126,7 @@ def test_certain_probabilities_give_the_realised_matrix():
     assert torch.allclose(confident_transition(noisy.labels, certain), noisy.transition)
 
 
-def test_agrees_with_cleanlab():
+def test_confident_joint_matches_cleanlab():
     count = pytest.importorskip("cleanlab.count", reason="cleanlab is an extra")
     _, noisy, probabilities = synthetic(3_000, SPECS[0])
     theirs = count.compute_confident_joint(noisy, probabilities, calibrate=False)
@@ -146,13 +146,13 @@ def test_agrees_with_cleanlab():
         (np.zeros((0, 3)), r"shape \(0, 3\)"),
     ],
 )
-def test_bad_probabilities_are_named(probabilities, message):
+def test_invalid_probabilities_are_refused(probabilities, message):
     for estimate in (anchor_transition, lambda p: confident_joint(np.zeros(len(p), int), p)):
         with pytest.raises(ValueError, match=message):
             estimate(probabilities)
 
 
-def test_other_misfits():
+def test_invalid_arguments_are_refused():
     with pytest.raises(ValueError, match="percentile=101"):
         anchor_transition([[0.5, 0.5]], percentile=101)
     with pytest.raises(ValueError, match="2 labels do not fit 1 rows"):

@@ -1,4 +1,4 @@
-"""Instance-dependent noise beside a naive sample-by-sample version, and what it needs."""
+"""Instance-dependent noise compared with a plain loop, and checks of its inputs."""
 
 import numpy as np
 import pytest
@@ -37,14 +37,14 @@ def naive(labels, inputs, rate, seed, classes):
     return made
 
 
-def test_agrees_with_the_naive_version():
+def test_instance_noise_matches_a_plain_loop():
     labels, inputs = problem()
     made = corrupt(labels, "instance(0.4)", num_classes=5, seed=3, inputs=inputs)
     assert made.labels.tolist() == naive(labels, inputs, 0.4, 3, 5).tolist()
 
 
-def test_what_a_label_becomes_depends_on_the_input():
-    """Samples with the same input and label go the same way almost always once the scores are large."""
+def test_new_label_depends_on_the_input():
+    """Samples with equal input and label almost always get the same new label if the scores are large."""
     labels = np.zeros(2000, dtype=int)
     inputs = np.tile(np.random.default_rng(0).standard_normal((1, 400)) * 3, (2000, 1))
     made = corrupt(labels, "instance(0.5)", num_classes=10, seed=0, inputs=inputs)
@@ -73,7 +73,7 @@ def test_truncated_normal_moments():
     assert truncated_normal(0.4, 0.1, chance).std() == pytest.approx(0.1, abs=1e-3)
 
 
-def test_any_layout_of_inputs():
+def test_inputs_of_any_memory_layout():
     labels, inputs = problem()
     wanted = corrupt(labels, "instance(0.4)", num_classes=5, seed=0, inputs=inputs).labels
     for same in (torch.from_numpy(inputs), inputs.reshape(600, 6), np.asfortranarray(inputs)):
@@ -92,13 +92,13 @@ def test_any_layout_of_inputs():
         (np.array([[0.0], [np.inf], [0.0]]), r"inputs\[1\] is not finite"),
     ],
 )
-def test_bad_inputs_are_named(inputs, message):
+def test_invalid_inputs_are_refused(inputs, message):
     with pytest.raises(ValueError, match=message):
         corrupt([0, 1, 2], "instance(1.0)", num_classes=3, seed=0, inputs=inputs)
 
 
 class Counted:
-    """Lazy inputs that remember what was read."""
+    """Lazy inputs that record the positions that were read."""
 
     def __init__(self, rows):
         self.rows, self.seen = torch.as_tensor(rows), []
@@ -111,7 +111,7 @@ class Counted:
         return self.rows[torch.from_numpy(positions)]
 
 
-def test_a_subset_of_a_dataset():
+def test_subset_of_a_dataset():
     data = load("digits").subset(range(100))
     made = corrupt(data.label, "instance(0.4)", num_classes=10, seed=0, inputs=data.inputs)
     rows = torch.as_tensor(load("digits").inputs)[:100]
@@ -121,7 +121,7 @@ def test_a_subset_of_a_dataset():
     assert made.flipped.any()
 
 
-def test_lazy_inputs_are_read_in_parts_and_only_where_needed(monkeypatch):
+def test_lazy_inputs_are_read_in_chunks_and_only_for_flipped_rows(monkeypatch):
     labels, inputs = problem()
     wanted = corrupt(labels, "instance(0.4)", num_classes=5, seed=0, inputs=inputs)
     monkeypatch.setattr(features_module, "CHUNK", 6 * 7)
@@ -134,7 +134,7 @@ def test_lazy_inputs_are_read_in_parts_and_only_where_needed(monkeypatch):
     assert sorted(row for part in parts for row in part) == made.flipped.nonzero().flatten().tolist()
 
 
-def test_bad_lazy_inputs_are_named():
+def test_invalid_lazy_inputs_are_refused():
     rows = torch.zeros(3, 2)
     with pytest.raises(ValueError, match="3 inputs do not fit 2 labels"):
         corrupt([0, 1], "instance(1.0)", num_classes=2, seed=0, inputs=Counted(rows))

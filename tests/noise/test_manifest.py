@@ -1,4 +1,4 @@
-"""The manifest says what was done and notices when it was not."""
+"""The manifest describes the labels and detects changes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def made(spec="symmetric(0.4)", **options):
     return corrupt(CLEAN, spec, num_classes=10, seed=7, **options)
 
 
-def test_what_it_says():
+def test_manifest_entries():
     manifest = made("symmetric(0.4, inclusive=True)", exact="per_class").manifest
     assert (manifest.spec, manifest.seed, manifest.num_classes) == ("symmetric(0.4, inclusive=True)", 7, 10)
     assert (manifest.rate, manifest.inclusive, manifest.exact, manifest.count) == (
@@ -33,11 +33,11 @@ def test_what_it_says():
     assert manifest.index_sha256 is None
 
 
-def test_a_class_without_samples_has_no_rate():
+def test_class_without_samples_has_no_rate():
     assert corrupt([0, 0], "symmetric(0.0)", num_classes=3, seed=0).manifest.class_rates == (0.0, None, None)
 
 
-def test_the_manifest_is_enough_to_do_it_again():
+def test_manifest_reproduces_the_labels():
     first = made("pair(0.4)", groups=np.arange(10) // 5, exact=True)
     m = Manifest.from_json(first.manifest.to_json())
     again = corrupt(
@@ -47,7 +47,7 @@ def test_the_manifest_is_enough_to_do_it_again():
     m.verify(CLEAN, again.labels)
 
 
-def test_a_matrix_in_memory_is_in_the_manifest(tmp_path):
+def test_manifest_contains_a_matrix_from_memory(tmp_path):
     matrix = np.random.default_rng(0).random((10, 10)) + np.eye(10)
     matrix = (matrix / matrix.sum(1, keepdims=True)).astype("float32")
     first = made(matrix)
@@ -62,7 +62,7 @@ def test_a_matrix_in_memory_is_in_the_manifest(tmp_path):
         get(manifest.spec)
 
 
-def test_the_first_format_is_still_read():
+def test_format_1_is_read():
     content = json.loads(made().manifest.to_json())
     del content["matrix"]
     manifest = Manifest.from_json(json.dumps({**content, "format_version": 1}))
@@ -74,7 +74,7 @@ def test_the_first_format_is_still_read():
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 999), st.integers(1, 9), st.booleans())
-def test_any_changed_label_is_noticed(where, by, in_clean):
+def test_verify_detects_any_changed_label(where, by, in_clean):
     noisy = made()
     labels = {"clean": CLEAN.copy(), "noisy": noisy.labels.numpy().copy()}
     name = "clean" if in_clean else "noisy"
@@ -83,7 +83,7 @@ def test_any_changed_label_is_noticed(where, by, in_clean):
         noisy.manifest.verify(labels["clean"], labels["noisy"])
 
 
-def test_the_difference_is_told():
+def test_verify_reports_the_difference():
     noisy = made()
     with pytest.raises(ValueError, match=r"count is 999, but 1000 in the manifest.*realised_rate is"):
         noisy.manifest.verify(CLEAN[1:], noisy.labels[1:])
@@ -95,7 +95,7 @@ def test_the_difference_is_told():
         noisy.manifest.verify(CLEAN, [0, 1, 2, 99])
 
 
-def test_saved_and_loaded(tmp_path):
+def test_manifest_round_trips(tmp_path):
     manifest = made(index=np.arange(1000) + 5).manifest
     manifest.save(tmp_path / "noise.json")
     manifest.save(tmp_path / "noise.json")
@@ -105,7 +105,7 @@ def test_saved_and_loaded(tmp_path):
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, step):
+def test_failed_save_keeps_the_old_file(tmp_path, monkeypatch, step):
     path = tmp_path / "noise.json"
     write_text(path, "old")
 
@@ -135,6 +135,6 @@ def test_other_files_are_refused(change, message):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", '{"format_version": 1}'])
-def test_text_that_is_no_manifest(text):
+def test_text_that_is_not_a_manifest_is_refused(text):
     with pytest.raises(ValueError, match="noise manifest"):
         Manifest.from_json(text)

@@ -1,4 +1,4 @@
-"""Every noise keeps the promises, and the suite catches noises that do not."""
+"""Every noise passes the conformance suite, which detects broken noises."""
 
 import json
 import random
@@ -29,7 +29,7 @@ SPECS = {
 }
 
 
-def test_every_noise_is_tried():
+def test_all_registered_noises_are_tested():
     assert set(SPECS) | {"matrix", "human"} == set(NOISES)
 
 
@@ -38,7 +38,7 @@ def test_noise_conforms(spec):
     check_noise(spec)
 
 
-def test_matrix_and_human_conform(tmp_path):
+def test_matrix_and_human_noise_conform(tmp_path):
     generator = np.random.default_rng(0)
     matrix = generator.dirichlet(np.ones(4), 4)
     np.save(tmp_path / "matrix.npy", matrix)
@@ -57,8 +57,8 @@ def test_other_sizes_and_seeds(num_classes, seed):
         check_noise(spec, num_classes=num_classes, seed=seed, groups=groups.astype(int))
 
 
-def test_bad_luck_is_forgiven_once():
-    """At seed 6 the chi-square of correct noise is off; noise that is wrong is off at every seed."""
+def test_one_unlikely_seed_is_tolerated():
+    """Correct noise fails the chi-square test at seed 6; broken noise fails it at every seed."""
     trial = Trial(get("symmetric(0.4)"), *problem(), {"seed": 6, "groups": None, "inputs": None})
     with pytest.raises(UnlikelyError, match="chi-square"):
         check_destinations(trial)
@@ -73,7 +73,7 @@ def problem():
     return (10 * draws**1.2).astype(np.int64), 10
 
 
-def test_the_last_seed_and_few_classes():
+def test_largest_seed_and_few_classes():
     check_noise("symmetric(0.4)", seed=2**64 - 1)
     for num_classes in (2, 3):
         check_noise("cycle(0.3)", num_classes=num_classes)
@@ -195,17 +195,17 @@ class Unbounded(Noise):
         (Unbounded(0.3), "not a valid class"),
     ],
 )
-def test_mutants_are_caught(mutant, check):
+def test_mutants_are_detected(mutant, check):
     with pytest.raises(AssertionError, match=check):
         check_noise(mutant)
 
 
-def test_the_failing_noise_is_named():
+def test_error_contains_the_failing_noise():
     with pytest.raises(AssertionError, match=r"^symmetric\(0\.4\): the rate"):
         check_noise(HalfRate(0.4))
 
 
-def test_noises_print_as_their_spec():
+def test_str_is_the_spec():
     for specs in SPECS.values():
         for spec in specs:
             made = corrupt([0, 1], spec, num_classes=10, seed=0, groups=[0] * 10, inputs=np.ones((2, 1)))
@@ -214,7 +214,7 @@ def test_noises_print_as_their_spec():
     assert str(Matrix(np.eye(2))).startswith('matrix("<array sha256:')
 
 
-def test_a_matrix_file_prints_with_its_key(tmp_path):
+def test_str_of_a_matrix_file_has_its_key(tmp_path):
     np.savez(tmp_path / "m.npz", a=np.eye(2), b=np.full((2, 2), 0.5))
     path = json.dumps(str(tmp_path / "m.npz"))
     spec = f'matrix({path}, key="b")'

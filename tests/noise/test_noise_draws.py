@@ -28,20 +28,20 @@ def test_uniform_over_seeds():
 
 
 @pytest.mark.parametrize(("left", "right"), [((0, 0), (0, 1)), ((0, 0), (1, 0)), ((5, 2), (6, 1))])
-def test_streams_and_seeds_are_unrelated(left, right):
+def test_streams_and_seeds_are_uncorrelated(left, right):
     index = np.arange(40_000)
     cells = [(8 * uniform(seed, index, stream)).astype(int) for seed, stream in (left, right)]
     assert chi_square_p(np.bincount(cells[0] * 8 + cells[1], minlength=64)) > 1e-4
 
 
-def test_neighbouring_indices_are_unrelated():
+def test_neighbouring_indices_are_uncorrelated():
     drawn = (8 * uniform(0, np.arange(40_001), 0)).astype(int)
     assert chi_square_p(np.bincount(drawn[:-1] * 8 + drawn[1:], minlength=64)) > 1e-4
 
 
 @settings(deadline=None)
 @given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**62), min_size=1, max_size=20))
-def test_a_draw_depends_on_its_index_alone(seed, index):
+def test_draw_depends_on_its_index_only(seed, index):
     together = random_bits(seed, np.array(index), 0)
     alone = [random_bits(seed, np.array([i]), 0)[0] for i in index]
     assert together.tolist() == alone

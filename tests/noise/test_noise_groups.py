@@ -1,4 +1,4 @@
-"""Groups: which classes belong together, and what is refused."""
+"""Groups of classes, and errors for invalid ones."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_groups_by_name_number_or_tensor():
         ('asymmetric(0.2, map="0>3")', None, "'0>3' of the class map '0>3' is not valid"),
     ],
 )
-def test_noise_that_does_not_fit_the_classes(spec, groups, message):
+def test_invalid_groups_are_refused(spec, groups, message):
     with pytest.raises(ValueError, match=message):
         corrupt([0, 1, 2], spec, num_classes=3, seed=0, groups=groups)
 
@@ -42,7 +42,7 @@ def test_index_blocks_need_no_groups_and_ignore_them():
     assert with_groups.argmax(1).tolist() == [1, 0, 3, 2]
 
 
-def test_uneven_groups():
+def test_groups_of_different_sizes():
     matrix = transition("sibling(0.4)", num_classes=5, groups=[0, 0, 1, 1, 1])
     assert matrix[0].tolist() == pytest.approx([0.6, 0.4, 0, 0, 0])
     assert matrix[4].tolist() == pytest.approx([0, 0, 0.2, 0.2, 0.6])
@@ -55,7 +55,7 @@ SUPERCLASSES = """
 """
 
 
-def test_blocks_of_indices_are_not_the_superclasses_of_cifar100():
+def test_index_blocks_differ_from_cifar100_superclasses():
     """Public code cycles inside blocks of five indices: only 6 of its 100 flips stay in a superclass."""
     groups = np.array(SUPERCLASSES.split(), dtype=int)
     assert np.bincount(groups).tolist() == [5] * 20

@@ -1,4 +1,4 @@
-"""Noise specs: read as written, refused by name, never evaluated."""
+"""Noise specs: round trips and errors; nothing is evaluated."""
 
 import pytest
 from hypothesis import given, settings
@@ -28,7 +28,7 @@ def test_specs_round_trip(spec):
     assert get(get(spec)) == get(spec)
 
 
-def test_spelling_is_free():
+def test_whitespace_and_quotes_do_not_matter():
     assert get(" symmetric( rate = .4 ,inclusive = False)") == Symmetric(0.4)
     assert get("asymmetric(+0.4, '9 > 1')") == Asymmetric(0.4, "9 > 1")
 
@@ -68,7 +68,7 @@ def test_spelling_is_free():
         ("instance(0.4, std=-1)", "std=-1 is out of range"),
     ],
 )
-def test_bad_specs_are_named(spec, message):
+def test_invalid_specs_are_refused(spec, message):
     with pytest.raises(ValueError, match=message):
         get(spec)
 
@@ -83,14 +83,14 @@ def test_bad_specs_are_named(spec, message):
         "asymmetric(0.4, 3)",
     ],
 )
-def test_values_of_the_wrong_kind(spec):
+def test_values_of_the_wrong_type_are_refused(spec):
     with pytest.raises(TypeError, match=r"must be|is a name"):
         get(spec)
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.text(alphabet="symetricpa(0.4,=)'\"[]{}*+-:>_ \n", max_size=40))
-def test_any_text_is_a_noise_or_a_clear_error(text):
+def test_random_text_is_a_noise_or_a_value_error(text):
     try:
         made = get(text)
     except (ValueError, TypeError):
@@ -105,7 +105,7 @@ def test_rates_round_trip_exactly(rate, inclusive):
     assert get(str(noise)) == noise
 
 
-def test_the_registry_is_open():
+def test_noises_can_be_registered():
     NOISES["mine"] = Symmetric
     try:
         assert get("mine(0.4)") == Symmetric(0.4)

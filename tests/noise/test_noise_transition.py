@@ -1,4 +1,4 @@
-"""Matrices: what the specs mean, and what the estimates find."""
+"""Transition matrices of specs, and realised ones."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from noiseproof.noise import corrupt, realised_transition, transition
 
 @settings(deadline=None, max_examples=50)
 @given(st.floats(0, 0.5), st.integers(1, 5), st.integers(0, 9), st.sampled_from(["sibling", "pair", "cycle"]))
-def test_rows_sum_to_one_and_stay_in_the_group(rate, groups, seed, name):
+def test_transition_rows_sum_to_one_within_the_group(rate, groups, seed, name):
     classes = 4 * groups
     of = np.arange(classes) % groups
     matrix = transition(f"{name}({rate!r})", num_classes=classes, groups=of, seed=seed).numpy()
@@ -46,8 +46,8 @@ def test_named_maps(name, flips):
     assert 1 - np.diag(found).mean() == pytest.approx(0.2)
 
 
-def test_mutated_labels_spare_the_cats():
-    """Public code that flips what it has flipped: cats end 24% wrong, dogs 40%, at a rate of 0.4."""
+def test_mutated_asymmetric_matrix():
+    """Public code flips labels that it has flipped before: at 0.4, 24% of cats and 40% of dogs are wrong."""
     matrix = transition('asymmetric(0.4, map="cifar10", mutated=True)', num_classes=10)
     assert matrix[3, 5] == pytest.approx(0.24)
     assert matrix[5, 3] == pytest.approx(0.4)
@@ -56,7 +56,7 @@ def test_mutated_labels_spare_the_cats():
     assert chain[0].tolist() == pytest.approx([0.5, 0.25, 0.25])
 
 
-def test_pair_picks_by_the_seed_alone():
+def test_pair_depends_on_the_seed_only():
     picked = {}
     for seed in range(40):
         matrix = transition('pair(0.4, grouping="index_block")', num_classes=100, seed=seed)
@@ -68,7 +68,7 @@ def test_pair_picks_by_the_seed_alone():
     assert abs(positions - 320).max() < 4 * np.sqrt(800 * 0.4 * 0.6)
 
 
-def test_cycle_goes_round_in_true_superclasses():
+def test_cycle_stays_in_superclasses():
     matrix = transition("cycle(1.0)", num_classes=6, groups=["b", "a", "b", "a", "a", "b"])
     assert matrix.argmax(1).tolist() == [2, 3, 5, 4, 1, 0]
 
@@ -80,7 +80,7 @@ def test_realised_counts():
         realised_transition([0, 1], [0], num_classes=2)
 
 
-def test_noise_beyond_classes_has_no_matrix():
+def test_instance_noise_has_no_matrix():
     for spec in ("instance(0.4)", 'human("labels.npy")'):
         with pytest.raises(TypeError, match="depends not only on the class"):
             transition(spec, num_classes=10)
@@ -98,14 +98,14 @@ def test_noise_beyond_classes_has_no_matrix():
         (np.eye(4), ValueError, "a matrix of 4 classes does not fit num_classes=2"),
     ],
 )
-def test_bad_matrices_are_named(matrix, error, message):
+def test_invalid_matrices_are_refused(matrix, error, message):
     with pytest.raises(error, match=message):
         corrupt([0, 1], matrix, num_classes=2, seed=0)
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(2, 6), st.integers(0, 1000))
-def test_a_user_matrix_is_drawn_from_as_it_is(classes, seed):
+def test_labels_follow_a_given_matrix(classes, seed):
     wanted = np.random.default_rng(seed).dirichlet(np.full(classes, 0.5), classes)
     assert np.abs(transition(wanted, num_classes=classes).numpy() - wanted).max() < 1e-12
     made = corrupt(np.arange(3000) % classes, wanted, num_classes=classes, seed=seed)

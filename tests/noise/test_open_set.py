@@ -1,4 +1,4 @@
-"""Open-set noise replaces inputs and leaves labels."""
+"""Open-set noise replaces inputs and keeps labels."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def made(count=400, rate=0.3, **options):
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 100), st.integers(1, 9), st.booleans())
-def test_only_marked_inputs_change(count, foreign, as_torch):
+def test_only_selected_inputs_are_replaced(count, foreign, as_torch):
     noisy = made(count)
     inputs, outside = np.zeros((count, 2, 2), dtype="uint8"), np.ones((foreign, 2, 2), dtype="uint8")
     if as_torch:
@@ -27,7 +27,7 @@ def test_only_marked_inputs_change(count, foreign, as_torch):
     assert not np.asarray(inputs).any(), "the inputs given were changed"
 
 
-def test_labels_stay_and_the_manifest_counts():
+def test_open_set_noise_keeps_labels():
     noisy = made(exact=True)
     assert not noisy.flipped.any()
     assert int(noisy.open_set.sum()) == noisy.manifest.open_set_count == 120
@@ -35,7 +35,7 @@ def test_labels_stay_and_the_manifest_counts():
     assert corrupt([0, 1], "symmetric(0.2)", num_classes=3, seed=0).open_set is None
 
 
-def test_foreign_content_follows_the_permanent_index():
+def test_replacement_depends_on_the_permanent_index():
     noisy = made()
     foreign = np.arange(50).reshape(50, 1)
     whole = replace_inputs(np.full((400, 1), -1), noisy, foreign)
@@ -49,7 +49,7 @@ def test_foreign_content_follows_the_permanent_index():
     assert len(np.unique(used)) > 35
 
 
-def test_misfits_are_named():
+def test_invalid_arguments_are_refused():
     noisy = made(4)
     with pytest.raises(ValueError, match=r"\(2, 5\).*does not fit inputs of shape \(4, 3\)"):
         replace_inputs(np.zeros((4, 3)), noisy, np.zeros((2, 5)))

@@ -21,7 +21,7 @@ def made(name, dataset, kind, rate=0.4):
 
 
 @pytest.mark.parametrize(("name", "key"), CASES)
-def test_every_preset_runs_at_the_rate_it_is_known_for(name, key):
+def test_presets_have_the_published_rate(name, key):
     noisy = made(name, *key)
     noise = get(noisy.manifest.spec)
     classes = noisy.manifest.num_classes
@@ -34,7 +34,7 @@ def test_every_preset_runs_at_the_rate_it_is_known_for(name, key):
 
 
 @pytest.mark.parametrize("name", ["apl", "alfs", "elr"])
-def test_mutated_cats_and_dogs(name):
+def test_mutated_rates_of_cats_and_dogs(name):
     rates = made(name, "cifar10", "asymmetric").manifest.class_rates
     assert rates[3] == pytest.approx(0.24, abs=1e-9)
     assert rates[5] == pytest.approx(0.40, abs=1e-9)
@@ -42,7 +42,7 @@ def test_mutated_cats_and_dogs(name):
 
 
 def walk_on_mutated_labels(labels, generator, rate=0.4):
-    """What the public loop does, in its own order."""
+    """The loop of the public code, in its order."""
     labels = labels.copy()
     for source, destination in ((9, 1), (2, 0), (3, 5), (5, 3), (4, 7)):
         of_class = np.flatnonzero(labels == source)
@@ -50,7 +50,7 @@ def walk_on_mutated_labels(labels, generator, rate=0.4):
     return labels
 
 
-def test_the_preset_agrees_with_the_public_loop():
+def test_mutated_preset_matches_public_code():
     walked = walk_on_mutated_labels(CIFAR10, np.random.default_rng(0))
     noisy = made("apl", "cifar10", "asymmetric")
     for clean in range(10):
@@ -61,13 +61,13 @@ def test_the_preset_agrees_with_the_public_loop():
 
 
 @pytest.mark.parametrize("name", ["sl", "patrini", "dividemix", "nal"])
-def test_the_others_flip_the_clean_copy(name):
+def test_other_presets_flip_clean_labels(name):
     rates = made(name, "cifar10", "asymmetric").manifest.class_rates
     assert rates[3] == pytest.approx(0.4, abs=0.03)
     assert rates[5] == pytest.approx(0.4, abs=0.03)
 
 
-def test_stratified_multinomial_and_exact():
+def test_independent_per_class_and_exact_counts():
     stratified = made("apl", "cifar10", "symmetric").manifest
     multinomial = made("co_teaching", "cifar10", "symmetric").manifest
     inclusive = made("dividemix", "cifar10", "symmetric").manifest

@@ -1,4 +1,4 @@
-"""Label files of others: read, checked, never unpickled."""
+"""Label files: read, checked, never unpickled."""
 
 import io
 import json
@@ -22,7 +22,7 @@ def write(path, text):
     return path
 
 
-def test_every_format(tmp_path):
+def test_file_formats(tmp_path):
     np.save(tmp_path / "a.npy", np.array(WANTED, dtype="uint8"))
     np.save(tmp_path / "column.npy", np.array(WANTED).reshape(3, 1))
     np.savez(tmp_path / "a.npz", worse=np.array(WANTED), clean=np.zeros(3, int))
@@ -70,7 +70,7 @@ def test_every_format(tmp_path):
         ("labels", "", None, "no file extension is not one of .npy, .npz, .csv, .json"),
     ],
 )
-def test_bad_files_are_named(tmp_path, name, text, key, message):
+def test_invalid_files_are_refused(tmp_path, name, text, key, message):
     with pytest.raises(ValueError, match=message):
         read_labels(write(tmp_path / name, text), key)
 
@@ -111,7 +111,7 @@ def test_pickles_are_never_opened(tmp_path, monkeypatch):
     assert not (tmp_path / "executed").exists()
 
 
-def test_a_declared_giant_is_refused_before_it_is_made(tmp_path, monkeypatch):
+def test_oversized_array_is_refused_before_allocation(tmp_path, monkeypatch):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": (10**12,)})
     (tmp_path / "giant.npy").write_bytes(header.getvalue() + b"\0" * 64)
@@ -135,7 +135,7 @@ def test_json_and_csv_round_trip(tmp_path_factory, labels):
     assert read_labels(write(folder / "a.csv", "label\n" + "\n".join(map(str, labels)))).tolist() == labels
 
 
-def test_human_noise_follows_the_file_and_its_indices(tmp_path):
+def test_human_noise_uses_permanent_indices(tmp_path):
     clean, given_labels = np.arange(50) % 5, (np.arange(50) * 7) % 5
     np.save(tmp_path / "people.npy", given_labels)
     spec = f'human("{tmp_path / "people.npy"}")'

@@ -65,7 +65,7 @@ def endless(handler):
 
 @pytest.fixture
 def server(monkeypatch):
-    """A local server, and the library allowed to talk to it by plain http."""
+    """A local server, with plain http allowed in the library."""
     found = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     found.bodies, found.asked, found.sent = {}, [], 0
     found.url = f"http://127.0.0.1:{found.server_port}"
@@ -114,7 +114,7 @@ def test_files_are_fetched_once(server, offer, tmp_path):
     assert server.asked == ["/a.bin", "/b.bin"]
 
 
-def test_only_missing_and_wrong_files_are_fetched_again(server, offer, tmp_path):
+def test_only_missing_and_wrong_files_are_fetched(server, offer, tmp_path):
     offer({"a.bin": BODY, "b.bin": b"b", "c.bin": b"c"})
     fetch("toy", tmp_path, progress=False)
     (tmp_path / "toy/a.bin").unlink()
@@ -166,7 +166,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("case", FAILURES)
-def test_a_failed_download_is_one_line_and_leaves_nothing(case, server, offer, tmp_path):
+def test_failed_download_is_reported_in_one_line_and_leaves_no_files(case, server, offer, tmp_path):
     body, changes, error, words = FAILURES[case]
     offer({"a.bin": body}, **changes)
     with pytest.raises(error, match=words) as caught:
@@ -177,14 +177,14 @@ def test_a_failed_download_is_one_line_and_leaves_nothing(case, server, offer, t
     assert list((tmp_path / "root").iterdir()) == []
 
 
-def test_an_endless_body_is_not_read_to_the_end(server, offer, tmp_path):
+def test_endless_body_is_stopped(server, offer, tmp_path):
     offer({"a.bin": endless}, size=1 << 20)
     with pytest.raises(ValueError, match="refused"):
         fetch("toy", tmp_path, progress=False)
     assert server.sent < 64 << 20
 
 
-def test_a_failure_of_the_second_file_keeps_what_was_there(offer, tmp_path):
+def test_failure_of_the_second_file_keeps_existing_files(offer, tmp_path):
     offer({"a.bin": BODY, "b.bin": answer(500)})
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy/mine.txt").write_text("precious")
@@ -199,7 +199,7 @@ def test_redirects_within_the_allowed_addresses_are_followed(server, offer, tmp_
     assert fetch("toy", tmp_path, progress=False).is_complete
 
 
-def test_plain_http_is_refused_before_a_connection(server, offer, tmp_path, monkeypatch):
+def test_plain_http_is_refused_before_connecting(server, offer, tmp_path, monkeypatch):
     offer({"a.bin": BODY})
     monkeypatch.setattr(download_https, "PREFIXES", ("https://",))
     with pytest.raises(ValueError, match="https"):
@@ -207,7 +207,7 @@ def test_plain_http_is_refused_before_a_connection(server, offer, tmp_path, monk
     assert server.asked == []
 
 
-def test_gzipped_bodies_are_kept_as_they_are(offer, tmp_path):
+def test_gzipped_bodies_are_not_decompressed(offer, tmp_path):
     packed = gzip.compress(BODY)
     body = answer(200, content=packed, Content_Encoding="gzip", Content_Length=str(len(packed)))
     offer({"a.gz": body}, size=len(packed), sha256=sha(packed))
@@ -235,7 +235,7 @@ def test_archives_are_unpacked_and_removed(offer, tmp_path):
 
 
 @pytest.mark.parametrize("members", [{"one": b"other"}, {"two": BODY}, {"../../evil": BODY}])
-def test_an_archive_with_the_wrong_contents_leaves_nothing(members, offer, tmp_path):
+def test_archive_with_wrong_contents_leaves_no_files(members, offer, tmp_path):
     offer({"a.tar.gz": tar_of(**members)}, form="archive", contents={"batches/one": sha(BODY)})
     with pytest.raises(ValueError, match=r"a.tar.gz|batches/one"):
         fetch("toy", tmp_path / "root", progress=False)
@@ -258,7 +258,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_an_archive_that_writes_elsewhere_leaves_nothing(case, offer, tmp_path):
+def test_archive_that_writes_outside_its_folder_leaves_no_files(case, offer, tmp_path):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for info in HOSTILE[case]:
@@ -270,7 +270,7 @@ def test_an_archive_that_writes_elsewhere_leaves_nothing(case, offer, tmp_path):
 
 
 def human_files(seed: int) -> tuple[dict[str, bytes], dict[str, str]]:
-    """Files as the authors of CIFAR-N made them, and the contents they give."""
+    """Files in the format of the authors of CIFAR-N, and their contents."""
     generator = np.random.default_rng(seed)
     files, contents = {}, {}
     for file, names in LABELS.items():
@@ -294,7 +294,7 @@ def test_human_labels_are_converted_and_checked_by_content(offer, tmp_path):
         assert all(arrays[name].dtype == np.uint8 for name in arrays.files)
 
 
-def test_other_human_labels_are_not_kept(offer, tmp_path):
+def test_wrong_human_labels_are_not_installed(offer, tmp_path):
     offer(human_files(1)[0], form="human_labels", contents=human_files(0)[1], size=None, sha256=None)
     with pytest.raises(ValueError, match="not the official one"):
         fetch("toy", tmp_path, progress=False)
@@ -317,7 +317,7 @@ def saved(content: object) -> bytes:
     [saved({"clean_label": Evil()}), saved({"clean_label": torch.zeros(3)}), saved({}), b"x", b""],
     ids=["code", "other tensors", "nothing inside", "no archive", "empty"],
 )
-def test_hostile_label_files_run_nothing_and_leave_nothing(body, offer, tmp_path, monkeypatch):
+def test_malicious_label_files_have_no_effect_and_leave_no_files(body, offer, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files, contents = human_files(0)
     offer(
@@ -328,7 +328,7 @@ def test_hostile_label_files_run_nothing_and_leave_nothing(body, offer, tmp_path
     assert tree(tmp_path) == []
 
 
-def test_a_damaged_npz_is_wrong_and_not_an_error(offer, tmp_path):
+def test_damaged_npz_is_reported_as_wrong(offer, tmp_path):
     offer(human_files(0)[0], form="human_labels", contents=human_files(0)[1])
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy/cifar_n.npz").write_bytes(b"PK\x03\x04 damaged")
@@ -341,7 +341,7 @@ def test_progress_goes_to_stderr(offer, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_an_unknown_name_is_answered_with_the_nearest():
+def test_unknown_name_suggests_the_nearest():
     with pytest.raises(ValueError, match="unknown dataset 'cifar1', did you mean 'cifar10'"):
         fetch("cifar1", "root")
     with pytest.raises(ValueError, match="known: cifar10, cifar100, cifar_n, digits, mnist"):
@@ -354,7 +354,7 @@ def test_digits_need_no_download(tmp_path):
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_the_catalogue_is_sound(name):
+def test_catalogue_is_consistent(name):
     dataset = DATASETS[name]
     assert dataset.licence
     assert bool(dataset.contents) == bool(dataset.downloads)
@@ -367,7 +367,7 @@ def test_the_catalogue_is_sound(name):
         assert set(dataset.contents) == {load.file for load in dataset.downloads}
 
 
-def test_every_download_has_a_hash_but_the_human_labels():
+def test_downloads_except_human_labels_have_a_hash():
     unverified = {
         name for name, found in DATASETS.items() if any(load.sha256 is None for load in found.downloads)
     }

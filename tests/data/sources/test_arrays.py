@@ -31,7 +31,7 @@ def test_npy_is_mapped(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", "object", "cut"])
-def test_damaged_and_hostile_files(content, tmp_path):
+def test_damaged_and_malicious_files_are_refused(content, tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.array([{}], object) if content == "object" else X, allow_pickle=True)
     if content == "cut":
@@ -43,12 +43,12 @@ def test_damaged_and_hostile_files(content, tmp_path):
         load(f"arrays(path={path.as_posix()!r}, labels={(tmp_path / 'y.npy').as_posix()!r})")
 
 
-def test_other_files():
+def test_other_file_types_are_refused():
     with pytest.raises(ValueError, match=r"path='a\.npy' with labels=None: expected an \.npz file"):
         load("arrays(path='a.npy')")
 
 
-def test_the_number_of_classes_is_that_of_training(tmp_path):
+def test_number_of_classes_is_that_of_training(tmp_path):
     folder = tmp_path.as_posix()
     for test_labels, stray in (
         (np.array([0, 0]), None),
@@ -70,7 +70,7 @@ def test_the_number_of_classes_is_that_of_training(tmp_path):
                     assert load(spec, split="test").num_classes == load(spec).num_classes == 2
 
 
-def test_an_npz_file_without_test_arrays_is_training_data_alone(tmp_path):
+def test_npz_without_test_arrays_has_no_test_split(tmp_path):
     np.savez(tmp_path / "a.npz", x_train=X, y_train=Y)
     spec = f"npz(path={(tmp_path / 'a.npz').as_posix()!r})"
     assert len(load(spec)) == 4
@@ -79,7 +79,7 @@ def test_an_npz_file_without_test_arrays_is_training_data_alone(tmp_path):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_inputs_alone_can_be_read_to_predict_them(stream, tmp_path):
+def test_unlabelled_inputs_can_be_read(stream, tmp_path):
     np.savez(tmp_path / "a.npz", x_test=X)
     np.savez(tmp_path / "b.npz", x_train=X, y_train=Y)
     np.save(tmp_path / "c.npy", X)
@@ -95,7 +95,7 @@ def test_inputs_alone_can_be_read_to_predict_them(stream, tmp_path):
             load(f"npz(path={(tmp_path / name).as_posix()!r}, labelled=False)", split="test")
 
 
-def test_who_has_no_labels_is_told_how_to_predict(tmp_path):
+def test_missing_labels_error_suggests_labelled_false(tmp_path):
     np.savez(tmp_path / "a.npz", x_test=X)
     spec = f"npz(path={(tmp_path / 'a.npz').as_posix()!r})"
     with pytest.raises(ValueError, match=r"no array 'y_test' .*, or add labelled=False to predict inputs"):
@@ -111,7 +111,7 @@ def test_who_has_no_labels_is_told_how_to_predict(tmp_path):
         load(spec[:-1] + ", labelled=False)")
 
 
-def test_a_value_beyond_float32_is_named(tmp_path):
+def test_value_beyond_float32_is_reported(tmp_path):
     large = X.astype(np.float64)
     large[2, 1, 0] = 1e300
     np.savez(tmp_path / "a.npz", x_train=large, y_train=Y)
@@ -121,7 +121,7 @@ def test_a_value_beyond_float32_is_named(tmp_path):
         load(f"npz(path={(tmp_path / 'a.npz').as_posix()!r})")
 
 
-def test_an_npz_file_that_is_absent_or_has_other_names_says_which_it_needs(tmp_path):
+def test_missing_npz_file_or_arrays_error_lists_required_names(tmp_path):
     np.savez(tmp_path / "a.npz", data=X, target=Y)
     folder = tmp_path.as_posix()
     with pytest.raises(
@@ -132,7 +132,7 @@ def test_an_npz_file_that_is_absent_or_has_other_names_says_which_it_needs(tmp_p
         load(f"arrays(path='{folder}/b.npz')")
 
 
-def test_labels_as_text_name_the_classes(tmp_path):
+def test_text_labels_are_class_names(tmp_path):
     inputs = np.zeros((2, 3))
     np.savez(tmp_path / "a.npz", x_train=inputs, y_train=["dog", "cat"], x_test=inputs, y_test=["dog", "dog"])
     spec = f"npz(path='{tmp_path.as_posix()}/a.npz', duplicates='ignore')"

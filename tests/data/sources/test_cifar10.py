@@ -23,7 +23,7 @@ def written(root, form, count=5):
 
 
 @pytest.mark.parametrize("form", ["binary", "python"])
-def test_official_forms(form, tmp_path):
+def test_official_file_formats(form, tmp_path):
     expected = written(tmp_path, form)
     train, test = load("cifar10", root=tmp_path), load("cifar10", root=tmp_path, split="test")
     assert (train.inputs.numpy() == expected).all()
@@ -48,13 +48,13 @@ def test_npz(tmp_path):
         load("cifar10", root=tmp_path)
 
 
-def test_a_missing_batch_is_named(tmp_path):
+def test_missing_batch_is_reported(tmp_path):
     written(tmp_path, "binary", count=4)
     with pytest.raises(DataMissingError, match=r"missing: data_batch_5\.bin"):
         load("cifar10", root=tmp_path)
 
 
-def test_truncated_and_stray(tmp_path):
+def test_truncated_and_invalid_batches_are_refused(tmp_path):
     written(tmp_path, "binary")
     path = tmp_path / "cifar10" / "cifar-10-batches-bin" / "data_batch_2.bin"
     whole = path.read_bytes()
@@ -66,7 +66,7 @@ def test_truncated_and_stray(tmp_path):
         load("cifar10", root=tmp_path)
 
 
-def test_a_hostile_batch_is_refused(tmp_path):
+def test_malicious_batch_is_refused(tmp_path):
     written(tmp_path, "python")
     path = tmp_path / "cifar-10-batches-py" / "data_batch_3"
     path.write_bytes(h.hostile(tmp_path / "sentinel")["os.system in a batch"])
@@ -88,7 +88,7 @@ def test_a_hostile_batch_is_refused(tmp_path):
         ),
     ],
 )
-def test_plain_but_wrong_batches(entries, message, tmp_path):
+def test_batches_with_wrong_contents_are_refused(entries, message, tmp_path):
     (tmp_path / "test_batch").write_bytes(h.batch(entries))
     with pytest.raises(ValueError, match=message):
         load("cifar10", root=tmp_path, split="test")

@@ -30,7 +30,7 @@ def written(root, form, split="train", coarse=GROUPS):
     return tiny.as_batch(pixels)
 
 
-def test_superclasses_are_the_official_ones():
+def test_superclasses_match_the_official_ones():
     assert " ".join(map(str, GROUPS)) == OFFICIAL_GROUPS
     assert len(set(CIFAR100_CLASSES)) == 100
     assert len(SUPERCLASSES) == 20
@@ -39,7 +39,7 @@ def test_superclasses_are_the_official_ones():
 
 @pytest.mark.parametrize("form", ["binary", "python", "npz"])
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_forms(form, split, tmp_path):
+def test_file_formats(form, split, tmp_path):
     expected = written(tmp_path, form, split)
     data = load("cifar100", root=tmp_path, split=split)
     assert (data.inputs.numpy() == expected).all()
@@ -48,7 +48,7 @@ def test_forms(form, split, tmp_path):
     assert data.class_names[:2] == ("apple", "aquarium_fish")
 
 
-def test_coarse_labels_must_agree(tmp_path):
+def test_inconsistent_coarse_labels_are_refused(tmp_path):
     coarse = list(GROUPS)
     coarse[8] = 3
     written(tmp_path, "binary", coarse=coarse)
@@ -58,7 +58,7 @@ def test_coarse_labels_must_agree(tmp_path):
         load("cifar100", root=tmp_path)
 
 
-def test_vehicles(tmp_path):
+def test_vehicles10(tmp_path):
     expected = written(tmp_path, "binary")
     data = load("vehicles10", root=tmp_path)
     assert len(data) == 10

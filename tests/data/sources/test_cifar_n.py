@@ -1,4 +1,4 @@
-"""Human labels: the right ones, and only in the right order."""
+"""Human labels, accepted in the official order only."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def labels(root, **changes):
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_given_and_clean(kind, root):
+def test_given_and_clean_labels(kind, root):
     arrays = labels(root)
     data = load(f"cifar_n(kind={kind!r})", root=root)
     assert data.label.tolist() == arrays[f"{KINDS[kind]}_{kind}"].tolist()
@@ -38,7 +38,7 @@ def test_given_and_clean(kind, root):
     assert test.label.tolist() == test.clean_label.tolist()
 
 
-def test_another_order_is_refused(root):
+def test_labels_in_another_order_are_refused(root):
     labels(root, cifar10_clean=np.roll(np.tile(TEN, 5), 1))
     with pytest.raises(ValueError, match="differs from the labels of cifar10 in 50 of 50 samples"):
         load("cifar_n", root=root)

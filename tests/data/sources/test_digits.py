@@ -1,4 +1,4 @@
-"""The digits that are always there."""
+"""The digits of scikit-learn."""
 
 import numpy as np
 import torch
@@ -17,13 +17,13 @@ def test_split_sizes_and_values():
     assert int(test.label.bincount(minlength=10).min()) >= 20
 
 
-def test_the_two_splits_are_all_digits_once():
+def test_splits_are_a_partition_of_all_digits():
     parts = [load("digits", split=split).inputs.reshape(-1, 64) for split in ("train", "test")]
     rows = torch.cat(parts).mul(16).numpy().astype(int)
     assert sorted(map(tuple, rows)) == sorted(map(tuple, load_digits().data.astype(int)))
 
 
-def test_the_order_is_fixed():
+def test_order_is_fixed():
     assert load("digits").label[:12].tolist() == FIRST_LABELS
     assert (load("digits").inputs.numpy() == load("digits").inputs.numpy()).all()
     assert np.isfinite(load("digits").inputs.numpy()).all()

@@ -28,13 +28,13 @@ def test_order_and_pixels(tmp_path):
     assert data.clean_label is None
 
 
-def test_the_order_is_that_of_the_paths(tmp_path):
+def test_samples_are_sorted_by_path(tmp_path):
     names = [f"{folder}/{number}.png" for folder in ("b/x", "b", "a") for number in (7, 10, 3, 22, 1, 15, 9)]
     data = load(written(tmp_path, {name: encoded(0, "png") for name in names}))
     assert data.inputs.paths == [f"{tmp_path.as_posix()}/{name}" for name in sorted(names)]
 
 
-def test_splits_share_the_classes_of_training(tmp_path):
+def test_test_split_uses_the_training_classes(tmp_path):
     written(tmp_path / "train", {f"{name}/1.png": encoded(0, "png") for name in "abc"})
     written(tmp_path / "test", {"c/1.png": encoded(0, "png")})
     spec = f"folder(path={(tmp_path / '{split}').as_posix()!r}, size=8)"
@@ -49,7 +49,7 @@ def test_splits_share_the_classes_of_training(tmp_path):
         load(f"folder(path={tmp_path.as_posix()!r})")
 
 
-def test_mistakes(tmp_path):
+def test_invalid_arguments_are_refused(tmp_path):
     spec = written(tmp_path, {"a/1.png": encoded(0, "png"), "b/1.png": encoded(1, "png")})
     with pytest.raises(ValueError, match=r"has no test split: put \{split\}"):
         load(spec, split="test")
@@ -64,7 +64,7 @@ def test_mistakes(tmp_path):
         load(f"folder(path={(tmp_path / 'x').as_posix()!r})")
 
 
-def test_other_images_are_not_dropped_silently(tmp_path):
+def test_unsupported_images_cause_a_warning(tmp_path):
     spec = written(
         tmp_path, {"a/1.png": encoded(0, "png"), "b/1.png": encoded(1, "png"), "b/notes.txt": b"x"}
     )
@@ -76,7 +76,7 @@ def test_other_images_are_not_dropped_silently(tmp_path):
 
 
 def test_two_hundred_broken_files_are_all_reported(tmp_path):
-    """Half of 400 files are broken: cut anywhere, or PNG with a bit turned inside the picture."""
+    """Half of 400 files are broken: truncated, or PNG with a flipped bit in the pixels."""
     generator = np.random.default_rng(0)
     files, broken = {}, []
     for number in range(400):
@@ -106,7 +106,7 @@ def test_two_hundred_broken_files_are_all_reported(tmp_path):
     assert data.batch(slice(None)).input.shape == (200, 3, 16, 24)
 
 
-def test_nothing_readable(tmp_path):
+def test_no_readable_image_is_an_error(tmp_path):
     spec = written(tmp_path, {"a/1.png": b"x", "b/1.png": b"y"})
     with (
         pytest.warns(UserWarning, match="left out sample 0"),
@@ -115,7 +115,7 @@ def test_nothing_readable(tmp_path):
         load(spec[:-1] + ", on_error='skip')")
 
 
-def test_without_labels_every_image_below_is_taken(tmp_path):
+def test_unlabelled_folder_reads_all_images(tmp_path):
     names = ["b.png", "a.png", "deep/c.png"]
     spec = written(tmp_path, {name: encoded(0, "png") for name in names})
     data = load(spec[:-1] + ", labelled=False)")
@@ -126,7 +126,7 @@ def test_without_labels_every_image_below_is_taken(tmp_path):
         load(f"folder(path='{(tmp_path / 'empty').as_posix()}', labelled=False)")
 
 
-def test_an_empty_subfolder_is_not_a_class(tmp_path):
+def test_empty_subfolder_is_not_a_class(tmp_path):
     for name, files in {
         "a": ["1.png"],
         "b": [],

@@ -18,7 +18,7 @@ class ClassLabel:
 
 
 class FakeDataset:
-    """What is used of datasets.Dataset: names, features, select_columns, len, columns and rows."""
+    """The part of the interface of datasets.Dataset that the library uses."""
 
     def __init__(self, columns, features, seen=None):
         self.columns, self.features, self.seen = columns, features, [] if seen is None else seen
@@ -44,7 +44,7 @@ def pictures(count=4, **columns):
     return FakeDataset({"image": images, "label": labels, **columns}, features)
 
 
-def test_images_are_read_when_asked_for():
+def test_images_are_read_on_demand():
     rows = pictures()
     data = from_huggingface(rows)
     assert rows.seen == []
@@ -62,7 +62,7 @@ def test_rows_of_numbers():
     assert data.subset([]).batch([]).input.shape == (0,)
 
 
-def test_mistakes():
+def test_invalid_arguments_are_refused():
     with pytest.raises(ValueError, match=r"unknown column 'lab', did you mean 'label'\?"):
         from_huggingface(pictures(), label="lab")
     with pytest.raises(ValueError, match="the column of inputs is not known"):
@@ -85,7 +85,7 @@ def test_from_disk(monkeypatch):
     assert len(load("huggingface(path='somewhere')")) == 3
 
 
-def test_without_the_library(monkeypatch):
+def test_missing_datasets_package_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(ImportError, match=r"pip install 'noiseproof\[hf\]'"):
         load("huggingface(path='somewhere')")
@@ -97,7 +97,7 @@ def test_labels_as_an_array():
     assert from_huggingface(rows).label.tolist() == [1, 0, 1, 0]
 
 
-def test_a_missing_split_is_named(monkeypatch):
+def test_missing_split_is_reported(monkeypatch):
     fake = types.ModuleType("datasets")
     monkeypatch.setitem(sys.modules, "datasets", fake)
     fake.load_from_disk = lambda path: pictures(3)
@@ -109,14 +109,14 @@ def test_a_missing_split_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize("value", ["a text of words", None, ["a", "b"]])
-def test_a_row_that_is_no_input_is_named(value):
+def test_unusable_row_is_reported(value):
     rows = pictures()
     rows.columns["image"][2] = value
     with pytest.raises(ValueError, match="row 2: cannot use the value of column 'image'"):
         from_huggingface(rows).batch([0, 2, 3])
 
 
-def test_a_row_that_cannot_be_decoded_is_named():
+def test_undecodable_row_is_reported():
     class Undecodable(FakeDataset):
         def select_columns(self, names):
             return self

@@ -1,4 +1,4 @@
-"""The idx format: magic, sizes and lies."""
+"""idx files: magic number, sizes and wrong headers."""
 
 import gzip
 import struct
@@ -19,7 +19,7 @@ ARRAY = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_plain_and_gzipped(pack, tmp_path):
+def test_plain_and_gzipped_files(pack, tmp_path):
     (tmp_path / "x").write_bytes(pack(idx(ARRAY)))
     assert (read_idx(tmp_path / "x", dimensions=3) == ARRAY).all()
 
@@ -37,7 +37,7 @@ def test_plain_and_gzipped(pack, tmp_path):
         (idx(ARRAY, shape=(1, 65536, 65535)), "too early"),
     ],
 )
-def test_damage_is_named_without_large_allocations(pack, content, message, tmp_path):
+def test_damage_is_reported_without_large_allocations(pack, content, message, tmp_path):
     (tmp_path / "x-ubyte").write_bytes(pack(content))
     tracemalloc.start()
     try:
@@ -57,6 +57,6 @@ def test_truncated_gzip(tmp_path):
         read_idx(tmp_path / "x.gz", dimensions=3)
 
 
-def test_a_missing_file_is_missing(tmp_path):
+def test_missing_file_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_idx(tmp_path / "x", dimensions=3)

@@ -39,7 +39,7 @@ def test_npz(tmp_path):
     assert len(load("mnist", root=tmp_path, split="test")) == 10
 
 
-def test_relatives_of_mnist(tmp_path):
+def test_idx_datasets_in_another_folder(tmp_path):
     write_idx(tmp_path / "letters", "train", labels=LABELS + 1)
     path = (tmp_path / "letters").as_posix()
     with pytest.raises(ValueError, match=r"label\[9\] = 10 is not a valid class"):
@@ -48,7 +48,7 @@ def test_relatives_of_mnist(tmp_path):
         assert load(f"mnist(path={path!r}, num_classes=11)").num_classes == 11
 
 
-def test_counts_must_agree(tmp_path):
+def test_different_numbers_of_images_and_labels_are_refused(tmp_path):
     write_idx(tmp_path, "train", labels=LABELS[:10])
     with pytest.raises(ValueError, match=r"\(20, 28, 28\) images and \(10,\) labels"):
         load("mnist", root=tmp_path)

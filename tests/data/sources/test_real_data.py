@@ -46,7 +46,7 @@ def test_sizes_and_balance(name):
             assert set(data.label.bincount().tolist()) == {count // data.num_classes}
 
 
-def test_cifar10_is_the_official_file():
+def test_cifar10_matches_the_official_checksum():
     data = real("cifar10", "test")
     rows = np.concatenate(
         [data.label.numpy()[:, None].astype(np.uint8), data.inputs.numpy().reshape(-1, 3072)], 1
@@ -54,7 +54,7 @@ def test_cifar10_is_the_official_file():
     assert hashlib.md5(rows.tobytes(), usedforsecurity=False).hexdigest() == CIFAR10_TEST_MD5
 
 
-def test_cifar100_is_the_official_file():
+def test_cifar100_matches_the_official_checksum():
     data = real("cifar100", "test")
     columns = [data.groups[data.label], data.label]
     rows = [column.numpy()[:, None].astype(np.uint8) for column in columns]

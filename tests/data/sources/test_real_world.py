@@ -18,7 +18,7 @@ def tree(tmp_path, name, **options):
     return tmp_path
 
 
-def test_every_image_has_the_colour_of_its_class(tmp_path, name):
+def test_images_have_the_pixels_of_their_class(tmp_path, name):
     data = load(f"{name}(size=8)", root=tree(tmp_path, name))
     pixels = data.batch(slice(None)).input
     assert pixels.shape[1:] == (3, 8, 8)
@@ -34,7 +34,7 @@ def test_every_image_has_the_colour_of_its_class(tmp_path, name):
     assert (grey - 20 * (label % 12)).abs().max() < 6
 
 
-def test_test_data_share_the_classes(tmp_path, name):
+def test_test_data_use_the_training_classes(tmp_path, name):
     root = tree(tmp_path, name)
     train = load(name, root=root)
     if name == "mars":
@@ -48,7 +48,7 @@ def test_test_data_share_the_classes(tmp_path, name):
     assert (len(train), len(test)) == counts[name]
 
 
-def test_what_is_missing_is_one_line(tmp_path, name):
+def test_missing_data_is_reported_in_one_line(tmp_path, name):
     with pytest.raises(DataMissingError) as caught:
         load(name, root=tmp_path)
     assert f"put it into DIR/{name}" in caught.value.brief
@@ -56,7 +56,7 @@ def test_what_is_missing_is_one_line(tmp_path, name):
     assert "data get" not in caught.value.brief
 
 
-def test_clothing_labels_are_those_of_the_lists(tmp_path):
+def test_clothing1m_labels_match_the_lists(tmp_path):
     root = tree(tmp_path, "clothing1m")
     noisy, clean = load("clothing1m", root=root), load("clothing1m(clean=True)", root=root)
     assert noisy.label[:4].tolist() == [1, 1, 2, 4]
@@ -71,7 +71,7 @@ def test_clothing_labels_are_those_of_the_lists(tmp_path):
     assert load("clothing1m", root=root).inputs.paths == noisy.inputs.paths
 
 
-def test_webvision_takes_the_first_classes_and_the_images_of_imagenet(tmp_path):
+def test_webvision_subsets_and_imagenet_test_images(tmp_path):
     root = tree(tmp_path, "webvision", classes=210, each=1)
     assert len(load("webvision(classes=200)", root=root)) == 200
     with pytest.warns(UserWarning, match="no sample has the label"):
@@ -83,7 +83,7 @@ def test_webvision_takes_the_first_classes_and_the_images_of_imagenet(tmp_path):
     assert all("/imagenet/val/n" in path for path in other.inputs.paths)
 
 
-def test_food_that_people_checked(tmp_path):
+def test_food101n_verified_labels(tmp_path):
     root = tree(tmp_path, "food101n")
     checked = load("food101n(verified=True)", root=root)
     assert [path[-7:-4] for path in checked.inputs.paths] == ["ap1", "ap3", "ba1", "ba3", "wa1", "wa3"]
@@ -91,7 +91,7 @@ def test_food_that_people_checked(tmp_path):
     assert (len(aside), checked.class_names) == (8, DISHES)
 
 
-def test_people_of_the_test_videos_without_those_that_are_nobody(tmp_path):
+def test_mars_test_people_exclude_false_detections(tmp_path):
     root = tree(tmp_path, "mars")
     train, test = load("mars", root=root), load('mars(people="test")', root=root)
     assert (train.class_names, test.class_names) == (("0001", "0003"), ("0000", "0002", "0004"))
@@ -105,7 +105,7 @@ def test_people_of_the_test_videos_without_those_that_are_nobody(tmp_path):
 @pytest.mark.parametrize(
     "key", ["/etc/passwd.jpg", "images/../../x.jpg", "a\\..\\x.jpg", "C:/x.jpg", "..", "a\0.jpg"]
 )
-def test_a_list_can_name_no_file_outside(tmp_path, key):
+def test_paths_outside_the_folder_are_refused(tmp_path, key):
     root = tree(tmp_path, "clothing1m")
     lists = root / "clothing1m"
     put(
@@ -132,7 +132,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("file", WRONG)
-def test_a_wrong_line_is_named(tmp_path, file):
+def test_invalid_line_is_reported(tmp_path, file):
     root = tree(tmp_path, "clothing1m")
     if file.startswith("noisy_label"):
         put(root / "clothing1m", {"noisy_train_key_list.txt": "images/0/00/0,7.jpg"})
@@ -147,7 +147,7 @@ def test_a_wrong_line_is_named(tmp_path, file):
         load("clothing1m", root=root)
 
 
-def test_some_samples_and_a_root_can_stand_in_the_spec(tmp_path):
+def test_samples_and_root_options_in_the_spec(tmp_path):
     root = tree(tmp_path, "animal10n")
     spec = f"animal10n(root={root.as_posix()!r}, samples=4)"
     assert load(spec).index.tolist() == [0, 6, 12, 19]
@@ -158,7 +158,7 @@ def test_some_samples_and_a_root_can_stand_in_the_spec(tmp_path):
         load('csv(path="x.csv", root="y")')
 
 
-def test_a_broken_image_can_be_left_out(tmp_path):
+def test_broken_image_can_be_skipped(tmp_path):
     root = tree(tmp_path, "animal10n")
     put(root / "animal10n", {"training/0_0.jpg": b"nothing"})
     with pytest.warns(UserWarning, match="left out sample 0"):

@@ -32,7 +32,7 @@ def test_rows_of_numbers(tmp_path):
     assert data.sample_shape == (2,)
 
 
-def test_numbers_as_labels_and_clean_labels_and_chosen_features(tmp_path):
+def test_numeric_labels_clean_labels_and_features(tmp_path):
     text = "id,a,b,given,truth\nx1,1,2,0,0\nx2,3,4,2,1\nx3,5,6,1,1\n"
     data = load(csv(tmp_path / "a.csv", text, label="given", clean_label="truth", features="b, a"))
     assert data.label.tolist() == [0, 2, 1]
@@ -41,7 +41,7 @@ def test_numbers_as_labels_and_clean_labels_and_chosen_features(tmp_path):
     assert load(csv(tmp_path / "a.tsv", "a\tlabel\n1\t0\n2\t1\n")).num_classes == 2
 
 
-def test_test_rows_use_the_classes_of_training(tmp_path):
+def test_test_rows_use_the_training_classes(tmp_path):
     (tmp_path / "train.csv").write_text("a,label\n1,cat\n2,dog\n3,eel\n")
     (tmp_path / "test.csv").write_text("a,label\n1,eel\n2,cat\n3,dog\n")
     spec = f"csv(path={(tmp_path / '{split}.csv').as_posix()!r})"
@@ -98,12 +98,12 @@ def test_paths_of_images(tmp_path):
         ("a,label\n1,0\n", {"image": "a", "clean_label": "truht"}, ValueError, "unknown column 'truht'"),
     ],
 )
-def test_mistakes_are_named(text, options, kind, message, tmp_path):
+def test_invalid_arguments_are_refused(text, options, kind, message, tmp_path):
     with pytest.raises(kind, match=message):
         load(csv(tmp_path / "a.csv", text, **options))
 
 
-def test_endings_and_missing_files(tmp_path):
+def test_unknown_suffixes_and_missing_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"ends in \.csv, \.tsv or \.parquet"):
         load(csv(tmp_path / "a.txt", "x"))
     with pytest.raises(FileNotFoundError, match=r"nothing\.csv is not a file"):
@@ -111,7 +111,7 @@ def test_endings_and_missing_files(tmp_path):
 
 
 def test_parquet(tmp_path, monkeypatch):
-    """The engine is optional, so the table comes from pandas as it would with the engine there."""
+    """pyarrow is optional, so pandas.read_parquet is replaced."""
     path = tmp_path / "a.parquet"
     path.touch()
     monkeypatch.setattr(
@@ -122,7 +122,7 @@ def test_parquet(tmp_path, monkeypatch):
     assert rows(data) == [[1], [2]]
 
 
-def test_parquet_without_its_engine(tmp_path, monkeypatch):
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
     path.touch()
     original = builtins.__import__
@@ -137,7 +137,7 @@ def test_parquet_without_its_engine(tmp_path, monkeypatch):
         load(f"parquet(path={path.as_posix()!r})")
 
 
-def test_garbage_parquet_is_not_blamed_on_the_engine(tmp_path, monkeypatch):
+def test_invalid_parquet_is_not_reported_as_missing_pyarrow(tmp_path, monkeypatch):
     path = tmp_path / "a.parquet"
     path.write_bytes(b"garbage")
     monkeypatch.setitem(sys.modules, "pyarrow", types.ModuleType("pyarrow"))
@@ -151,7 +151,7 @@ def test_garbage_parquet_is_not_blamed_on_the_engine(tmp_path, monkeypatch):
             load(f"parquet(path={path.as_posix()!r})")
 
 
-def test_text_of_another_encoding_and_damaged_compression(tmp_path):
+def test_other_encodings_and_damaged_compression_are_refused(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"a,label\n1,caf\xe9\n")
     (tmp_path / "b.csv.gz").write_bytes(b"a,label\n1,0\n")
     (tmp_path / "c.csv.gz").write_bytes(gzip.compress(b"a,label\n" + b"1,0\n" * 99)[:-12])
@@ -163,7 +163,7 @@ def test_text_of_another_encoding_and_damaged_compression(tmp_path):
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_spreadsheets_write_semicolons_or_tabs_too(sign, stream, tmp_path):
+def test_semicolon_and_tab_separators(sign, stream, tmp_path):
     text = (
         "a;b;label\n1;2.5;dog\n3;4;a, b\n".replace(";", sign)
         if sign != ","
@@ -175,13 +175,13 @@ def test_spreadsheets_write_semicolons_or_tabs_too(sign, stream, tmp_path):
 
 
 @pytest.mark.parametrize("text", ['"a,b";label\n1;0\n2;1\n', "\n\na;label\n1;0\n2;1\n"])
-def test_the_sign_between_columns_is_that_of_the_first_line_with_any(text, tmp_path):
+def test_separator_is_inferred_from_the_first_line(text, tmp_path):
     assert rows(load(csv(tmp_path / "a.csv", text))) == [[1], [2]]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("other", ["cat ", "CAT", " Cat"])
-def test_names_that_differ_in_spaces_or_case_alone_are_pointed_out(other, stream, tmp_path):
+def test_class_names_that_differ_in_spaces_or_case_cause_a_warning(other, stream, tmp_path):
     with pytest.warns(
         UserWarning, match=f"only in spaces or case: .*{other!r}.*; use one spelling if they are one class"
     ):
@@ -191,19 +191,19 @@ def test_names_that_differ_in_spaces_or_case_alone_are_pointed_out(other, stream
     assert data.num_classes == 3
 
 
-def test_values_that_float32_cannot_tell_apart_stay_different(tmp_path):
+def test_values_equal_in_float32_are_not_duplicates(tmp_path):
     text = "time,label\n" + "".join(f"{1_700_000_000 + 10 * n},{n % 2}\n" for n in range(20))
     data = load(csv(tmp_path / "a.csv", text))
     assert len(data.batch(range(20)).input.unique()) == 20
 
 
-def test_na_is_a_label(tmp_path):
+def test_na_is_a_valid_label(tmp_path):
     data = load(csv(tmp_path / "a.csv", "a,label\n1,NA\n2,EU\n3,null\n"))
     assert data.class_names == ("EU", "NA", "null")
     assert data.label.tolist() == [1, 0, 2]
 
 
-def test_images_keep_their_clean_labels(tmp_path):
+def test_image_table_with_clean_labels(tmp_path):
     for number in range(3):
         (tmp_path / f"{number}.png").write_bytes(encoded(number, "png") if number != 1 else b"broken")
     text = "file,label,truth\n0.png,a,b\n1.png,c,a\n2.png,b,c\n"
@@ -224,7 +224,7 @@ def split_tables(folder, train, test):
     return f"csv(path={(folder / '{split}.csv').as_posix()!r}, clean_label='truth')"
 
 
-def test_the_number_of_classes_is_that_of_training(tmp_path):
+def test_number_of_classes_is_that_of_training(tmp_path):
     train = "a,label,truth\n1,0,0\n2,1,1\n3,0,2\n"
     spec = split_tables(tmp_path, train, "a,label,truth\n1,0,0\n2,1,1\n3,2,2\n")
     assert load(spec, split="test").num_classes == 3
@@ -237,7 +237,7 @@ def test_the_number_of_classes_is_that_of_training(tmp_path):
         load(spec, split="test")
 
 
-def test_text_classes_are_those_of_label_and_clean_label(tmp_path):
+def test_text_classes_come_from_label_and_clean_label(tmp_path):
     spec = split_tables(tmp_path, "a,label,truth\n1,b,a\n2,c,c\n3,a,10\n4,10,a\n", "a,label,truth\n1,10,10\n")
     assert load(spec).class_names == ("10", "a", "b", "c")
     with pytest.warns(UserWarning, match="no sample"):
@@ -246,14 +246,14 @@ def test_text_classes_are_those_of_label_and_clean_label(tmp_path):
     assert data.label.tolist() == data.clean_label.tolist() == [0]
 
 
-def test_a_missing_column_is_looked_for_in_the_table_that_lacks_it(tmp_path):
+def test_missing_column_is_reported_for_its_table(tmp_path):
     spec = split_tables(tmp_path, "a,label\n1,0\n", "a,label,truth\n1,0,0\n")
     with pytest.raises(ValueError, match=r"train\.csv: unknown column 'truth'"):
         load(spec, split="test")
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_labels_that_are_ids_are_pointed_out(stream, tmp_path):
+def test_labels_that_look_like_ids_cause_a_warning(stream, tmp_path):
     text = "a,label\n" + "".join(f"{n},{n}\n" for n in range(30))
     with pytest.warns(UserWarning, match="30 rows have 30 different labels: is 'label' an id?"):
         load(csv(tmp_path / "a.csv", text, stream=stream), root=tmp_path)

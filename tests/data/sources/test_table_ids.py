@@ -1,4 +1,4 @@
-"""Columns of a table that only number or name the rows are left out, and that is said once."""
+"""Columns of a table that only number or name the rows are left out, with one warning."""
 
 import io
 import warnings
@@ -29,8 +29,8 @@ def names_of(spec, root, split="train"):
 
 
 @pytest.mark.parametrize("index", [[0, 1, 2, 3], [1, 2, 3, 4], [7, 8, 9, 10], [902, 14, 3, 511]])
-def test_the_index_pandas_writes_is_left_out_and_named_once(index, stream, tmp_path):
-    """Also that of a table that was cut or shuffled."""
+def test_pandas_index_column_is_left_out_with_one_warning(index, stream, tmp_path):
+    """Also if rows were removed or shuffled."""
     path = tmp_path / "a.csv"
     FRAME.set_index(pd.Index(index)).to_csv(path)
     with pytest.warns(UserWarning, match=r"not used as features: 'Unnamed: 0' \(an id: .*; to use") as seen:
@@ -38,7 +38,7 @@ def test_the_index_pandas_writes_is_left_out_and_named_once(index, stream, tmp_p
     assert len(seen) == 1
 
 
-def test_a_table_written_twice_has_two(stream, tmp_path):
+def test_two_pandas_index_columns_are_left_out(stream, tmp_path):
     path = tmp_path / "a.csv"
     pd.read_csv(io.StringIO(FRAME.to_csv())).to_csv(path)
     with pytest.warns(UserWarning, match=r"'Unnamed: 0\.1' \(.*\); 'Unnamed: 0' \("):
@@ -54,7 +54,7 @@ def test_a_table_written_twice_has_two(stream, tmp_path):
         ("age", [0, 1, 2, 3]),
     ],
 )
-def test_other_columns_stay(name, values, stream, tmp_path):
+def test_other_columns_are_used(name, values, stream, tmp_path):
     path = tmp_path / "a.csv"
     FRAME.set_index(pd.Index(values)).to_csv(path, index_label=name)
     with warnings.catch_warnings():
@@ -62,14 +62,14 @@ def test_other_columns_stay(name, values, stream, tmp_path):
         assert names_of(spec_of(path, stream), tmp_path) == [name or "Unnamed: 0", "a", "b"]
 
 
-def test_who_names_it_gets_it(stream, tmp_path):
+def test_id_column_in_features_is_used(stream, tmp_path):
     path = tmp_path / "a.csv"
     FRAME.to_csv(path)
     assert names_of(spec_of(path, stream, features="Unnamed: 0, b"), tmp_path) == ["Unnamed: 0", "b"]
 
 
 @pytest.mark.filterwarnings("ignore:not used as features")
-def test_the_training_table_decides_for_the_test_table(tmp_path):
+def test_id_columns_are_determined_by_the_training_table(tmp_path):
     spec = spec_of(tmp_path / "{split}.csv", True)
     FRAME.to_csv(tmp_path / "train.csv")
     for index in (range(4, 8), list("efgh"), [1, 1, 1, 1]):

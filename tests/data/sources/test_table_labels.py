@@ -1,4 +1,4 @@
-"""Which classes the labels of a table are, whole and streamed, for training and test rows."""
+"""Classes of a table, read at once or streamed, for training and test rows."""
 
 import warnings
 
@@ -31,7 +31,7 @@ def stream(request):
         (["b", "1", "a"], "1ab", [2, 0, 1]),
     ],
 )
-def test_every_label_that_a_row_has_is_a_class_and_no_other(labels, names, numbers, stream, tmp_path):
+def test_classes_are_the_unique_labels(labels, names, numbers, stream, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         data = load(tables(tmp_path, stream, train=labels), root=tmp_path)
@@ -39,13 +39,13 @@ def test_every_label_that_a_row_has_is_a_class_and_no_other(labels, names, numbe
     assert data.label.tolist() == numbers
 
 
-def test_numbers_are_in_their_order_and_not_in_that_of_text(stream, tmp_path):
+def test_numeric_labels_are_sorted_numerically(stream, tmp_path):
     data = load(tables(tmp_path, stream, train=[10, 9, 100, 9]), root=tmp_path)
     assert data.class_names == ("9", "10", "100")
     assert data.label.tolist() == [1, 0, 2, 0]
 
 
-def test_test_rows_have_the_class_numbers_of_training(stream, tmp_path):
+def test_test_rows_use_the_training_class_numbers(stream, tmp_path):
     spec = tables(tmp_path, stream, train=[1, 2, 3, 5], test=[5, 3])
     with pytest.warns(UserWarning, match=r"no sample has the label 0 \(1\), 1 \(2\)"):
         data = load(spec, root=tmp_path, split="test")
@@ -54,7 +54,7 @@ def test_test_rows_have_the_class_numbers_of_training(stream, tmp_path):
 
 
 @pytest.mark.parametrize("stray", [0, 4, 6, -1, 2**63])
-def test_a_number_no_training_row_has_is_no_class(stray, stream, tmp_path):
+def test_label_not_in_training_is_refused(stray, stream, tmp_path):
     spec = tables(tmp_path, stream, train=[1, 2, 3, 5], test=[1, stray])
     with pytest.raises(
         ValueError, match=rf"test\.csv: row 1 has the label {stray} in 'label', which is not a class"
@@ -62,7 +62,7 @@ def test_a_number_no_training_row_has_is_no_class(stray, stream, tmp_path):
         load(spec, root=tmp_path, split="test")
 
 
-def test_clean_labels_name_classes_too(tmp_path):
+def test_clean_labels_define_classes(tmp_path):
     (tmp_path / "a.csv").write_text("a,label,truth\n1,2,3\n2,5,5\n3,2,2\n")
     with pytest.warns(UserWarning, match=r"no sample has the label 1 \(3\)"):
         data = load(f"csv(path={(tmp_path / 'a.csv').as_posix()!r}, clean_label='truth')")
@@ -70,14 +70,14 @@ def test_clean_labels_name_classes_too(tmp_path):
     assert (data.label.tolist(), data.clean_label.tolist()) == ([0, 2, 0], [1, 2, 0])
 
 
-def test_what_is_no_label_is_refused(stream, tmp_path):
+def test_invalid_labels_are_refused(stream, tmp_path):
     with pytest.raises(ValueError, match="row 1 has the label -1 in 'label', below 0: leave the row out if"):
         load(tables(tmp_path, stream, train=[1, -1, 2]), root=tmp_path)
     with pytest.raises(TypeError, match=r"labels in 'label' have fractions, such as 2\.5: use integers or"):
         load(tables(tmp_path, stream, train=["1.0", "2.5", "3.0"]), root=tmp_path)
 
 
-def test_whole_floats_and_minus_one_against_one_are_labels(stream, tmp_path):
+def test_integral_floats_and_minus_one_one_are_labels(stream, tmp_path):
     data = load(tables(tmp_path, stream, train=["1.0", "2.0", "3.0"]), root=tmp_path)
     assert data.class_names == ("1", "2", "3")
     data = load(tables(tmp_path, stream, train=[1, -1, 1]), root=tmp_path)

@@ -1,4 +1,4 @@
-"""Tables read in pieces: the same values, labels, classes and errors as tables read whole."""
+"""Streamed tables have the same values, labels, classes and errors as tables read at once."""
 
 import gzip
 import os
@@ -23,7 +23,7 @@ def tiny_pieces(monkeypatch):
 
 
 def outcome(spec, root, split="train"):
-    """Everything a table gives, or the kind and text of its error."""
+    """All attributes of the data, or type and text of the error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -37,7 +37,7 @@ def outcome(spec, root, split="train"):
 
 
 def both(path, root, split="train", kind="csv", **options):
-    """The same table whole and in pieces, twice: the second time from the cache."""
+    """The same table read at once, and streamed twice: the second time from the cache."""
     written = "".join(f", {name}={value!r}" for name, value in options.items())
     specs = [f"{kind}(path={path.as_posix()!r}{written}, stream={stream})" for stream in (False, True, True)]
     return [outcome(spec, root, split) for spec in specs]
@@ -99,7 +99,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("case", list(LATE))
-def test_what_shows_only_in_a_late_piece(case, tmp_path):
+def test_values_that_differ_only_in_a_late_chunk(case, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(csv_of(LATE[case]))
     whole, first, again = both(path, tmp_path)
@@ -115,7 +115,7 @@ def test_what_shows_only_in_a_late_piece(case, tmp_path):
         ("a long row", ValueError, "line 8"),
     ],
 )
-def test_late_problems_are_named_and_nothing_is_kept(case, kind, message, tmp_path):
+def test_error_in_a_late_chunk_leaves_no_cache(case, kind, message, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(csv_of(LATE[case]))
     with pytest.raises(kind, match=message):
@@ -138,7 +138,7 @@ LABELS = st.sampled_from(["0", "1", "01", "2", "", "x", "True", "0.0", "NA", " 1
 )
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_table(rows, plain, cells, tmp_path_factory, monkeypatch):
-    """``plain`` rows of numbers come first, so that a strange one is seen late."""
+    """``plain`` rows of numbers come first, so that an unusual row is in a late chunk."""
     monkeypatch.setattr(table_file, "CELLS", cells)
     folder = tmp_path_factory.mktemp("table")
     everything = [("1", "2", "0")] * plain + rows
@@ -166,7 +166,7 @@ def test_any_table(rows, plain, cells, tmp_path_factory, monkeypatch):
         {"features": "gap, text, nothing"},
     ],
 )
-def test_options_and_their_mistakes(options, tmp_path):
+def test_invalid_options_are_refused(options, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b,text,gap,label\n0,5,x,1,0\n1,6,y,2,1\n2,7,z,,0\n1,8,z,3,1\n")
     whole, first, again = both(path, tmp_path, **options)
@@ -174,14 +174,14 @@ def test_options_and_their_mistakes(options, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "a,label\n", "label\n0\n1\n", "a,label\n1,0", "a,a,label\n1,2,0\n"])
-def test_odd_tables(text, tmp_path):
+def test_unusual_tables(text, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(text)
     whole, first, again = both(path, tmp_path)
     assert whole == first == again
 
 
-def test_test_rows_use_the_classes_of_training(tmp_path):
+def test_test_rows_use_the_training_classes(tmp_path):
     (tmp_path / "train.csv").write_text("a,label\n1,cat\n2,dog\n3,eel\n4,dog\n")
     path = tmp_path / "{split}.csv"
     for labels in (["eel", "cat", "dog"], ["eel", "cat", "fox"], [0, 1, 2], ["cat", "", "dog"]):
@@ -206,7 +206,7 @@ def test_compressed_and_tab_separated(tmp_path):
     assert whole[0] is ValueError
 
 
-def test_the_pass_is_made_once_and_again_when_the_table_changes(tmp_path, monkeypatch):
+def test_table_is_encoded_once_until_it_changes(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_text("a,label\n1,0\n2,1\n3,1\n")
     spec = f"csv(path={path.as_posix()!r}, stream=True)"
@@ -223,7 +223,7 @@ def test_the_pass_is_made_once_and_again_when_the_table_changes(tmp_path, monkey
     assert len(passes) == 7
 
 
-def test_other_columns_of_the_same_table_are_another_question(tmp_path):
+def test_cache_depends_on_the_columns(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,b,given,truth\n1,5,0,1\n2,6,1,0\n3,7,1,1\n")
     for options in (
@@ -237,8 +237,8 @@ def test_other_columns_of_the_same_table_are_another_question(tmp_path):
         assert len(whole) == 6
 
 
-def test_a_type_is_chosen_from_the_whole_column(tmp_path, monkeypatch):
-    """pandas by itself decides every 256 kB: the class 01 of the first rows would become 1."""
+def test_column_type_is_inferred_from_all_rows(tmp_path, monkeypatch):
+    """By default pandas infers types per 256 kB: the class 01 of the first rows would become 1."""
     monkeypatch.undo()
     path = tmp_path / "a.csv"
     path.write_text("a,label\n" + "123456,01\n" * 150_000 + "1,x\n")
@@ -249,7 +249,7 @@ def test_a_type_is_chosen_from_the_whole_column(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["inputs.float32", "features.json", "features.safetensors"])
 @pytest.mark.parametrize("damage", ["gone", "cut"])
-def test_a_damaged_cache_is_made_again(name, damage, tmp_path):
+def test_damaged_cache_is_rebuilt(name, damage, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,label\n1,x\n2,y\n3,y\n")
     whole, first, _ = both(path, tmp_path)
@@ -261,7 +261,7 @@ def test_a_damaged_cache_is_made_again(name, damage, tmp_path):
     assert both(path, tmp_path)[1] == whole == first
 
 
-def test_size_decides_where_nothing_is_said(tmp_path, monkeypatch):
+def test_large_files_are_streamed_by_default(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_text("a,label\n1,0\n2,1\n")
     spec, size = f"csv(path={path.as_posix()!r})", path.stat().st_size
@@ -277,7 +277,7 @@ def test_size_decides_where_nothing_is_said(tmp_path, monkeypatch):
     assert isinstance(load(spec, root=tmp_path).inputs, np.memmap)
 
 
-def test_images_need_no_cache(tmp_path):
+def test_image_tables_write_no_cache(tmp_path):
     from image_samples import encoded
 
     (tmp_path / "0.png").write_bytes(encoded(0, "png"))
