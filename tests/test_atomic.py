@@ -200,10 +200,10 @@ def test_only_temporary_files_are_removed(tmp_path):
     for folder in (tmp_path, tmp_path / others[3]):
         subprocess.run([sys.executable, "-c", code, folder / "a"], check=False)  # noqa: S603
         assert len(list(folder.glob(".*"))) == {tmp_path: 3}.get(folder, 1)
-    assert len(atomic.sweep(tmp_path)) == 2
+    assert len(atomic.remove_temporary_files(tmp_path)) == 2
     assert os.listdir(tmp_path / others[3]) == []
     assert sorted(os.listdir(tmp_path)) == sorted(others)
-    assert atomic.sweep(tmp_path / "nothing") == []
+    assert atomic.remove_temporary_files(tmp_path / "nothing") == []
 
 
 def test_any_tensor(tmp_path):

@@ -2,7 +2,7 @@
 
 Data are written to a temporary file in the same folder, flushed to the disk and renamed over the old file;
 then the folder is flushed, which stores the new name. A process killed in between leaves the old file and
-perhaps a temporary file, which ``sweep`` removes.
+perhaps a temporary file; ``remove_temporary_files`` removes these.
 
 Symbolic links are not followed: a link with the name of the file is replaced; a link in place of a folder, or
 of a file that is written in place, is refused. So a folder from an unknown source cannot redirect a write.
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PREFIX, SUFFIX = ".noiseproof-", ".unfinished"
-"""Of the names of temporary files, which do not contain the name of the file, as that may be very long."""
+"""Start and end of the names of temporary files; that of the target is left out, as it may be very long."""
 INTACT = "the old file is unchanged"
 IN_PLACE = "the new file is in place, but a power failure might remove it"
 CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
-FULL = "free space and run the same command again"
-CLOSED = "make the folder writable or choose another one"
+FREE_SPACE = "free space and run the same command again"
+MAKE_WRITABLE = "make the folder writable or choose another one"
 ADVICE = {
-    errno.ENOSPC: FULL,
-    errno.EDQUOT: FULL,
+    errno.ENOSPC: FREE_SPACE,
+    errno.EDQUOT: FREE_SPACE,
     errno.EFBIG: "raise the limit on the size of files (ulimit -f) or choose another disk",
-    errno.EROFS: CLOSED,
-    errno.EACCES: CLOSED,
-    errno.EPERM: CLOSED,
+    errno.EROFS: MAKE_WRITABLE,
+    errno.EACCES: MAKE_WRITABLE,
+    errno.EPERM: MAKE_WRITABLE,
     errno.ENOENT: "create the folder first",
     errno.ENOTDIR: "a part of the path is a file, choose another folder",
     errno.EEXIST: "a part of the path is a file, choose another folder",
@@ -190,7 +190,7 @@ def require_space(folder: Path, needed: int) -> None:
         raise OSError(errno.ENOSPC, reason, os.fspath(folder))
 
 
-def sweep(folder: str | os.PathLike[str]) -> list[str]:
+def remove_temporary_files(folder: str | os.PathLike[str]) -> list[str]:
     """Remove temporary files of killed processes from a folder and its subfolders; returns their names.
 
     The caller must hold the lock of the folder, so that no other process is writing.

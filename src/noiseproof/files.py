@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_JSON = 1 << 25
+MAX_JSON_BYTES = 1 << 25
 """Largest JSON file and largest header of a safetensors file, in bytes."""
 BLOCK = 1 << 20
 KINDS = {
@@ -73,7 +73,7 @@ def read_bytes(path: str | os.PathLike[str], max_bytes: int) -> bytes:
         return file.read(os.fstat(file.fileno()).st_size)
 
 
-def read_json(path: str | os.PathLike[str], max_bytes: int = MOST_JSON) -> dict[str, Any]:
+def read_json(path: str | os.PathLike[str], max_bytes: int = MAX_JSON_BYTES) -> dict[str, Any]:
     """The JSON object in a file; DamagedFileError if it contains anything else."""
     content = read_bytes(path, max_bytes)
     try:
@@ -127,7 +127,7 @@ def checksum(header: Mapping[str, Any], *blocks: bytes | memoryview) -> Any:
 def _checked_metadata(path: Path, max_bytes: int) -> dict[str, str]:
     with open_regular(path, max_bytes) as file:
         length = int.from_bytes(file.read(8), "little")
-        if length > min(MOST_JSON, os.fstat(file.fileno()).st_size):
+        if length > min(MAX_JSON_BYTES, os.fstat(file.fileno()).st_size):
             raise ValueError(f"its header has the invalid length {length:,}")
         header = parse_json(file.read(length))
         metadata = header.get("__metadata__", {}) if isinstance(header, dict) else None

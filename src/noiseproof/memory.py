@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-SHARE = 4
+STREAMING_DIVISOR = 4
 """Data larger than the available memory divided by this number are streamed by default."""
 UNKNOWN = 1 << 32
 """Bytes assumed if the available memory is unknown."""
@@ -16,7 +16,7 @@ UNKNOWN = 1 << 32
 
 def is_large(size: int) -> bool:
     """Whether ``size`` bytes exceed a quarter of the memory that is available now."""
-    return size * SHARE > available_memory()
+    return size * STREAMING_DIVISOR > available_memory()
 
 
 def available_memory() -> int:

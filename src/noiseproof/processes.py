@@ -51,16 +51,16 @@ def collective_device(device: torch.device) -> torch.device:
     return device
 
 
-def has_first(seen: Tensor) -> Tensor:
-    """Elements for which this process has the lowest rank among processes where ``seen`` is true."""
+def is_first_owner(seen: Tensor) -> Tensor:
+    """Mask of the elements whose owner is this process: the lowest rank where ``seen`` is true."""
     owner = torch.where(seen, rank(), count()).to(torch.int32)
     if count() > 1:
         distributed.all_reduce(owner, op=distributed.ReduceOp.MIN)
     return seen & (owner == rank())
 
 
-def from_owner(values: Tensor, mine: Tensor, missing: float) -> Tensor:
-    """For each row the value of the process where ``mine`` is true, ``missing`` if there is none."""
+def values_of_owner(values: Tensor, mine: Tensor, missing: float) -> Tensor:
+    """The value of each row from the process where ``mine`` is true; ``missing`` if there is none."""
     found, owned = torch.where(mine, values, 0), mine.to(torch.int32)
     if count() > 1:
         distributed.all_reduce(found)
@@ -68,7 +68,7 @@ def from_owner(values: Tensor, mine: Tensor, missing: float) -> Tensor:
     return torch.where(owned > 0, found, missing).to(values.dtype)
 
 
-def largest(number: int, device: torch.device) -> int:
+def maximum(number: int, device: torch.device) -> int:
     """The maximum of ``number`` over all processes."""
     if count() == 1:
         return number
@@ -121,8 +121,8 @@ class Interruption:
         while self._before:
             signal.signal(*self._before.popitem())
 
-    def pass_on(self) -> None:
-        """Raise the received signal again for the outer handlers, if the loop has already ended."""
+    def raise_again(self) -> None:
+        """Raise the received signal for the outer handlers, if the loop has already ended."""
         if self.received is not None:
             signal.raise_signal(self.received)
 

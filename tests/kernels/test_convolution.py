@@ -10,7 +10,7 @@ from torch.nn.functional import conv2d
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from noiseproof.devices import network as gpu_network
-from noiseproof.devices.convolution import WIDTHS, narrow_convolution, suits
+from noiseproof.devices.convolution import WIDTHS, narrow_convolution, should_use_kernel
 
 triton = pytest.importorskip("triton", reason="kernels need Triton")
 from noiseproof.devices import convolution_kernels as by_kernel  # noqa: E402
@@ -70,7 +70,7 @@ def assert_rounded(found, exact, scale):
 @pytest.mark.parametrize(("samples", "inputs", "outputs", "size", "stride"), SHAPES.values(), ids=SHAPES)
 def test_values_and_gradients_are_those_of_float64(layer, samples, inputs, outputs, size, stride):
     image, weight = layer(samples, inputs, outputs, size)
-    assert suits(image, weight, (stride, stride), (1, 1))
+    assert should_use_kernel(image, weight, (stride, stride), (1, 1))
     found = narrow_convolution(image, weight, stride)
     precise = [tensor.detach().double().requires_grad_() for tensor in (image, weight)]
     exact = conv2d(*precise, stride=stride, padding=1)

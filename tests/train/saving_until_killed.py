@@ -90,7 +90,7 @@ def at_random_moments(folder, count):
         names = os.listdir(folder)
         found = newest_step(folder)
         assert last + saved <= found <= last + saved + 1, (last, saved, found, names)
-        struck += bool(atomic.sweep(folder)) or len(names) > 2
+        struck += bool(atomic.remove_temporary_files(folder)) or len(names) > 2
         last = found
     return {
         "kills": kills,
@@ -144,7 +144,7 @@ def at_every_call(folder, again):
             assert os.WIFSIGNALED(status), (number, after, status)
             found.append(newest_step(place))
             save(place, 5)
-            atomic.sweep(place)
+            atomic.remove_temporary_files(place)
             assert len(os.listdir(place)) == 2, os.listdir(place)
     return {"calls": counted, "found": found}
 

@@ -13,9 +13,9 @@ import torch
 
 WARM_UP = 2
 """Steps that run before the capture: libraries choose kernels, the optimiser creates its buffers."""
-TRIES = 2
+ATTEMPTS = 2
 capture_lock = threading.RLock()
-"""Held during a capture, and by all work of other threads that a capture would break.
+"""Held during a capture, and by all work of other threads that would make a capture fail.
 
 This includes every forward pass outside graphs: during a capture cuDNN benchmarks kernels in the whole
 process and synchronises with the device for that, which fails while a stream is being captured.
@@ -56,7 +56,7 @@ class Captures:
 
     def _recorded(self, step: Callable[[], None]) -> torch.cuda.CUDAGraph:
         """The graph of a step. A second try may succeed, for example after other runs have freed memory."""
-        for _ in range(TRIES):
+        for _ in range(ATTEMPTS):
             _free_memory()
             graph, pool = torch.cuda.CUDAGraph(), self._pool or torch.cuda.graph_pool_handle()
             problems = _record(graph, step, pool)

@@ -22,14 +22,14 @@ from ..kernels import apply
 DTYPES = (torch.float16, torch.bfloat16)
 WIDTHS = (16, 32, 64)
 """Supported numbers of input and output channels."""
-FEWEST_INPUTS = (1, 2, 3, 4, 5)
-"""Input channels of a first layer: three taps of so many channels are at most 16 products."""
+FIRST_LAYER_INPUTS = (1, 2, 3, 4, 5)
+"""Supported input channels of a first layer: three taps of up to five channels are at most 16 products."""
 STRIDES = ((1, 1), (2, 2))
-OLDEST_CAPABILITY = (8, 0)
+MIN_CAPABILITY = (8, 0)
 """Lowest compute capability whose tensor cores Triton uses."""
-MOST_PIXELS_OF_64 = 1 << 14
+MAX_PIXELS_64_TO_64 = 1 << 14
 """From 64 to 64 channels cuDNN is faster beyond this number of pixels."""
-MOST_ENTRIES = 1 << 30
+MAX_ENTRIES = 1 << 30
 """Largest number of entries of a tensor: offsets are 32-bit integers."""
 MULTIPLE = 16
 """Channel counts are padded to a multiple of this; with multiples of 8 cuDNN is slower on an H200."""
@@ -37,7 +37,7 @@ PADDED_FROM = 64
 """Channel count above which padding costs less than it saves."""
 
 
-def suits(image: Tensor, weight: Tensor, stride: tuple[int, ...], padding: object) -> bool:
+def should_use_kernel(image: Tensor, weight: Tensor, stride: tuple[int, ...], padding: object) -> bool:
     """Whether ``narrow_convolution`` supports this convolution (without groups or dilation) and is faster.
 
     Reads no values. The image may still be in fp32: it is cast, as autocast does.
@@ -46,7 +46,7 @@ def suits(image: Tensor, weight: Tensor, stride: tuple[int, ...], padding: objec
         is_supported(image, weight)
         and image.shape[1] == weight.shape[1]
         and weight.shape[0] in WIDTHS
-        and weight.shape[1] in WIDTHS + FEWEST_INPUTS
+        and weight.shape[1] in WIDTHS + FIRST_LAYER_INPUTS
         and weight.shape[2:] == (3, 3)
         and stride in STRIDES
         and padding == (1, 1)
@@ -56,7 +56,7 @@ def suits(image: Tensor, weight: Tensor, stride: tuple[int, ...], padding: objec
 
 def _is_of_size(image: Tensor, weight: Tensor) -> bool:
     pixels, (outputs, inputs) = len(image) * image.shape[2] * image.shape[3], weight.shape[:2]
-    most = MOST_PIXELS_OF_64 if (outputs, inputs) == (64, 64) else MOST_ENTRIES // max(outputs, inputs)
+    most = MAX_PIXELS_64_TO_64 if (outputs, inputs) == (64, 64) else MAX_ENTRIES // max(outputs, inputs)
     return 0 < pixels <= most
 
 
@@ -74,7 +74,7 @@ def is_supported(image: Tensor, weight: Tensor) -> bool:
 
 
 def narrow_convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
-    r"""``conv2d(image, weight, stride=stride, padding=1)`` where ``suits`` is true.
+    r"""``conv2d(image, weight, stride=stride, padding=1)`` where ``should_use_kernel`` is true.
 
     Formula:
         :math:`y_{n,o,i,j} = \sum_{c,a,b} w_{o,c,a,b}\, x_{n,c,\,si+a-1,\,sj+b-1}`, accumulated in fp32
@@ -96,7 +96,7 @@ def _convolution(image: Tensor, weight: Tensor, stride: int) -> Tensor:
     if image.shape[1] != weight.shape[1]:
         raise ValueError(f"image has {image.shape[1]} channels, but weight expects {weight.shape[1]}")
     found = _empty_outputs(image, weight, stride)
-    convolve(_channels_last(image), _channels_last(weight), found, stride, back=False)
+    convolve(_channels_last(image), _channels_last(weight), found, stride, reverse=False)
     return found
 
 
@@ -110,7 +110,7 @@ def _image_gradient(upstream: Tensor, weight: Tensor) -> Tensor:
     from .convolution_kernels import convolve
 
     found = _empty_inputs(upstream, weight)
-    convolve(_channels_last(upstream), _channels_last(weight), found, 1, back=True)
+    convolve(_channels_last(upstream), _channels_last(weight), found, 1, reverse=True)
     return found
 
 
@@ -133,7 +133,7 @@ def _(image: Tensor, upstream: Tensor, stride: int) -> Tensor:
     return image.new_empty(shape_of_parts(image.shape, upstream.shape), dtype=torch.float32)
 
 
-def _remember(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Tensor) -> None:
+def _setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Tensor) -> None:
     image, weight, ctx.stride = inputs
     ctx.save_for_backward(image, weight)
 
@@ -141,16 +141,16 @@ def _remember(ctx: Any, inputs: tuple[Tensor, Tensor, int], output: Tensor) -> N
 def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
     image, weight = ctx.saved_tensors
     upstream = _channels_last(upstream)  # here, so that torch.compile fuses the copy with earlier operations
-    by_image = by_weight = None
+    image_gradient = weight_gradient = None
     if ctx.needs_input_grad[0]:
-        by_image = _by_image(upstream, image, weight, ctx.stride)
+        image_gradient = _gradient_of_image(upstream, image, weight, ctx.stride)
     if ctx.needs_input_grad[1]:
         parts = _weight_parts(image, upstream, ctx.stride)
-        by_weight = parts.sum(0).to(weight.dtype).permute(0, 3, 1, 2)
-    return by_image, by_weight, None
+        weight_gradient = parts.sum(0).to(weight.dtype).permute(0, 3, 1, 2)
+    return image_gradient, weight_gradient, None
 
 
-def _by_image(upstream: Tensor, image: Tensor, weight: Tensor, stride: int) -> Tensor:
+def _gradient_of_image(upstream: Tensor, image: Tensor, weight: Tensor, stride: int) -> Tensor:
     found: Tensor
     if stride == 1 and weight.shape[1] in WIDTHS:
         found = _image_gradient(upstream, weight)
@@ -162,7 +162,7 @@ def _by_image(upstream: Tensor, image: Tensor, weight: Tensor, stride: int) -> T
     return found
 
 
-_convolution.register_autograd(_backward, setup_context=_remember)
+_convolution.register_autograd(_backward, setup_context=_setup_context)
 
 
 def _channels_last(tensor: Tensor) -> Tensor:
@@ -186,7 +186,7 @@ def _empty(like: Tensor, shape: tuple[int, ...]) -> Tensor:
 def fast_convolutions(model: nn.Module, device: torch.device) -> Iterator[None]:
     """Context manager with faster ``nn.Conv2d`` layers of ``model``; subclasses are unchanged."""
     layers = [layer for layer in model.modules() if type(layer) is nn.Conv2d and is_plain(layer)]
-    if device.type == "cuda" and torch.cuda.get_device_capability(device) < OLDEST_CAPABILITY:
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < MIN_CAPABILITY:
         layers = []
     for layer in layers:
         layer.__class__ = FastConvolution
@@ -213,7 +213,7 @@ class FastConvolution(nn.Conv2d):
 
     def _without_bias(self, image: Tensor) -> Tensor:
         stride, padding = self.stride, self.padding
-        if suits(image, self.weight, stride, padding):
+        if should_use_kernel(image, self.weight, stride, padding):
             return narrow_convolution(image, self.weight, stride[0])
         outputs, inputs = (missing_channels(size) for size in self.weight.shape[:2])
         if not (outputs or inputs):

@@ -26,9 +26,9 @@ from ..methods import OneProcessError
 from .device import isolated_random, pick_device
 
 TIMEOUT = timedelta(minutes=30)
-"""How long a process waits for the others; a process that ends is noticed at once."""
-FEWEST = 2
-"""Rows per process: every process computes smaller batches whole, since batch norm needs two rows."""
+"""Time to wait for other processes; the end of a process is detected at once."""
+MIN_ROWS = 2
+"""Smallest number of rows per process, since batch norm needs two; smaller batches are not divided."""
 STREAM = (1 << 20) + 3
 """Stream of the random numbers that seed dropout."""
 
@@ -38,7 +38,7 @@ class RankLostError(RuntimeError):
 
 
 class Ranks:
-    """The processes that train a run; one process alone, as usual, exchanges nothing.
+    """The processes that train a run; a single process exchanges nothing.
 
     Example:
         >>> ranks = Ranks(torch.device("cpu"))
@@ -48,7 +48,7 @@ class Ranks:
 
     def __init__(self, device: torch.device, rank: int = 0, count: int = 1, store: Any = None) -> None:
         self.device, self.rank, self.count, self._store = device, rank, count, store
-        self._of_cpu = dist.new_group(backend="gloo", timeout=TIMEOUT) if count > 1 else None
+        self._cpu_group = dist.new_group(backend="gloo", timeout=TIMEOUT) if count > 1 else None
         self._pending: tuple[Tensor, Any] | None = None
         self._splits = False
 
@@ -60,7 +60,7 @@ class Ranks:
     def rows(self, size: int, unit: int = 1) -> slice:
         """The rows of this process, in whole units; all of them if there are few."""
         units = -(-size // unit)
-        if units < FEWEST * self.count:
+        if units < MIN_ROWS * self.count:
             return slice(0, size)
         first, last = (units * rank // self.count * unit for rank in (self.rank, self.rank + 1))
         return slice(first, min(last, size))
@@ -130,7 +130,7 @@ class Ranks:
             for values in module.state_dict().values():
                 whole = values.contiguous()
                 with _explained():
-                    dist.broadcast(whole, 0, group=self._of_cpu if values.device.type == "cpu" else None)
+                    dist.broadcast(whole, 0, group=self._cpu_group if values.device.type == "cpu" else None)
                 values.copy_(whole)
 
     def check_same(self, facts: Mapping[str, str]) -> None:
@@ -155,7 +155,7 @@ class Ranks:
             return signal, is_due
         before, values = self._pending, torch.tensor([signal or 0, int(is_due)])
         with _explained():
-            work = dist.all_reduce(values, dist.ReduceOp.MAX, group=self._of_cpu, async_op=True)
+            work = dist.all_reduce(values, dist.ReduceOp.MAX, group=self._cpu_group, async_op=True)
             self._pending = values, work
             if before is None:
                 return None, False
@@ -166,7 +166,7 @@ class Ranks:
     def sum(self, values: Tensor) -> Tensor:
         """The sum over all processes, in place."""
         with _explained():
-            dist.all_reduce(values, group=self._of_cpu if values.device.type == "cpu" else None)
+            dist.all_reduce(values, group=self._cpu_group if values.device.type == "cpu" else None)
         return values
 
     def wait(self) -> None:
@@ -208,8 +208,8 @@ def _explained() -> Iterator[None]:
 
 
 @contextmanager
-def together(device_name: str) -> Iterator[Ranks]:
-    """The processes that were started for this run, connected; an error ends all of them.
+def connected_processes(device_name: str) -> Iterator[Ranks]:
+    """Context manager that connects the processes of this run; an error ends all of them.
 
     ``is_reported`` is set on errors of all processes but the one that failed first, which says why.
     """
@@ -218,7 +218,7 @@ def together(device_name: str) -> Iterator[Ranks]:
         yield Ranks(pick_device(device_name))
         return
     device = _own_device(device_name)
-    ranks = Ranks(device, rank, count) if is_initialized else _connected(device)
+    ranks = Ranks(device, rank, count) if is_initialized else _connect(device)
     try:
         with processes.same_rows(), nullcontext() if ranks.is_first else warnings.catch_warnings():
             if not ranks.is_first:
@@ -234,7 +234,7 @@ def together(device_name: str) -> Iterator[Ranks]:
         dist.destroy_process_group()
 
 
-def _connected(device: torch.device) -> Ranks:
+def _connect(device: torch.device) -> Ranks:
     from torch.distributed.rendezvous import rendezvous
 
     store, rank, count = next(rendezvous("env://", timeout=TIMEOUT))
@@ -265,7 +265,7 @@ def rank_and_count() -> tuple[int, int]:
     return (int(os.environ.get("RANK", "0")), int(count)) if count.isdecimal() and int(count) > 1 else (0, 1)
 
 
-def refuse_ranks(what: str) -> None:
+def require_one_process(what: str) -> None:
     """OneProcessError if several processes of ``torchrun`` would all do the same work."""
     rank, count = rank_and_count()
     if count > 1:

@@ -28,13 +28,13 @@ COUNTER = "num_batches_tracked"
 LIBRARY = __name__.split(".")[0]
 Change = tuple[dict[str, Any], str, Tensor | None]
 """The parameters or buffers of a module, a name in them, and its temporary value."""
-COMPILED_FROM = 20_000
-"""Steps of a run from which compiling pays: it takes half a minute, once per process."""
+MIN_STEPS_TO_COMPILE = 20_000
+"""Shortest run for which the network is compiled, which takes half a minute once per process."""
 Result = TypeVar("Result")
 Forward = Callable[[Tensor], Any]
 
 
-class Trained(Protocol):
+class TrainingSession(Protocol):
     """The attributes of a session that this module uses: network, its call, and number of steps."""
 
     model: nn.Module
@@ -47,7 +47,7 @@ class Trained(Protocol):
 
 
 @contextmanager
-def joint_casts(session: Trained) -> Iterator[None]:
+def joint_casts(session: TrainingSession) -> Iterator[None]:
     """Let ``session.forward`` cast weights and increment counters of all layers at once, if it can."""
     plain = session.forward
     if all(_is_known(module) for module in session.model.modules()):
@@ -128,13 +128,13 @@ def _changed(changes: Iterable[Change]) -> Iterator[None]:
             store[name] = value
 
 
-def is_worth_compiling(session: Trained, size: int) -> bool:
+def is_worth_compiling(session: TrainingSession, size: int) -> bool:
     """Whether the run is long, on a GPU, and the batch has the usual size."""
     usual = session.bounds[0][1] - session.bounds[0][0]
-    return session.device.type == "cuda" and session.steps >= COMPILED_FROM and size == usual
+    return session.device.type == "cuda" and session.steps >= MIN_STEPS_TO_COMPILE and size == usual
 
 
-def with_compiled_network(session: Trained, work: Callable[[], Result]) -> Result:
+def with_compiled_network(session: TrainingSession, work: Callable[[], Result]) -> Result:
     """Call ``work`` with ``session.forward`` compiled; if that fails, warn and call it uncompiled.
 
     Compilation fuses batch norm, activation and addition into one pass over memory per direction.
@@ -151,7 +151,7 @@ def with_compiled_network(session: Trained, work: Callable[[], Result]) -> Resul
 
 
 @contextmanager
-def _compiled(session: Trained) -> Iterator[None]:
+def _compiled(session: TrainingSession) -> Iterator[None]:
     plain = session.forward
     session.forward = torch.compile(plain, dynamic=False)
     try:

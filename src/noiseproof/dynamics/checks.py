@@ -20,7 +20,7 @@ from ..memory import available_memory
 REMEDY = "restore the file, or remove the folder to train it again"
 FORMAT = 1
 """Format version of run folders; reading folders of later versions raises an error."""
-MOST_VALUES = 1 << 31
+MAX_VALUES = 1 << 31
 """Largest number of values of one input."""
 
 
@@ -136,14 +136,14 @@ def check_manifest(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def check_shape(path: Path, shape: object) -> None:
-    """Check the shape of one input: positive sides, and at most MOST_VALUES values."""
+    """Check the shape of one input: positive sides, and at most MAX_VALUES values."""
     if not is_list_of(shape, int) or not all(side >= 1 for side in shape):  # type: ignore[attr-defined]
         raise damaged(path, f"sample_shape is {shape!r:.200}, not a list of sides")
     size = 1
     for side in shape:  # type: ignore[attr-defined]
         size *= side
-        if size > MOST_VALUES:
-            raise damaged(path, f"sample_shape {shape!r:.200} has more than {MOST_VALUES:,} values")
+        if size > MAX_VALUES:
+            raise damaged(path, f"sample_shape {shape!r:.200} has more than {MAX_VALUES:,} values")
 
 
 def check_numbers(path: Path, content: Mapping[str, Any], where: str = "") -> None:

@@ -16,8 +16,8 @@ from typing import Any
 from .. import atomic
 from ..files import read_bytes
 
-MOST, MOST_LINES = 1 << 28, 1 << 20
-"""Largest number of bytes and of lines of a file that is read."""
+MAX_BYTES, MAX_LINES = 1 << 28, 1 << 20
+"""Largest file that is read, in bytes and in lines."""
 
 
 def append(path: str | os.PathLike[str], entry: Mapping[str, object], *, sync: bool = False) -> None:
@@ -64,14 +64,14 @@ def filter_lines(path: str | os.PathLike[str], wanted: Callable[[dict[str, Any]]
     if not Path(path).exists():
         return
     content = b"".join(line + b"\n" for line, entry in _parsed(Path(path)) if wanted(entry))
-    if content != read_bytes(path, MOST):
+    if content != read_bytes(path, MAX_BYTES):
         atomic.write_bytes(path, content)
 
 
 def _parsed(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
-    *lines, last = read_bytes(path, MOST).split(b"\n") if path.exists() else [b""]
-    if len(lines) > MOST_LINES:
-        raise ValueError(f"{path} has {len(lines):,} lines, more than {MOST_LINES:,}")
+    *lines, last = read_bytes(path, MAX_BYTES).split(b"\n") if path.exists() else [b""]
+    if len(lines) > MAX_LINES:
+        raise ValueError(f"{path} has {len(lines):,} lines, more than {MAX_LINES:,}")
     found = []
     for number, line in enumerate(lines, 1):
         entry = _entry(line)

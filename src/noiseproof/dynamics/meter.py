@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .rows import Rows
 
-TOTALS = ("pull", "rate", "clean_pull", "clean_rate", "noisy_pull", "noisy_rate")
+TOTALS = ("norm", "rate", "clean_norm", "clean_rate", "noisy_norm", "noisy_rate")
 EPOCH = ("loss", "samples", "spread", "steps")
 
 
@@ -48,13 +48,13 @@ class EmphasisMeter:
 
     def add(self, index: Tensor, *, emphasis: Tensor, loss: Tensor, lr: float | Tensor) -> None:
         """Add one step: the emphasis (B,) of its samples, the mean loss and the learning rate."""
-        pull = 2 * emphasis.detach().double()
+        norm = 2 * emphasis.detach().double()
         groups = self.groups[self.rows.of(index)]
         ones = groups[:, 0]
-        self.total.view(-1, 2).add_(lr * (groups.T @ torch.stack([pull, ones], 1)))
-        self.epoch[0].add_(loss.detach(), alpha=len(pull))
-        self.epoch[2].add_(pull.var(correction=0))
-        torch._foreach_add_([self.epoch[1], self.epoch[3]], [len(pull), 1])
+        self.total.view(-1, 2).add_(lr * (groups.T @ torch.stack([norm, ones], 1)))
+        self.epoch[0].add_(loss.detach(), alpha=len(norm))
+        self.epoch[2].add_(norm.var(correction=0))
+        torch._foreach_add_([self.epoch[1], self.epoch[3]], [len(norm), 1])
 
     def add_steps(
         self, index: Tensor, sizes: list[int], *, emphasis: Tensor, losses: list[float], rates: list[float]
@@ -69,13 +69,13 @@ class EmphasisMeter:
         def sums(values: Tensor) -> Tensor:
             return torch.bincount(steps, values, minlength=len(sizes))  # adds samples sequentially
 
-        pull = 2 * emphasis.detach().double()
-        step_pull = sums(pull)
-        spread = (sums((pull - (step_pull / counts)[steps]).square()) / counts).tolist()
-        columns = [step_pull.tolist(), [float(size) for size in sizes]]
+        norm = 2 * emphasis.detach().double()
+        step_norm = sums(norm)
+        spread = (sums((norm - (step_norm / counts)[steps]).square()) / counts).tolist()
+        columns = [step_norm.tolist(), [float(size) for size in sizes]]
         if self.is_known:
             groups = self.groups[self.rows.of(index), 1:].unbind(1)
-            columns += [sums(part).tolist() for group in groups for part in (pull * group, group)]
+            columns += [sums(part).tolist() for group in groups for part in (norm * group, group)]
         total, epoch = self.total.tolist(), self.epoch.tolist()
         for step, (size, lr) in enumerate(zip(sizes, rates, strict=True)):
             for number, column in enumerate(columns):
@@ -89,11 +89,11 @@ class EmphasisMeter:
         """The current values; None for undefined ratios."""
         total = dict(zip(TOTALS, self.total.tolist(), strict=True))
         epoch = dict(zip(EPOCH, self.epoch.tolist(), strict=True))
-        clean = _ratio(total["clean_pull"], total["clean_rate"])
-        noisy = _ratio(total["noisy_pull"], total["noisy_rate"])
+        clean = _ratio(total["clean_norm"], total["clean_rate"])
+        noisy = _ratio(total["noisy_norm"], total["noisy_rate"])
         return {
             "loss": _ratio(epoch["loss"], epoch["samples"]),
-            "alpha": _ratio(total["pull"], total["rate"]),
+            "alpha": _ratio(total["norm"], total["rate"]),
             "clean_alpha": clean,
             "noisy_alpha": noisy,
             "snr": None if clean is None or noisy is None else _ratio(clean, noisy),

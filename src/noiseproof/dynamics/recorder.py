@@ -74,7 +74,7 @@ class Recorder:
         self._margin: list[Tensor] = []
         self._prediction: list[Tensor] = []
         self._label = torch.full((self.size,), NOT_SEEN, dtype=torch.int64)
-        self._now: dict[str, Tensor] = {}
+        self._current: dict[str, Tensor] = {}
         self._warned = False
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ class Recorder:
             self._label = torch.where(seen, now["label"], self._label)
             self._margin.append(now["margin"].clamp(-LARGEST, LARGEST).half())
             self._prediction.append(now["prediction"])
-        self._now = {}
+        self._current = {}
 
     def record(self) -> Record:
         """The record of the completed epochs, with the samples that were seen, in the order of their numbers.
@@ -114,7 +114,7 @@ class Recorder:
         ``index`` of the record, and of the frame of ``labels.find``, is the sample number; for a tuple of
         sizes see ``labels.with_positions``.
         """
-        if not self._margin and self._now:
+        if not self._margin and self._current:
             raise RuntimeError(
                 "no epoch has been completed: call recorder.end_epoch() after the batches of an epoch"
             )
@@ -139,7 +139,7 @@ class Recorder:
             "known": self._label.clone(),
             "margins": torch.stack(self._margin) if self._margin else size.half(),
             "predictions": torch.stack(self._prediction) if self._prediction else size.int(),
-            **{f"now.{name}": column.cpu().clone() for name, column in self._now.items()},
+            **{f"now.{name}": column.cpu().clone() for name, column in self._current.items()},
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
@@ -152,7 +152,7 @@ class Recorder:
         self._label = state["known"].cpu().clone()
         self._margin = list(state["margins"].cpu().unbind())
         self._prediction = list(state["predictions"].cpu().unbind())
-        self._now = {
+        self._current = {
             name.removeprefix("now."): column.clone()
             for name, column in state.items()
             if name.startswith("now.")
@@ -242,46 +242,49 @@ class Recorder:
         return flat
 
     def _columns(self, device: torch.device) -> dict[str, Tensor]:
-        """The columns of the epoch, with an additional last row for labels to ignore."""
-        if not self._now:
+        """The columns of the current epoch, with an additional last row for labels to ignore.
+
+        ``moved``: whether the label has changed within the epoch; ``stray``: the largest index out of range.
+        """
+        if not self._current:
             size = (self.size + 1,)
-            self._now = {
+            self._current = {
                 "margin": torch.full(size, torch.nan),
                 "prediction": torch.full(size, NOT_SEEN, dtype=torch.int32),
                 "label": torch.full(size, NOT_SEEN, dtype=torch.int64),
                 "moved": torch.zeros(size, dtype=torch.bool),
                 "stray": torch.tensor(-1),
             }
-        if self._now["label"].device != device:
-            self._now = {name: column.to(device) for name, column in self._now.items()}
-        return self._now
+        if self._current["label"].device != device:
+            self._current = {name: column.to(device) for name, column in self._current.items()}
+        return self._current
 
     # The end of an epoch -----------------------------------------------------------------------------
 
     def _merged(self) -> dict[str, Tensor]:
         """The columns merged over all processes, on the CPU, without the row of labels to ignore."""
-        device = self._now["label"].device if self._now else torch.device("cpu")
+        device = self._current["label"].device if self._current else torch.device("cpu")
         now = self._columns(processes.collective_device(device))
-        stray = processes.largest(int(now.pop("stray")), now["label"].device)
+        stray = processes.maximum(int(now.pop("stray")), now["label"].device)
         if stray >= 0:
-            self._now = {}
+            self._current = {}
             raise IndexError(OUT_OF_RANGE.format(stray, self.size, self.size - 1))
         now = {name: column[: self.size] for name, column in now.items()}
         if processes.count() > 1:
             now = self._exchanged(now)
-            self.num_classes = processes.largest(self.num_classes, now["label"].device)
+            self.num_classes = processes.maximum(self.num_classes, now["label"].device)
         return {name: column.to("cpu", copy=True) for name, column in now.items()}
 
     def _exchanged(self, now: dict[str, Tensor]) -> dict[str, Tensor]:
         seen = now["label"] >= 0
-        mine = processes.has_first(seen)
-        label = processes.from_owner(now["label"], mine, NOT_SEEN)
+        mine = processes.is_first_owner(seen)
+        label = processes.values_of_owner(now["label"], mine, NOT_SEEN)
         moved = now["moved"] | (seen & (label != now["label"]))
         return {
-            "margin": processes.from_owner(now["margin"], mine, torch.nan),
-            "prediction": processes.from_owner(now["prediction"], mine, NOT_SEEN),
+            "margin": processes.values_of_owner(now["margin"], mine, torch.nan),
+            "prediction": processes.values_of_owner(now["prediction"], mine, NOT_SEEN),
             "label": label,
-            "moved": processes.from_owner(moved.int(), processes.has_first(moved), 0) > 0,
+            "moved": processes.values_of_owner(moved.int(), processes.is_first_owner(moved), 0) > 0,
         }
 
     def _discard_changed(self, now: dict[str, Tensor], seen: Tensor) -> None:

@@ -36,17 +36,17 @@ def rank(features: Tensor, person: Tensor, camera: Tensor, query: Tensor) -> Ran
         Ranking(mean_average_precision=0.583..., cmc=tensor([0., 1., 1., 1.]))
     """
     unit = normalize(features.double(), dim=1)
-    precisions, firsts = list[float](), list[int]()
+    precisions, first_ranks = list[float](), list[int]()
     for one in query.tolist():
         kept = (person != person[one]) | (camera != camera[one])
         order = (unit[kept] @ unit[one]).argsort(descending=True, stable=True)
         ranks = 1 + (person[kept][order] == person[one]).nonzero().flatten()
         if len(ranks):
             precisions.append(float((torch.arange(1, len(ranks) + 1) / ranks.double()).mean()))
-            firsts.append(int(ranks[0]) - 1)
-    found = torch.bincount(torch.tensor(firsts, dtype=torch.int64), minlength=len(features)).cumsum(0)
+            first_ranks.append(int(ranks[0]) - 1)
+    found = torch.bincount(torch.tensor(first_ranks, dtype=torch.int64), minlength=len(features)).cumsum(0)
     mean = sum(precisions) / len(precisions) if precisions else None
-    return Ranking(mean, found / max(1, len(firsts)))
+    return Ranking(mean, found / max(1, len(first_ranks)))
 
 
 def rank_videos(features: Tensor, frames: Sequence[Frame]) -> Ranking:

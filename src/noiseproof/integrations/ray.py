@@ -19,7 +19,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from ..devices.device import THREAD_VARIABLES, cores, pick_device, share_threads
-from ..devices.distributed import refuse_ranks
+from ..devices.distributed import require_one_process
 from ..dynamics.run_folder import RunFolder
 from ..engines import NEEDS_RAY
 from ..processes import Interruption
@@ -73,7 +73,7 @@ def fit_parts(
 
     ``on_begin`` is called with the number of parts already fitted.
     """
-    refuse_ranks("cross-fitting with Ray")
+    require_one_process("cross-fitting with Ray")
     found, threads = dict[int, Any](), torch.get_num_threads()
     share = share_of_machine([Config(device=device)], None)
     share |= {} if "num_gpus" in share else {"num_cpus": threads}
@@ -85,7 +85,7 @@ def fit_parts(
             found[number] = _fitted(ray, done)
             if len(found) < len(parts):
                 on_begin(len(found))
-    asked.pass_on()
+    asked.raise_again()
     return [found[number] for number in range(len(parts))]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from ..atomic import write_text
-from ..files import MOST_JSON, parse_json, read_bytes
+from ..files import MAX_JSON_BYTES, parse_json, read_bytes
 from .arrays import Integers, as_labels
 
 FORMAT_VERSION = 2
@@ -74,7 +74,7 @@ class Manifest:
 
     @classmethod
     def load(cls, path: str | Path) -> Manifest:
-        return cls.from_json(read_bytes(path, MOST_JSON).decode("utf-8"))
+        return cls.from_json(read_bytes(path, MAX_JSON_BYTES).decode("utf-8"))
 
     def verify(self, clean: object, noisy: object) -> None:
         """Raise ValueError with the differences unless the manifest describes these labels."""

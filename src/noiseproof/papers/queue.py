@@ -220,7 +220,7 @@ def train_queue(
         except ComparisonStopped as stop:
             interruption.received = stop.number
     if interruption.received is not None and interruption.received != getattr(signal, "SIGALRM", None):
-        interruption.pass_on()
+        interruption.raise_again()
     return problems
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from ..atomic import refuse_link, write_bytes
-from ..devices.distributed import refuse_ranks
+from ..devices.distributed import require_one_process
 from ..dynamics.run_folder import CONFIG, RESULT
 from ..train import Config, Run, RunExistsError, Watcher, fit
 from ..train.config import run_folder
@@ -26,7 +26,7 @@ def stage(config: Config, name: str, *, watcher: Watcher | None = None, **given:
     Args:
         given: ``data``, ``test`` or ``model``, as for ``train.fit``.
     """
-    refuse_ranks("a recipe or a choice of the loss")
+    require_one_process("a recipe or a choice of the loss")
     settled = with_source_and_folder(config.replace(out=str(recipe_folder(config) / name)), given.get("data"))
     folder = run_folder(settled)
     refuse_link(folder)

@@ -7,7 +7,7 @@ from torch import nn
 from ..data import LabelledData
 from ..devices.capture import capture_lock
 from ..devices.device import isolated_random, suitable_threads
-from ..devices.distributed import together
+from ..devices.distributed import connected_processes
 from ..memory import on_the_cpu
 from ..processes import Interruption
 from .callbacks import Line, Watcher, notebook_line
@@ -70,7 +70,7 @@ def fit(
     config = with_source_and_folder(config, data)
     with Interruption() as interruption:
         run = train(config, data, test, model, watcher or Line(config, notebook_line()), interruption)
-    interruption.pass_on()
+    interruption.raise_again()
     return run
 
 
@@ -88,7 +88,7 @@ def train(
             "loss='auto' is only for auto.fit and 'noiseproof train --loss auto', which choose the loss"
         )
     with (
-        together(config.device) as ranks,
+        connected_processes(config.device) as ranks,
         on_the_cpu(),
         RunWriter(config, ranks) as writer,
         isolated_random(config.seed, device := ranks.device),

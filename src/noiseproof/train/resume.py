@@ -11,7 +11,7 @@ import torch
 
 from .. import __version__, methods
 from ..dynamics.checks import check_manifest
-from ..dynamics.json_lines import MOST
+from ..dynamics.json_lines import MAX_BYTES
 from ..dynamics.run_folder import CHECKPOINTS, CONFIG, MANIFEST
 from ..files import DamagedFileError, read_bytes, read_json
 from . import checkpoint
@@ -144,7 +144,7 @@ def restore(session: Session, found: checkpoint.Checkpoint, folder: Path) -> Non
 
 def check_metrics(path: Path, finished: int) -> None:
     """Raise DamagedRunError unless each finished epoch has one complete line, in order."""
-    lines = read_bytes(path, MOST).split(b"\n") if path.is_file() else []
+    lines = read_bytes(path, MAX_BYTES).split(b"\n") if path.is_file() else []
     expected = range(1, finished + 1)
     found = [epoch for epoch in map(_epoch, lines) if epoch in expected]
     if found == list(expected):

@@ -69,7 +69,7 @@ class RunWriter:
         self._lock.__enter__()
         try:
             self._check_folder()
-            atomic.sweep(self.folder)
+            atomic.remove_temporary_files(self.folder)
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...atomic import refuse_link
 from ...devices.device import cores, pick_device
-from ...devices.distributed import refuse_ranks
+from ...devices.distributed import require_one_process
 from ...dynamics.run_folder import CONFIG, RESULT, RunFolder
 from ...engines import engine_module
 from ...processes import Interrupted, Interruption
@@ -77,7 +77,7 @@ def compare(
         ...     [(row.name, row.seeds) for row in compare(runs, jobs=1).rows]
         [('ce', [0]), ('mae', [0])]
     """
-    refuse_ranks("a comparison")
+    require_one_process("a comparison")
     _check_configs(configs)
     train_runs = _train if (other := engine_module(engine)) is None else other.train_runs
     watcher, folders = watcher or ComparisonWatcher(), _folders(configs)

@@ -16,7 +16,7 @@ import torch
 
 from ...data import LabelledData
 from ...devices.device import pick_device
-from ...devices.distributed import refuse_ranks
+from ...devices.distributed import require_one_process
 from ...methods import get as get_method
 from ...models.registry import BUILT_IN
 from ...models.spec import parse as parse_model
@@ -106,7 +106,7 @@ def fit_each(
     runs: Sequence[tuple[Config, LabelledData]], on_begin: Callable[[int], None] = lambda number: None
 ) -> list[Run]:
     """Train each config on its data: at the same time if the runs can share a GPU, otherwise in turn."""
-    refuse_ranks("training on parts of the data")
+    require_one_process("training on parts of the data")
     if len(runs) < 2 or not all(can_share(config) for config, _ in runs):
         found = []
         for number, (config, data) in enumerate(runs):
@@ -127,7 +127,7 @@ def fit_each(
             while wait(waiting, timeout=POLL).not_done:
                 continue  # signals are handled between the waits
         found = [one.result() for one in waiting]
-    interruption.pass_on()
+    interruption.raise_again()
     return found
 
 
