@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from noiseproof.data import load
-from noiseproof.data.compressed import FREE, LimitedReader, open_packed
+from noiseproof.data.compressed import ALWAYS_ALLOWED, LimitedReader, open_packed
 from noiseproof.data.numpy_files import check_directory, read_npz
 
 ROWS = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (n % 7, n * n, n % 3) for n in range(200))
@@ -52,7 +52,7 @@ def test_compressed_table_equals_the_plain_table(tmp_path, kind):
 )
 def test_endless_stream_is_stopped(tmp_path, kind):
     bomb = tmp_path / f"rows.csv.{kind}"
-    bomb.write_bytes(PACKERS[kind](b"0" * (FREE + 1)))
+    bomb.write_bytes(PACKERS[kind](b"0" * (ALWAYS_ALLOWED + 1)))
     with open_packed(bomb) as file, pytest.raises(ValueError, match="more than 67,108,864 bytes"):
         sum(map(len, iter(lambda: file.read(1 << 20), b"")))
 
@@ -104,7 +104,7 @@ def test_parquet_bomb_is_refused(tmp_path):
 
 def test_array_bomb_is_refused(tmp_path):
     path = tmp_path / "a.npz"
-    np.savez_compressed(path, x_train=np.zeros((4 * FREE + 1,), np.int8), y_train=[0])
+    np.savez_compressed(path, x_train=np.zeros((4 * ALWAYS_ALLOWED + 1,), np.int8), y_train=[0])
     before = peak()
     with pytest.raises(ValueError, match=r"member 'x_train\.npy': it unpacks to 268,435,585 bytes, more"):
         read_npz(path, ["x_train"])

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:no sample has the label")
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.bfloat16, torch.bool])
 def test_dtypes_and_chunks(dtype, monkeypatch):
-    monkeypatch.setattr("noiseproof.data.duplicates.BYTES_AT_ONCE", 5)
+    monkeypatch.setattr("noiseproof.data.duplicates.BYTES_PER_CHUNK", 5)
     inputs = torch.tensor([[0, 1], [1, 0], [1, 1], [1, 0]]).to(dtype)
     (found,) = find_duplicates(LabelledData(inputs, [0, 1, 0, 0], duplicates="ignore"))
     assert (found.first, found.second, found.conflicting) == (1, 3, True)

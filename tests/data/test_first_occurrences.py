@@ -26,9 +26,9 @@ def slowly(rows):
 @settings(deadline=None, max_examples=150)
 def test_matches_a_dict(rows, short, at_once):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeats, "SHORT", short)
-        patch.setattr(repeats, "BYTES_AT_ONCE", at_once)
-        patch.setattr(repeats, "AT_ONCE", at_once)
+        patch.setattr(repeats, "MAX_KEY_BYTES", short)
+        patch.setattr(repeats, "BYTES_PER_CHUNK", at_once)
+        patch.setattr(repeats, "SAMPLES_PER_READ", at_once)
         array = np.array(rows, np.uint8).reshape(len(rows), -1)
         assert first_occurrences(array).tolist() == slowly(rows)
         lazily = Selection(array, np.arange(len(array))[::-1].copy())

@@ -184,6 +184,6 @@ def test_settings_are_checked(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="size=0"):
         ImageFiles([], size=0)
     (tmp_path / "a.png").write_bytes(encoded(0, "png"))
-    monkeypatch.setattr("noiseproof.data.images.MOST_BYTES", 10)
+    monkeypatch.setattr("noiseproof.data.images.MAX_BYTES", 10)
     with pytest.raises(ValueError, match="more than 10"):
         read_image(tmp_path / "a.png")

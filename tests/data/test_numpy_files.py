@@ -167,6 +167,6 @@ def test_missing_file_is_a_file_not_found_error(tmp_path):
 
 def test_oversized_array_is_refused(tmp_path, monkeypatch):
     np.savez(tmp_path / "a.npz", x=np.arange(100))
-    monkeypatch.setattr("noiseproof.data.numpy_files.MOST_BYTES", 100)
+    monkeypatch.setattr("noiseproof.data.numpy_files.MAX_BYTES", 100)
     with pytest.raises(ValueError, match="more than 100"):
         read_npz(tmp_path / "a.npz", ["x"])

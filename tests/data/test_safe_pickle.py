@@ -112,7 +112,7 @@ def test_trailing_bytes_and_other_roots_are_refused():
 
 
 def test_too_many_instructions(monkeypatch):
-    monkeypatch.setattr("noiseproof.data.safe_pickle.MOST_INSTRUCTIONS", 10)
+    monkeypatch.setattr("noiseproof.data.safe_pickle.MAX_INSTRUCTIONS", 10)
     with pytest.raises(PickleRefusedError, match="more than 10 instructions"):
         parse_plain_pickle(genuine())
 
@@ -122,6 +122,6 @@ def test_errors_contain_the_path_and_size_is_limited(tmp_path, monkeypatch):
     path.write_bytes(h.hostile("sentinel")["os.system"])
     with pytest.raises(PickleRefusedError, match=r"data_batch_1 is refused: GLOBAL 'os system'"):
         read_plain_pickle(path)
-    monkeypatch.setattr("noiseproof.data.safe_pickle.MOST_BYTES", 10)
+    monkeypatch.setattr("noiseproof.data.safe_pickle.MAX_BYTES", 10)
     with pytest.raises(PickleRefusedError, match="more than 10"):
         read_plain_pickle(path)

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from ..features import as_labels
 
-MOST_CLASSES = 1_000_000
+MAX_CLASSES = 1_000_000
 """Largest number of classes without names; a larger label is probably an id."""
-NUMBER_THEM = "number the classes 0 ... K-1 first and pass their names as class_names"
+NUMBERING_HINT = "number the classes 0 ... K-1 first and pass their names as class_names"
 
 
 def numbers_and_names(
@@ -121,9 +121,9 @@ def numbered_classes(
             continue
         where = int(labels.argmax())
         largest = max(largest, int(labels[where]))
-        if largest >= MOST_CLASSES:
+        if largest >= MAX_CLASSES:
             raise ValueError(
-                f"{what}[{where}] = {largest} is above {MOST_CLASSES - 1}: is this an id? number the classes,"
+                f"{what}[{where}] = {largest} is above {MAX_CLASSES - 1}: is this an id? number the classes,"
                 f" or pass class_names{sample_at(where, index)}"
             )
     return [str(number) for number in range(largest + 1)]
@@ -216,11 +216,11 @@ def _why_no_class_numbers(array: NDArray[Any], what: str) -> str:
         hint = (
             "these are whole numbers, so convert them with .astype('int64') or .long()"
             if whole.all()
-            else "this one is not even a whole number"
+            else "this one is not a whole number"
         )
     else:
         odd = [not isinstance(value, (int, np.integer)) for value in array]
         where = odd.index(True) if True in odd else 0
-        hint = NUMBER_THEM
+        hint = NUMBERING_HINT
     kind = array.dtype if array.dtype.kind == "f" else type(array[where]).__name__
     return f"{what}[{where}] = {array[where]!s} is a {kind}: class labels are integers; {hint}"

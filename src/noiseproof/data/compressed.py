@@ -18,16 +18,16 @@ from typing import IO, Any, cast
 
 from ..files import open_regular
 
-RATIO = 100
-FREE = 1 << 26
+MAX_RATIO = 100
+ALWAYS_ALLOWED = 1 << 26
 """Bytes that any file may unpack to, independent of its ratio."""
 XZ_MEMORY = 1 << 28
 """Memory limit of an xz stream in bytes; its highest preset needs 65 MiB."""
 
 
-def max_unpacked_size(packed: int, free: int = FREE) -> int:
+def max_unpacked_size(packed: int, free: int = ALWAYS_ALLOWED) -> int:
     """Largest content in bytes of a file of ``packed`` bytes."""
-    return max(free, RATIO * packed)
+    return max(free, MAX_RATIO * packed)
 
 
 class LimitedReader(io.RawIOBase):
@@ -44,8 +44,8 @@ class LimitedReader(io.RawIOBase):
         self.left -= len(found)
         if self.left < 0:
             raise ValueError(
-                f"it unpacks to more than {self.max_size:,} bytes, {RATIO} times its size: unpack it first,"
-                " if this is right"
+                f"it unpacks to more than {self.max_size:,} bytes, {MAX_RATIO} times its size:"
+                " unpack it first, if the size is right"
             )
         buffer[: len(found)] = found
         return len(found)

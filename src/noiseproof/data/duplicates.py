@@ -21,23 +21,23 @@ POLICIES = ("ignore", "warn", "error")
 CHEAP_BYTES, CHEAP_SAMPLES = 1 << 28, 1 << 19
 """Largest inputs that are searched by default."""
 SHOWN = 3
-_left_to_caller: ContextVar[bool] = ContextVar("duplicates are left to the caller", default=False)
-AT_ONCE = 256
+_search_disabled: ContextVar[bool] = ContextVar("duplicate search disabled", default=False)
+SAMPLES_PER_READ = 256
 """Number of samples read together from files."""
-SHORT = 64
+MAX_KEY_BYTES = 64
 """Inputs up to this number of bytes are compared directly, longer ones by their digests."""
-BYTES_AT_ONCE = 1 << 20
+BYTES_PER_CHUNK = 1 << 20
 """Bytes processed together, which should fit in the cache of the processor."""
 
 
 @contextmanager
 def without_duplicate_check() -> Iterator[None]:
     """Context without the default search, for a caller that searches once with its own policy."""
-    token = _left_to_caller.set(True)
+    token = _search_disabled.set(True)
     try:
         yield
     finally:
-        _left_to_caller.reset(token)
+        _search_disabled.reset(token)
 
 
 def check_policy(policy: str | None) -> None:
@@ -57,10 +57,10 @@ def report_duplicates(
     """Warn or raise by ``policy``; None warns of equal inputs under different labels, if that is cheap to
     find and the input is not constant."""
     check_policy(policy)
-    if policy == "ignore" or (policy is None and (_left_to_caller.get() or not is_cheap(inputs))):
+    if policy == "ignore" or (policy is None and (_search_disabled.get() or not is_cheap(inputs))):
         return
     inputs = inputs.cells() if isinstance(inputs, RawInputs) else inputs
-    pairs = Pairs.among(inputs)
+    pairs = Pairs.of(inputs)
     if policy is None:
         pairs = _without_placeholders(inputs, pairs.conflicting(label))
     if len(pairs):
@@ -85,8 +85,8 @@ def _without_placeholders(inputs: Inputs, pairs: Pairs) -> Pairs:
     """The pairs whose input is not constant, such as an empty image."""
     firsts, inverse = np.unique(pairs.first, return_inverse=True)
     varying = [np.empty(0, bool)]
-    for start in range(0, len(firsts), AT_ONCE):
-        rows = read_rows(inputs, firsts[start : start + AT_ONCE])
+    for start in range(0, len(firsts), SAMPLES_PER_READ):
+        rows = read_rows(inputs, firsts[start : start + SAMPLES_PER_READ])
         rows = rows.reshape(len(rows), -1)
         varying.append((rows != rows[:, :1]).any(1).numpy())
     return pairs.where(np.concatenate(varying)[inverse])
@@ -133,7 +133,7 @@ class Pairs:
         self.first, self.second = first, second
 
     @classmethod
-    def among(cls, inputs: Inputs) -> Pairs:
+    def of(cls, inputs: Inputs) -> Pairs:
         first = first_occurrences(inputs)
         second = np.flatnonzero(first != np.arange(len(first)))
         return cls(first[second], second)
@@ -165,18 +165,20 @@ def first_occurrences(inputs: Inputs) -> NDArray[np.int64]:
     """
     seen: dict[bytes, int] = {}
     first: list[int] = []
-    for rows in _pieces(inputs):
+    for rows in _byte_chunks(inputs):
         content, width = rows.tobytes(), rows.shape[1]
         for start in range(0, len(rows) * width, width) if width else [0] * len(rows):
             row = content[start : start + width]
-            key = row if width <= SHORT else hashlib.blake2b(row, digest_size=16).digest()
+            key = row if width <= MAX_KEY_BYTES else hashlib.blake2b(row, digest_size=16).digest()
             first.append(seen.setdefault(key, len(first)))
     return np.array(first, np.int64)
 
 
-def _pieces(inputs: Inputs) -> Iterator[NDArray[np.uint8]]:
+def _byte_chunks(inputs: Inputs) -> Iterator[NDArray[np.uint8]]:
     """Iterate over chunks of the samples as bytes, (samples, bytes per sample)."""
-    step = AT_ONCE if isinstance(inputs, LazyInputs) else max(1, BYTES_AT_ONCE // _row_bytes(inputs))
+    step = (
+        SAMPLES_PER_READ if isinstance(inputs, LazyInputs) else max(1, BYTES_PER_CHUNK // _row_bytes(inputs))
+    )
     for start in range(0, len(inputs), step):
         some = np.arange(start, min(start + step, len(inputs)))
         rows = read_rows(inputs, some).cpu().reshape(len(some), -1).contiguous()

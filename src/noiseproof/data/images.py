@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp"})
-MOST_PIXELS = 64_000_000
-MOST_BYTES = 1 << 29
+MAX_PIXELS = 64_000_000
+MAX_BYTES = 1 << 29
 CHANNELS = {"RGB": 3, "L": 1}
 BILINEAR = 2
 """Pillow's constant, so that Pillow is imported only when an image is read."""
@@ -109,7 +109,7 @@ def read_image(
 
 def _content(path: Path) -> bytes:
     try:
-        return read_bytes(path, MOST_BYTES)
+        return read_bytes(path, MAX_BYTES)
     except DamagedFileError as problem:
         raise ValueError(problem.reason) from None
 
@@ -122,8 +122,8 @@ def _decoded(content: bytes) -> Image:
     except UnidentifiedImageError:  # its message contains a memory address
         raise ValueError("it is not a JPEG, PNG, WebP or BMP image") from None
     width, height = image.size
-    if width * height > MOST_PIXELS:
-        raise ValueError(f"{width} x {height} pixels are more than {MOST_PIXELS}")
+    if width * height > MAX_PIXELS:
+        raise ValueError(f"{width} x {height} pixels are more than {MAX_PIXELS}")
     if image.format == "PNG":
         image.verify()  # checksums; the image must be opened again afterwards
         image = Image.open(io.BytesIO(content), formats=FORMATS)

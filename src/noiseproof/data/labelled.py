@@ -278,4 +278,4 @@ def find_duplicates(data: LabelledData) -> list[Duplicate]:
         sample 2 repeats sample 0 (labels 0 and 1)
     """
     inputs = data.inputs.cells() if isinstance(data.inputs, RawInputs) else data.inputs
-    return Pairs.among(inputs).described(data.label, data.index)
+    return Pairs.of(inputs).described(data.label, data.index)

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from ..atomic import require_space, staging
 from ..files import DamagedFileError, open_regular
 from ..memory import is_large
-from .compressed import FREE, max_unpacked_size
+from .compressed import ALWAYS_ALLOWED, max_unpacked_size
 
-MOST_BYTES = 1 << 33
-MOST_MEMBERS = 10_000
+MAX_BYTES = 1 << 33
+MAX_MEMBERS = 10_000
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -59,7 +59,7 @@ def open_npz(path: str | Path) -> Iterator[zipfile.ZipFile]:
         file = open_regular(path)
     with file:
         with explain_damage(path):
-            check_directory(file, MOST_MEMBERS)
+            check_directory(file, MAX_MEMBERS)
             archive = zipfile.ZipFile(file)
         with archive:
             yield archive
@@ -106,18 +106,18 @@ def checked_header(file: Readable, size: int) -> NpyHeader:
 
 def check_ratio(path: str | Path, member: zipfile.ZipInfo) -> None:
     """ValueError for a member with an implausible ratio of compression."""
-    limit = max_unpacked_size(member.compress_size, 4 * FREE)
+    limit = max_unpacked_size(member.compress_size, 4 * ALWAYS_ALLOWED)
     if member.file_size > limit:
         raise ValueError(
             f"cannot read {path}: member {member.filename!r}: it unpacks to {member.file_size:,} bytes, more"
-            f" than the {limit:,} its size allows: save it with numpy.savez, if that is right"
+            f" than the {limit:,} its size allows: save it with numpy.savez, if the size is right"
         )
 
 
 END, END_64, LOCATOR_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
 """Signatures of the end of central directory record, of its ZIP64 form, and of the locator of the latter."""
-LONGEST_END = 22 + 65535
-PER_MEMBER = 1024
+MAX_END_BYTES = 22 + 65535
+BYTES_PER_ENTRY = 1024
 """Largest mean size of an entry of the central directory, in bytes; names have mostly less than 100."""
 
 
@@ -127,8 +127,8 @@ def check_directory(file: BinaryIO, members: int) -> None:
     ``zipfile`` creates an object per member, which takes minutes and gigabytes for millions of them.
     """
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - LONGEST_END))
-    tail = file.read(LONGEST_END)
+    file.seek(max(0, size - MAX_END_BYTES))
+    tail = file.read(MAX_END_BYTES)
     start = tail.rfind(END)
     record = tail[start : start + 22]
     if start >= 0 and len(record) == 22:
@@ -139,7 +139,7 @@ def check_directory(file: BinaryIO, members: int) -> None:
             large = file.read(56)
             if large.startswith(END_64) and len(large) == 56:
                 count, length = struct.unpack("<32xQQ8x", large)
-        if count > members or length > PER_MEMBER * members:
+        if count > members or length > BYTES_PER_ENTRY * members:
             excess = f"{count:,} members" if count > members else f"a directory of {length:,} bytes"
             raise ValueError(f"it has {excess}, more than {members:,} members are not read")
     file.seek(0)
@@ -148,8 +148,8 @@ def check_directory(file: BinaryIO, members: int) -> None:
 def _array(archive: zipfile.ZipFile, path: str | Path, member: zipfile.ZipInfo) -> NDArray[Any]:
     check_ratio(path, member)
     with explain_damage(path, member.filename):
-        if member.file_size > MOST_BYTES:
-            raise ValueError(f"it has {member.file_size} bytes unpacked, more than {MOST_BYTES}")
+        if member.file_size > MAX_BYTES:
+            raise ValueError(f"it has {member.file_size} bytes unpacked, more than {MAX_BYTES}")
         with archive.open(member) as file:
             checked_header(file, member.file_size)
         with archive.open(member) as file:
@@ -216,7 +216,7 @@ UNPACKED = "array.npy"
 CHUNK = 1 << 20
 """Bytes that are read at a time."""
 FOLDER = "streams"
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 
 
 def read_or_map(path: Path, key: str, root: Path, *, stream: bool | None = None) -> NDArray[Any]:
@@ -301,7 +301,7 @@ class StreamCache:
             with staging(self.folder) as new:
                 yield new
         except OSError as problem:
-            if problem.errno not in NO_ROOM:
+            if problem.errno not in UNWRITABLE:
                 raise
             raise OSError(
                 problem.errno,

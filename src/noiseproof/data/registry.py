@@ -23,7 +23,7 @@ from .sources.huggingface import huggingface
 from .sources.real_world import animal10n, clothing1m, food101n, mars, webvision
 from .sources.table import table
 
-LONGEST = 4000
+MAX_CHARACTERS = 4000
 IN_MEMORY = "memory"
 """Source in the settings of a run whose data were passed in Python."""
 
@@ -38,7 +38,7 @@ def parse_source(text: str) -> tuple[str, dict[str, Literal]]:
         Traceback (most recent call last):
         ValueError: cannot read the source 'folder(3)': give options by keyword, as in folder(path="photos")
     """
-    match read(text, "source", LONGEST):
+    match read(text, "source", MAX_CHARACTERS):
         case ast.Name(id=name):
             return name, {}
         case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
@@ -125,7 +125,7 @@ def load(
         base = data_root() if root is None else Path(root).expanduser()
         with on_the_cpu(), nullcontext() if duplicates is None else without_duplicate_check():
             data = SOURCES[name](root=base, split=split, **options)
-            data = data if few is None else _some(data, few)
+            data = data if few is None else _equidistant(data, few)
     if duplicates is not None:
         report_duplicates(data.inputs, data.label, data.index, data.class_names, duplicates, stacklevel=3)
     return data
@@ -146,7 +146,7 @@ def _checked_spec(spec: object) -> tuple[str, dict[str, Any]]:
     return name, options
 
 
-def _some(data: LabelledData, count: object) -> LabelledData:
+def _equidistant(data: LabelledData, count: object) -> LabelledData:
     """``count`` equidistant samples, or all samples of smaller data."""
     if not isinstance(count, int) or isinstance(count, bool) or count < 2:
         raise ValueError(f"samples={count!r} must be a whole number of at least 2")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Plain: TypeAlias = int | str | bytes | list[int | str | bytes] | NDArray[Any]
-MOST_BYTES = 1 << 29
+MAX_BYTES = 1 << 29
 LITERALS = frozenset(
     {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "STRING", "BINSTRING", "SHORT_BINSTRING"}
     | {"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8"}
@@ -27,7 +27,7 @@ SHORT_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 MEMO_WRITES = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE")
 MEMO_READS = ("GET", "BINGET", "LONG_BINGET")
 WITHOUT_EFFECT = ("PROTO", "FRAME", "STOP")
-MOST_INSTRUCTIONS = 2_000_000
+MAX_INSTRUCTIONS = 2_000_000
 RECONSTRUCT, NDARRAY, DTYPE, ENCODE = "array rebuild", "ndarray", "dtype", "text to bytes"
 ALLOWED_NAMES = {
     "numpy.core.multiarray _reconstruct": RECONSTRUCT,
@@ -37,7 +37,7 @@ ALLOWED_NAMES = {
     "_codecs encode": ENCODE,
 }
 INTEGERS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
-MOST_DIMENSIONS = 4
+MAX_DIMENSIONS = 4
 BytesOf: TypeAlias = Callable[[object], bytes]
 """Text or bytes to bytes, within the limits of the file."""
 
@@ -45,8 +45,8 @@ BytesOf: TypeAlias = Callable[[object], bytes]
 def read_plain_pickle(path: str | Path) -> dict[str, Plain]:
     """Read a pickled dict of numbers, text, flat lists and integer arrays; anything else raises an error."""
     length = Path(path).stat().st_size
-    if length > MOST_BYTES:
-        raise PickleRefusedError(f"{path} has {length} bytes, more than {MOST_BYTES}")
+    if length > MAX_BYTES:
+        raise PickleRefusedError(f"{path} has {length} bytes, more than {MAX_BYTES}")
     try:
         return parse_plain_pickle(Path(path).read_bytes())
     except PickleRefusedError as problem:
@@ -67,8 +67,8 @@ def parse_plain_pickle(content: bytes) -> dict[str, Plain]:
     position = None
     try:
         for count, (opcode, argument, position) in enumerate(pickletools.genops(content)):
-            if count >= MOST_INSTRUCTIONS:
-                raise PickleRefusedError(f"more than {MOST_INSTRUCTIONS} instructions")
+            if count >= MAX_INSTRUCTIONS:
+                raise PickleRefusedError(f"more than {MAX_INSTRUCTIONS} instructions")
             machine.step(opcode.name, argument, position)
     except PickleRefusedError:
         raise
@@ -109,7 +109,7 @@ class PickleMachine:
             raise PickleRefusedError(f"{shown} at byte {position} is not allowed")
 
     def save(self, number: int) -> None:
-        if number > MOST_INSTRUCTIONS:
+        if number > MAX_INSTRUCTIONS:
             raise PickleRefusedError(f"memo number {number} is not allowed")
         self.memo[number] = self.stack[-1]
 
@@ -148,13 +148,13 @@ class PickleMachine:
     def extend(self, items: list[Any]) -> None:
         if type(self.stack[-1]) is not list:
             raise PickleRefusedError(f"APPEND to a {type(self.stack[-1]).__name__} is not allowed")
-        self.stack[-1].extend([flat(item) for item in items])
+        self.stack[-1].extend([checked_entry(item) for item in items])
 
     def update(self, items: list[Any]) -> None:
         if type(self.stack[-1]) is not dict or len(items) % 2:
             raise PickleRefusedError(f"SETITEM on a {type(self.stack[-1]).__name__} is not allowed")
         for key, value in zip(items[::2], items[1::2], strict=True):
-            self.stack[-1][as_text(key)] = finished(value)
+            self.stack[-1][as_text(key)] = checked_value(value)
 
     def begin(self, empty: list[Any] | dict[str, Any], fill: Callable[[list[Any]], None]) -> None:
         items = self.pop_to_mark()
@@ -173,14 +173,14 @@ class PickleMachine:
         return content
 
 
-def finished(value: Any) -> Any:
+def checked_value(value: Any) -> Any:
     """A valid value of the dict: a flat list, a complete array or a flat value."""
     if isinstance(value, UnfinishedArray) and value.array is not None:
         return value.array
-    return value if type(value) is list else flat(value)
+    return value if type(value) is list else checked_entry(value)
 
 
-def flat(value: Any) -> Any:
+def checked_entry(value: Any) -> Any:
     """A valid entry of a list: a 64-bit integer, text or bytes."""
     if isinstance(value, (str, bytes)) or (isinstance(value, int) and value.bit_length() < 64):
         return value
@@ -245,8 +245,8 @@ class UnfinishedArray:
             raise PickleRefusedError("an array of unknown form is not allowed")
         _, shape, kind, fortran, content = state
         whole = isinstance(shape, tuple) and all(type(side) is int and side >= 0 for side in shape)
-        if not whole or len(shape) > MOST_DIMENSIONS:
-            raise PickleRefusedError(f"an array needs a shape of at most {MOST_DIMENSIONS} whole numbers")
+        if not whole or len(shape) > MAX_DIMENSIONS:
+            raise PickleRefusedError(f"an array needs a shape of at most {MAX_DIMENSIONS} whole numbers")
         dtype = kind.dtype()
         content = bytes_of(content)
         if math.prod(shape) * dtype.itemsize != len(content):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..data.locations import split_path
 from ..data.registry import parse_source
-from ..data.sources.table_file import read_table, size_in_memory, table_columns, table_pieces
+from ..data.sources.table_file import read_table, size_in_memory, table_chunks, table_columns
 from ..memory import is_large
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def rows_of(spec: object, numbers: Sequence[int], *, as_text: bool = False) -> p
         return None
     wanted, start, kept = set(numbers), 0, []
     columns = table_columns(found[0])
-    for piece in table_pieces(found[0], len(columns), columns if as_text else ()):
+    for piece in table_chunks(found[0], len(columns), columns if as_text else ()):
         piece.index = pd.RangeIndex(start, start + len(piece))
         kept.append(piece[piece.index.isin(wanted)])
         start += len(piece)

@@ -17,7 +17,7 @@ from noiseproof.features import Features
 
 
 @pytest.fixture(autouse=True)
-def tiny_pieces(monkeypatch):
+def tiny_chunks(monkeypatch):
     """Two rows of three columns at a time, or three of two."""
     monkeypatch.setattr(table_file, "CELLS", 6)
 
@@ -211,8 +211,8 @@ def test_table_is_encoded_once_until_it_changes(tmp_path, monkeypatch):
     path.write_text("a,label\n1,0\n2,1\n3,1\n")
     spec = f"csv(path={path.as_posix()!r}, stream=True)"
     passes = []
-    real = table_file.table_pieces
-    monkeypatch.setattr(table_file, "table_pieces", lambda *given: passes.append(1) or real(*given))
+    real = table_file.table_chunks
+    monkeypatch.setattr(table_file, "table_chunks", lambda *given: passes.append(1) or real(*given))
     load(spec, root=tmp_path)
     load(spec, root=tmp_path)
     assert len(passes) == 4, "labels, features and inputs, then labels alone"

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate, pad
 
 from ...counter import lower_below, shifted_right, upper_below
-from .steps import FixedStep, RandomStep, Step, as_float, whole
+from .steps import FixedStep, RandomStep, Step, as_float, checked_int
 
 UNIT = 1 << 16
 """Sine and cosine are rounded to multiples of 1/65536, so that all else is exact integer arithmetic."""
@@ -41,8 +41,8 @@ class Crop(RandomStep):
 
     def __init__(self, *, padding: int | None = None, size: int | None = None) -> None:
         default = 4 if size is None else 0
-        self.padding = whole(self.name, "padding", default if padding is None else padding, minimum=0)
-        self.size = None if size is None else whole(self.name, "size", size, minimum=1)
+        self.padding = checked_int(self.name, "padding", default if padding is None else padding, minimum=0)
+        self.size = None if size is None else checked_int(self.name, "size", size, minimum=1)
 
     def offsets(self, images: Tensor, bits: Tensor) -> tuple[Tensor, Tensor]:
         """First row and column of every window, negative in the padding."""
@@ -75,8 +75,8 @@ class CenterCrop(FixedStep):
     name = "center_crop"
 
     def __init__(self, *, size: int, padding: int | None = None) -> None:
-        self.size = whole(self.name, "size", size, minimum=1)
-        self.padding = None if padding is None else whole(self.name, "padding", padding, minimum=0)
+        self.size = checked_int(self.name, "size", size, minimum=1)
+        self.padding = None if padding is None else checked_int(self.name, "padding", padding, minimum=0)
 
     def apply(self, images: Tensor) -> Tensor:
         high, wide = images.shape[-2:]
@@ -124,7 +124,7 @@ class Resize(FixedStep):
     name = "resize"
 
     def __init__(self, *, size: int) -> None:
-        self.size = whole(self.name, "size", size, minimum=1)
+        self.size = checked_int(self.name, "size", size, minimum=1)
 
     def apply(self, images: Tensor) -> Tensor:
         images = as_float(images)

@@ -146,7 +146,7 @@ class Jitter(RandomStep):
         if images.shape[1] != 3:
             return images
         images = blended(images, grey(images), 1 + self.saturation * draws[2])
-        return turned(images, 2 * math.pi * self.hue * draws[3]) if self.hue else images
+        return rotated_hue(images, 2 * math.pi * self.hue * draws[3]) if self.hue else images
 
     def evaluation(self) -> Step | None:
         return None
@@ -164,12 +164,12 @@ def blended(images: Tensor, base: Tensor, factor: Tensor) -> Tensor:
     return (base + factor * (images - base)).clamp(0, 1)
 
 
-def turned(images: Tensor, angle: Tensor) -> Tensor:
+def rotated_hue(images: Tensor, angle: Tensor) -> Tensor:
     """Rotate colours about the grey axis; a third of a turn maps red to green, green to blue, blue to red.
 
     Example:
         >>> red = torch.tensor([1.0, 0.0, 0.0]).view(1, 3, 1, 1)
-        >>> turned(red, torch.tensor(2 * math.pi / 3)).flatten().round(decimals=6)
+        >>> rotated_hue(red, torch.tensor(2 * math.pi / 3)).flatten().round(decimals=6)
         tensor([0., 1., 0.])
     """
     middle = images.mean(1, keepdim=True)

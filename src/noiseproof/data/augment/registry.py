@@ -25,7 +25,7 @@ AUGMENTATIONS: dict[str, Callable[..., Step]] = {
     "normalize": Normalize,
     "subtract_mean": SubtractMean,
 }
-MOST_STEPS = 50
+MAX_STEPS = 50
 
 Spec = str | Sequence[str | Callable[..., Tensor]] | Augmentation | None
 
@@ -58,8 +58,8 @@ def parse(text: str) -> list[Step]:
     """The steps of ``step | step(...) | ...``; [] for ``none``."""
     text = text.strip()
     nodes = chain(read(text, "augmentation"), ast.BitOr)
-    if len(nodes) > MOST_STEPS:
-        raise ValueError(f"an augmentation has at most {MOST_STEPS} steps, this one has {len(nodes)}")
+    if len(nodes) > MAX_STEPS:
+        raise ValueError(f"an augmentation has at most {MAX_STEPS} steps, this one has {len(nodes)}")
     if isinstance(nodes[0], ast.Name) and nodes[0].id == "none" and len(nodes) == 1:
         return []
     return [_step(node, text) for node in nodes]

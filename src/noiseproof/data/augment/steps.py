@@ -14,7 +14,7 @@ from ...counter import draw
 
 REPEAT = 1 << 32
 """Distance between the streams of repeated steps, so that flip | flip uses different random numbers."""
-OWN_REPEAT = 1 << 40
+USER_REPEAT = 1 << 40
 """Distance between the seeds of repeated steps of the user."""
 
 
@@ -113,7 +113,7 @@ def as_float(images: Tensor) -> Tensor:
     return images if images.is_floating_point() else images.float() / 255
 
 
-def whole(step: str, parameter: str, value: object, *, minimum: int, maximum: int = 1 << 16) -> int:
+def checked_int(step: str, parameter: str, value: object, *, minimum: int, maximum: int = 1 << 16) -> int:
     """``value``; TypeError or ValueError unless it is a whole number in the range."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{step}: {parameter} must be a whole number, got {value!r}")
@@ -143,7 +143,7 @@ class Augmentation:
         kinds = [type(step) if isinstance(step, Step) else step for step in steps]
         repeats = [kinds[:place].count(kind) for place, kind in enumerate(kinds)]
         self.steps = tuple(map(_repeated, steps, repeats))
-        self._own_repeats = tuple(
+        self._user_repeats = tuple(
             0 if isinstance(step, RandomStep) else repeat for step, repeat in zip(steps, repeats, strict=True)
         )
 
@@ -151,9 +151,9 @@ class Augmentation:
         self, images: Tensor, *, seed: int = 0, epoch: int | Tensor = 0, index: Tensor | None = None
     ) -> Tensor:
         check_images(images)
-        for step, repeat in zip(self.steps, self._own_repeats, strict=True):
+        for step, repeat in zip(self.steps, self._user_repeats, strict=True):
             images = step(
-                images, seed=seed + repeat * OWN_REPEAT if repeat else seed, epoch=epoch, index=index
+                images, seed=seed + repeat * USER_REPEAT if repeat else seed, epoch=epoch, index=index
             )
         return as_float(images)
 
@@ -176,6 +176,6 @@ def _repeated(step: Callable[..., Tensor], repeat: int) -> Callable[..., Tensor]
     """The step, or a copy with another ``repeat``."""
     if not isinstance(step, RandomStep) or step.repeat == repeat:
         return step
-    again = copy.copy(step)
-    again.repeat = repeat
-    return again
+    copied = copy.copy(step)
+    copied.repeat = repeat
+    return copied

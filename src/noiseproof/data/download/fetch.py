@@ -19,7 +19,12 @@ from .catalogue import DATASETS, UNKNOWN_SIZE_CAP, Dataset, Download, Report, da
 if TYPE_CHECKING:
     from requests import Session
 
-
+__all__ = ["DATASETS", "Dataset", "Download", "Report", "fetch", "verify"]
+PREFIXES = ("https://",)
+"""Allowed beginnings of addresses."""
+CHUNK = 1 << 17
+TIMEOUT = 30
+UNCOMPRESSED = {"Accept-Encoding": "identity"}
 LABELS = {
     "CIFAR-10_human.pt": {
         "clean_label": "cifar10_clean",
@@ -35,7 +40,7 @@ LABELS = {
     },
 }
 """Names of arrays by key, for each file of the CIFAR-N authors."""
-LARGEST_PICKLE = 64 * 10**6
+MAX_PICKLE_BYTES = 64 * 10**6
 
 
 def install_files(downloaded: Sequence[Path], folder: Path) -> None:
@@ -82,26 +87,18 @@ def read_torch_file(path: Path) -> dict[str, object]:
     try:
         with zipfile.ZipFile(path) as archive:
             (member,) = [info for info in archive.infolist() if info.filename.endswith("/data.pkl")]
-            if member.file_size > LARGEST_PICKLE:
+            if member.file_size > MAX_PICKLE_BYTES:
                 raise ValueError(f"its pickle has {member.file_size:,} bytes")
             return dict(parse_plain_pickle(archive.read(member)))
     except (zipfile.BadZipFile, ValueError, EOFError) as problem:
         raise ValueError(f"{path.name} is not a file of labels written by torch.save: {problem}") from None
 
 
-FORMS: dict[str, Callable[[Sequence[Path], Path], None]] = {
+INSTALLERS: dict[str, Callable[[Sequence[Path], Path], None]] = {
     "files": install_files,
     "archive": install_archive,
     "human_labels": install_human_labels,
 }
-
-
-__all__ = ["DATASETS", "Dataset", "Download", "Report", "fetch", "verify"]
-PREFIXES = ("https://",)
-"""Allowed beginnings of addresses."""
-CHUNK = 1 << 17
-TIMEOUT = 30
-UNCOMPRESSED = {"Accept-Encoding": "identity"}
 
 
 def fetch(name: str, root: str | Path, *, progress: bool = True) -> Report:
@@ -125,7 +122,7 @@ def fetch(name: str, root: str | Path, *, progress: bool = True) -> Report:
         require_space(folder, sum(load.size or 0 for load in wanted))
         with _progress_bar(name, wanted, progress) as advance:
             downloaded = [_download(load, folder, advance) for load in wanted]
-        FORMS[dataset.form](downloaded, folder / "new")
+        INSTALLERS[dataset.form](downloaded, folder / "new")
         _check_new(name, dataset, folder / "new", bad)
         _move_files(folder / "new", root / name)
     return report_on(name, dataset, root / name)
@@ -139,8 +136,8 @@ def _download(load: Download, folder: Path, advance: Callable[[int], None]) -> P
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:
-        getter = HttpsDownloader(load.size, advance)
-        return Path(pooch.retrieve(load.url, known, fname=load.file, path=folder, downloader=getter))
+        downloader = HttpsDownloader(load.size, advance)
+        return Path(pooch.retrieve(load.url, known, fname=load.file, path=folder, downloader=downloader))
     except ValueError as problem:
         raise ValueError(f"{load.file} was rejected: {problem}") from None
     finally:
@@ -149,9 +146,9 @@ def _download(load: Download, folder: Path, advance: Callable[[int], None]) -> P
 
 def _check_new(name: str, dataset: Dataset, new: Path, wanted: set[str]) -> None:
     found = report_on(name, dataset, new)
-    unfit = sorted(wanted & {*found.missing, *found.wrong})
-    if unfit:
-        raise ValueError(f"{name} was rejected: {', '.join(unfit)} in the download is not the official one")
+    invalid = sorted(wanted & {*found.missing, *found.wrong})
+    if invalid:
+        raise ValueError(f"{name} was rejected: {', '.join(invalid)} in the download is not the official one")
 
 
 def _move_files(new: Path, folder: Path) -> None:

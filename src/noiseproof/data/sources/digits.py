@@ -18,7 +18,7 @@ from ..locations import check_split, find_files
 from ..numpy_files import read_npz
 
 PREFIX = {"train": "train", "test": "t10k"}
-MOST_BYTES = 1 << 32
+MAX_BYTES = 1 << 32
 STEP = 1 << 20
 TRAIN = 1400
 
@@ -89,8 +89,8 @@ def _array(file: BinaryIO, dimensions: int) -> NDArray[np.uint8]:
         raise ValueError(f"it starts with {header[:4].hex()} instead of {expected.hex()}")
     shape = [int(side) for side in np.frombuffer(header, ">u4", offset=4)]
     count = math.prod(shape)
-    if count > MOST_BYTES:
-        raise ValueError(f"shape {shape} is larger than {MOST_BYTES} bytes")
+    if count > MAX_BYTES:
+        raise ValueError(f"shape {shape} is larger than {MAX_BYTES} bytes")
     content = _exactly(file, count)
     if file.read(1):
         raise ValueError(f"there are bytes after the {count} that shape {shape} needs")

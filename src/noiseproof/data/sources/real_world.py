@@ -17,7 +17,7 @@ from ..labelled import LabelledData
 from ..locations import NoSplitError, check_split, find_files
 from .folder import image_data, image_paths
 
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """Largest list in bytes; a million lines of 50 characters are 50 MB."""
 FASHION = (
     *("T-Shirt", "Shirt", "Knitwear", "Chiffon", "Sweater", "Hoodie", "Windbreaker", "Jacket", "Down Coat"),
@@ -190,7 +190,7 @@ def frame_of(path: str) -> Frame:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbers and texts of the non-empty lines of a list."""
-    text = read_bytes(path, MOST_BYTES).decode("utf-8", "replace")
+    text = read_bytes(path, MAX_BYTES).decode("utf-8", "replace")
     yield from ((number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip())
 
 

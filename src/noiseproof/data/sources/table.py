@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from ...features import Features
 from ...grammar import nearest
 from ...memory import is_large
-from ..class_labels import MOST_CLASSES
+from ..class_labels import MAX_CLASSES
 from ..inputs import RawInputs
 from ..labelled import LabelledData
 from ..locations import NoSplitError, data_root, split_path
 from .folder import image_data
 from .table_file import (
     fitted_features,
-    read_in_pieces,
+    read_in_chunks,
     read_table,
     repeated_columns,
     separator_of,
@@ -71,7 +71,7 @@ def table(
     source = split_path("csv", path, split)
     training_file = source if label is None else split_path("csv", path, "train")
     for file in dict.fromkeys((training_file, source)):
-        refuse_repeated(file, [*labels, *([] if image is None else [image])])
+        refuse_repeated_columns(file, [*labels, *([] if image is None else [image])])
     wanted = None if features is None else [name.strip() for name in features.split(",")]
     settings = {"drop_ids": wanted is None, "embedding": embedding}
     if image is None and (_one_is_large(path, source) if stream is None else stream):
@@ -115,8 +115,8 @@ def _streamed(source: Path, training_file: Path, request: _Request) -> LabelledD
         for file in (training_file, source):
             if missing := [name for name in labels if name not in table_columns(file)]:
                 raise unknown_column(file, missing[0], table_columns(file), label=True)
-        training = read_in_pieces(training_file, labels)
-        rows = training if source == training_file else read_in_pieces(source, labels)
+        training = read_in_chunks(training_file, labels)
+        rows = training if source == training_file else read_in_chunks(source, labels)
         classes = TableClasses(training, labels, training_file)
         numbers = classes.numbers(rows, request.label, source)
         clean = None if request.clean_label is None else classes.numbers(rows, request.clean_label, source)
@@ -130,7 +130,7 @@ def _streamed(source: Path, training_file: Path, request: _Request) -> LabelledD
     return LabelledData(mapped, given, columns=features.names, features=features, **how)
 
 
-def refuse_repeated(source: Path, named: list[str]) -> None:
+def refuse_repeated_columns(source: Path, named: list[str]) -> None:
     """ValueError if a column of labels occurs twice, so that the second one would be a feature."""
     twice = repeated_columns(source)
     wrong = [name for name in twice if name in named or separator_of(source) is None]
@@ -166,7 +166,7 @@ def _chosen(columns: Sequence[str], wanted: list[str] | None, labels: list[str],
 
 
 SHOWN_VARIANTS = 4
-FEWEST_ROWS = 20
+MIN_ROWS = 20
 """With fewer rows, many classes are plausible."""
 
 
@@ -176,7 +176,7 @@ def column_of(rows: pd.DataFrame, name: str, source: Path) -> pd.Series[Any]:
         raise unknown_column(source, name, rows.columns)
     column = rows[name]
     if column.isna().any():
-        raise no_value(source, name, int(column.isna().to_numpy().argmax()))
+        raise missing_value(source, name, int(column.isna().to_numpy().argmax()))
     return column
 
 
@@ -185,7 +185,7 @@ def unknown_column(source: Path, name: str, columns: Iterable[object], *, label:
     return ValueError(f"{source}: unknown column {name!r}{nearest(name, [str(c) for c in columns])}{more}")
 
 
-def no_value(source: Path, name: str, row: int) -> ValueError:
+def missing_value(source: Path, name: str, row: int) -> ValueError:
     return ValueError(f"{source}: row {row} has no value for {name!r}: fill it in or leave the row out")
 
 
@@ -210,7 +210,7 @@ class TableClasses:
         else:
             self.names = sorted({str(value) for column in labels for value in column})
             _warn_of_variants(self.names, source)
-        if FEWEST_ROWS <= len(labels[0]) < 2 * len(self.names):
+        if MIN_ROWS <= len(labels[0]) < 2 * len(self.names):
             counts = f"{len(labels[0])} rows have {len(self.names)} different labels"
             warnings.warn(f"{source}: {counts}: is {columns[0]!r} an id?", stacklevel=4)
 
@@ -275,8 +275,8 @@ def _check_range(column: pd.Series[Any], name: str, source: Path) -> None:
             " that means no label, else number the classes from 0, or use text"
         )
     row = int(values.argmax())
-    if values[row] >= MOST_CLASSES:
+    if values[row] >= MAX_CLASSES:
         raise ValueError(
-            f"{source}: row {row} has the label {values[row]} in {name!r}, above {MOST_CLASSES - 1}: is"
+            f"{source}: row {row} has the label {values[row]} in {name!r}, above {MAX_CLASSES - 1}: is"
             " this an id? number the classes, or use text"
         )

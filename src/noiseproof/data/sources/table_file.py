@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...features import Features
 from ...features.store import load_features, save_features
-from ..compressed import FREE, max_unpacked_size, open_packed
+from ..compressed import ALWAYS_ALLOWED, max_unpacked_size, open_packed
 from ..numpy_files import StreamCache
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CELLS = 1 << 18
 """Number of values of a chunk: about 10 MB in pandas."""
 COMPRESSED = frozenset({".gz", ".bz2", ".xz", ".zst", ".zip"})
-LONGEST_LINE = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 COMPRESSION = 4
 """Assumed ratio of compression."""
 WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
@@ -52,7 +52,7 @@ def read_table(path: Path, as_text: Sequence[str] = ()) -> pd.DataFrame:
     import pandas as pd  # type: ignore[import-untyped]
 
     separator = separator_of(path)
-    with _problems_named(path):
+    with _errors_with_path(path):
         if separator is None:
             _check_parquet(path)
             rows = pd.read_parquet(path)
@@ -70,7 +70,7 @@ def table_columns(path: Path) -> list[str]:
     import pandas as pd  # type: ignore[import-untyped]
 
     separator = separator_of(path)
-    with _problems_named(path):
+    with _errors_with_path(path):
         if separator is None:
             from pyarrow.parquet import ParquetFile  # type: ignore[import-not-found, import-untyped]
 
@@ -84,10 +84,10 @@ def repeated_columns(path: Path) -> list[str]:
     """Names that occur more than once in the header."""
     separator = separator_of(path)
     if separator is None:
-        contents = _contents(path)
+        contents = _parquet_metadata(path)
         names = [] if contents is None else list(contents.schema.to_arrow_schema().names)
     else:
-        with _problems_named(path):
+        with _errors_with_path(path):
             names = _first_record(path, separator)
     return [name for name, times in Counter(names).items() if times > 1]
 
@@ -101,7 +101,7 @@ def _first_record(path: Path, separator: str) -> list[str]:
             return []
 
 
-def table_pieces(
+def table_chunks(
     path: Path, width: int, as_text: Sequence[str] = (), only: Sequence[str] | None = None
 ) -> Iterator[pd.DataFrame]:
     """Iterate over chunks of the rows; ``width`` is the number of columns of the table.
@@ -111,14 +111,14 @@ def table_pieces(
     import pandas as pd  # type: ignore[import-untyped]
 
     separator, count = separator_of(path), max(1, CELLS // max(1, width))
-    with _problems_named(path):
+    with _errors_with_path(path):
         if separator is None:
             from pyarrow.parquet import ParquetFile  # type: ignore[import-not-found, import-untyped]
 
             _check_parquet(path)
             with ParquetFile(path) as file:
-                for piece in file.iter_batches(batch_size=count, columns=only, use_threads=False):
-                    yield piece.to_pandas(use_threads=False)
+                for chunk in file.iter_batches(batch_size=count, columns=only, use_threads=False):
+                    yield chunk.to_pandas(use_threads=False)
         else:
             how = CSV | {"dtype": dict.fromkeys(as_text, str), "usecols": only}
             with open_packed(path) as file:
@@ -137,17 +137,17 @@ def separator_of(path: Path) -> str | None:
     if ".tar" in suffixes:
         raise ValueError(f"{path} is an archive: unpack it, and name the table in it")
     if ".csv" in suffixes or ".tsv" in suffixes:
-        return "\t" if ".tsv" in suffixes else _of_first_line(path)
+        return "\t" if ".tsv" in suffixes else _separator_of_first_line(path)
     if suffixes[-1:] == [".parquet"]:
         return None
     raise ValueError(f"{path}: expected a name that ends in .csv, .tsv or .parquet")
 
 
-def _of_first_line(path: Path) -> str:
+def _separator_of_first_line(path: Path) -> str:
     if path.suffix.lower() in COMPRESSED:
         return ","
     with path.open("rb") as file:
-        line = next((line for line in iter(lambda: file.readline(LONGEST_LINE), b"") if line.strip()), b"")
+        line = next((line for line in iter(lambda: file.readline(MAX_LINE_BYTES), b"") if line.strip()), b"")
     plain = re.sub(rb'"[^"]*"', b"", line)
     return next((sign for sign in (",", ";", "\t") if sign.encode() in plain), ",")
 
@@ -162,7 +162,7 @@ def size_in_memory(path: Path) -> int:
 
 def declared_size(path: Path) -> int:
     """Size of the values of a Parquet file in memory, by its metadata."""
-    total, contents = 0, _contents(path)
+    total, contents = 0, _parquet_metadata(path)
     for number in range(0 if contents is None else contents.num_row_groups):
         group = contents.row_group(number)
         for column in map(group.column, range(group.num_columns)):
@@ -171,7 +171,7 @@ def declared_size(path: Path) -> int:
     return total
 
 
-def _contents(path: Path) -> Any:
+def _parquet_metadata(path: Path) -> Any:
     """The metadata of a Parquet file; None if they cannot be read, as reading the table raises the error."""
     try:
         from pyarrow.parquet import read_metadata  # type: ignore[import-not-found, import-untyped]
@@ -182,16 +182,16 @@ def _contents(path: Path) -> Any:
 
 
 def _check_parquet(path: Path) -> None:
-    size, limit = declared_size(path), max_unpacked_size(path.stat().st_size, 4 * FREE)
+    size, limit = declared_size(path), max_unpacked_size(path.stat().st_size, 4 * ALWAYS_ALLOWED)
     if size > limit:
         raise ValueError(
             f"its metadata declare {size:,} bytes, more than the {limit:,} its size allows:"
-            " save it as .csv, if this is right"
+            " save it as .csv, if the size is right"
         )
 
 
 @contextmanager
-def _problems_named(path: Path) -> Iterator[None]:
+def _errors_with_path(path: Path) -> Iterator[None]:
     try:
         yield
     except (*DAMAGE, ValueError) as problem:
@@ -219,18 +219,18 @@ def _unreadable(path: Path, problem: Exception) -> ValueError:
     return ValueError(f"cannot read the table {path}: {' '.join(str(problem).split())}{advice}")
 
 
-FORM = "table 3"
+FORMAT = "table 3"
 """Version of the format of cached files."""
 INPUTS = "inputs.float32"
 CELLS_FITTED = 1 << 18
 """Number of values on which features of a streamed table are fitted, in rows spread over the table."""
-FEWEST_ROWS = 1000
+MIN_FITTED_ROWS = 1000
 """Fewest rows on which they are fitted."""
 
 
 def fitted_features(path: Path, names: list[str], root: Path, settings: dict[str, Any]) -> Features:
     """Features of these columns, cached under ``root`` or fitted on a sample of the rows."""
-    cache = StreamCache(root, path, [FORM, names, settings])
+    cache = StreamCache(root, path, [FORMAT, names, settings])
     try:
         known = load_features(cache.folder)
     except ValueError:  # damaged: fitted again
@@ -239,7 +239,7 @@ def fitted_features(path: Path, names: list[str], root: Path, settings: dict[str
         return known
     cache.discard()
     features = Features(**settings).fit(
-        read_in_pieces(path, names, max(FEWEST_ROWS, CELLS_FITTED // len(names)))
+        read_in_chunks(path, names, max(MIN_FITTED_ROWS, CELLS_FITTED // len(names)))
     )
     with cache.writing() as new:
         save_features(new, features)
@@ -247,7 +247,7 @@ def fitted_features(path: Path, names: list[str], root: Path, settings: dict[str
     return features
 
 
-def read_in_pieces(path: Path, names: list[str], max_rows: int | None = None) -> pd.DataFrame:
+def read_in_chunks(path: Path, names: list[str], max_rows: int | None = None) -> pd.DataFrame:
     """These columns with the types of the whole table: all rows, or every second, fourth, ... row of a table
     with more than ``max_rows`` rows."""
     import pandas as pd  # type: ignore[import-untyped]
@@ -255,9 +255,9 @@ def read_in_pieces(path: Path, names: list[str], max_rows: int | None = None) ->
     step, seen, width = 1, 0, len(table_columns(path))
     from_text = separator_of(path) is not None
     kept: list[pd.DataFrame] = []
-    for piece in table_pieces(path, width, names if from_text else (), names):
-        kept.append(piece[names].iloc[-seen % step :: step].copy())
-        seen += len(piece)
+    for chunk in table_chunks(path, width, names if from_text else (), names):
+        kept.append(chunk[names].iloc[-seen % step :: step].copy())
+        seen += len(chunk)
         while max_rows is not None and sum(map(len, kept)) > max_rows:
             step *= 2
             kept = [pd.concat(kept, ignore_index=True)[::2].copy()]
@@ -269,14 +269,14 @@ def read_in_pieces(path: Path, names: list[str], max_rows: int | None = None) ->
 
 def streamed_features(path: Path, features: Features, root: Path) -> NDArray[np.float32]:
     """The encoded rows of a table, cached under ``root`` or computed by one pass over the table."""
-    cache = StreamCache(root, path, [FORM, _digest(features)])
+    cache = StreamCache(root, path, [FORMAT, _digest(features)])
     row = (len(features.names),)
     mapped = cache.map(INPUTS, row)
     if mapped is None:
         with cache.writing() as new:
             with (new / INPUTS).open("xb") as file:
-                for piece in table_pieces(path, len(table_columns(path)), features.text_inputs):
-                    file.write(np.ascontiguousarray(features.transform(piece), np.float32).tobytes())
+                for chunk in table_chunks(path, len(table_columns(path)), features.text_inputs):
+                    file.write(np.ascontiguousarray(features.transform(chunk), np.float32).tobytes())
             cache.commit(new)
         mapped = cache.map(INPUTS, row)
     if mapped is None:
