@@ -1,11 +1,21 @@
 """The command line in this process, and data that is quickly learned."""
 
+import functools
 import sys
 
 import numpy as np
 import pytest
+import typer
 
 from noiseproof.cli.main import main
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _commands_are_built_once():
+    """``CliRunner`` builds all commands at each call, as if every call were a process of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

@@ -18,6 +18,11 @@ app = typer.Typer()
 app.command()(verb)
 
 
+@pytest.fixture(autouse=True)
+def without_figures(monkeypatch):
+    monkeypatch.setattr("noiseproof.report.page.RUN_FIGURES", {})
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli report")

@@ -105,7 +105,7 @@ def test_ignored_signals_stay_ignored():
 def test_signal_during_a_command_causes_no_traceback():
     code = (
         "import os, signal, sys; from noiseproof.cli import main;"
-        "main.app = lambda **_: os.kill(os.getpid(), signal.SIGINT); main.main()"
+        "main.root_command = lambda: lambda **_: os.kill(os.getpid(), signal.SIGINT); main.main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
     assert (done.returncode, done.stderr) == (130, "noiseproof: stopped by SIGINT\n")

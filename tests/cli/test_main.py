@@ -88,7 +88,7 @@ def test_bugs_of_the_library_are_not_hidden(monkeypatch):
     def broken(**options) -> None:
         raise AssertionError("a bug")
 
-    monkeypatch.setattr("noiseproof.cli.main.app", broken)
+    monkeypatch.setattr("noiseproof.cli.main.root_command", lambda: broken)
     with pytest.raises(AssertionError, match="a bug"):
         main()
 

@@ -5,9 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-import typer
 
-from noiseproof.cli.main import app
+from noiseproof.cli.main import root_command
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,7 +23,7 @@ COMMANDS = sorted(
 @pytest.mark.parametrize("line", COMMANDS)
 def test_documented_commands_are_valid(line):
     """Commands, options and arguments are read; nothing is run."""
-    words, command = shlex.split(line, comments=True), typer.main.get_command(app)
+    words, command = shlex.split(line, comments=True), root_command()
     while getattr(command, "commands", None):
         command = command.commands[words.pop(0)]
     assert command.make_context("noiseproof", words).params

@@ -70,7 +70,7 @@ def test_exit_code_of_a_command_is_returned(shell, tmp_path):
 def test_closed_stdout_causes_no_traceback():
     code = "import sys; from noiseproof.cli.main import main; sys.stdout.close(); main()"
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code, "curve", "ce"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, "papers", "ls"], capture_output=True, text=True, check=False
     )
     assert "Traceback" not in done.stderr
 

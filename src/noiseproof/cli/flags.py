@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Folds = Annotated[
@@ -23,15 +22,8 @@ Engine = Annotated[
 ]
 
 
-class Commands(TyperGroup):
-    """A group of commands whose help shows ``--quiet`` instead of ``--quiet <bool>``."""
-
-    def main(self, *arguments: Any, **options: Any) -> Any:
-        _hide_flag_types(self)
-        return super().main(*arguments, **options)
-
-
-def _hide_flag_types(command: Any) -> None:
+def hide_flag_types(command: Any) -> None:
+    """Show ``--quiet`` instead of ``--quiet <bool>`` in the help of a command and its subcommands."""
     for param in command.params:
         if getattr(param, "is_flag", False):
             param.metavar = ""
@@ -45,4 +37,4 @@ def _hide_flag_types(command: Any) -> None:
 
     command.get_help_option = plain_help
     for subcommand in getattr(command, "commands", {}).values():
-        _hide_flag_types(subcommand)
+        hide_flag_types(subcommand)

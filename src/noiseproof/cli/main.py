@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +15,7 @@ from .curve import curve
 from .demo import demo
 from .doctor import doctor
 from .errors import USAGE_ERROR, exit_code, exit_on_signals, one_line, one_line_warnings
-from .flags import Commands
+from .flags import hide_flag_types
 from .predict import predict
 from .report import report
 from .screen import print_error, show_traceback
@@ -23,7 +24,6 @@ from .usage_errors import is_usage, usage_line
 
 app = typer.Typer(
     name="noiseproof",
-    cls=Commands,
     help="Train accurate classifiers on labels you cannot trust.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -57,15 +57,23 @@ def _root(
     """Train accurate classifiers on labels you cannot trust."""
 
 
+@cache
+def root_command() -> Any:
+    """The command made from ``app``, which takes 50 ms."""
+    command = typer.main.get_command(app)
+    hide_flag_types(command)
+    return command
+
+
 def main() -> None:
     """Run the command line; exit with code 2 for errors in the command or its data, 1 for other errors."""
     sys.excepthook = show_traceback
     try:
         with exit_on_signals(), one_line_warnings():
-            code = app(prog_name="noiseproof", standalone_mode=False)
+            code = root_command()(prog_name="noiseproof", standalone_mode=False)
     except Exception as problem:
         if is_usage(problem):
-            code, line = USAGE_ERROR, usage_line(problem, typer.main.get_command(app), sys.argv[1:])
+            code, line = USAGE_ERROR, usage_line(problem, root_command(), sys.argv[1:])
         else:
             code, line = exit_code(problem), one_line(problem)
         if code is None:

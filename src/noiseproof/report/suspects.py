@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ..data import LabelledData
@@ -74,24 +73,28 @@ def suspects_of(
     except (NotAvailableError, ValueError, OSError) as problem:
         contents, why = [{} for _ in worst], one_line(problem, 300)
     limit = _limit(evidence, worst)
-    cards = [_card(evidence, row, part, limit, chances) for row, part in zip(worst, contents, strict=True)]
+    suggestions = frame["predicted_label"].to_numpy()
+    cards = [
+        _card(evidence, row, part, limit, chances[row], suggestions[row])
+        for row, part in zip(worst, contents, strict=True)
+    ]
     pairs = _pairs(evidence, order.tolist())
     return Suspects(tuple(cards), len(order), pairs, why, weakness(frame.attrs))
 
 
 def _card(
-    evidence: Evidence, row: int, content: dict[str, Any], limit: float, chances: NDArray[np.float64]
+    evidence: Evidence, row: int, content: dict[str, Any], limit: float, chance: float, suggestion: int
 ) -> Suspect:
-    record, frame = evidence.record, evidence.suspects
+    record = evidence.record
     truth = int(record.clean_label[row]) if record.clean_label is not None and evidence.has_wrong else None
-    given, suggested = int(record.label[row]), int(frame["predicted_label"].iloc[row])
+    given, suggested = int(record.label[row]), int(suggestion)
     return Suspect(
         number=int(record.index[row]),
         given=one_line(evidence.class_name(given), 40),
         suggested=UNKNOWN if suggested in (given, -1) else one_line(evidence.class_name(suggested), 40),
         truth=None if truth is None else one_line(evidence.class_name(truth), 40),
         is_wrong=None if truth is None else truth != given,
-        chance=float(chances[row]),
+        chance=float(chance),
         spark=spark_points(record.margin[:, row], limit),
         **content,
     )
