@@ -50,7 +50,7 @@ def test_table_of_mixed_columns_with_class_names():
     table = pd.DataFrame(X, columns=list("abcd"))
     table["colour"] = np.where(X[:, 0] > X[:, 0].mean(), "red", "blue")
     table.loc[::7, "b"] = np.nan
-    model = NoiseproofClassifier(random_state=0).fit(table, names[y])
+    model = NoiseproofClassifier(folds=2, random_state=0).fit(table, names[y])
     assert model.score(table, names[clean]) > 0.9
     assert set(model.predict(table[["d", "c", "colour", "b", "a"]])) <= set(names)
     assert list(model.classes_) == list(names)
@@ -101,7 +101,7 @@ def test_estimator_without_sparse_support_gets_components():
 
 def test_texts():
     texts = [f"{word} number {n}" for n in range(60) for word in ("boat sea", "tree wood")]
-    model = NoiseproofClassifier(random_state=0).fit(texts, ["water", "land"] * 60)
+    model = NoiseproofClassifier(folds=2, random_state=0).fit(texts, ["water", "land"] * 60)
     assert model.predict(["a boat on the sea", "wood of a tree"]).tolist() == ["water", "land"]
 
 

@@ -66,7 +66,7 @@ def check(features, X):
 
 
 @given(table=tables(), other=tables())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_any_table(table, other):
     features = Features()
     with warnings.catch_warnings():
@@ -82,7 +82,7 @@ def test_any_table(table, other):
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=30)), min_size=1, max_size=15), st.text(max_size=9))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_any_texts(texts, other):
     features = Features()
     if not any(isinstance(text, str) for text in texts) or not any(text and text.strip() for text in texts):

@@ -282,9 +282,9 @@ def test_rules_by_cross_fitting_the_data_of_a_run(tmp_path):
     lines = [f"{row % 2 * 9 + row / 100},{'ab'[row % 2 if row != 3 else 0]}" for row in range(40)]
     place.write_text("x,label\n" + "\n".join(lines) + "\n")
     run = run_on(f'csv(path="{place}")', tmp_path / "run")
-    done = labels.write_corrected(run, relabel=0.5, folds=4)
+    done = labels.write_corrected(run, relabel=0.5, folds=2)
     assert [(change.row, change.before, change.after) for change in done.changes] == [(3, "a", "b")]
-    found = labels.find(run.folder, folds=4)
+    found = labels.find(run.folder, folds=2)
     assert found[found.is_label_issue]["index"].tolist() == [3]
 
 

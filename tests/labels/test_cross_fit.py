@@ -36,7 +36,7 @@ def precision(found, wrong):
 
 def test_wrong_labels_of_a_messy_table_are_found():
     frame, given, wrong = table()
-    found = labels.find(frame, label=given)
+    found = labels.find(frame, label=given, folds=3)
     assert found.attrs["class_names"] == ["ant", "bee", "cat"]
     assert precision(found, wrong) > 0.95
     assert found.attrs["noise_rate"] == pytest.approx(wrong.mean(), abs=0.05)
@@ -51,7 +51,7 @@ def test_texts_are_judged():
     clean = rng.integers(0, 2, 200)
     texts = [" ".join(rng.choice(words[k], 6)) + f" {rng.integers(100)}" for k in clean]
     wrong = rng.random(200) < 0.15
-    found = labels.find(texts, label=(clean ^ wrong).astype(bool))
+    found = labels.find(texts, label=(clean ^ wrong).astype(bool), folds=3)
     assert precision(found, wrong) > 0.95
     assert found.attrs["class_names"] == ["False", "True"]
 

@@ -45,7 +45,7 @@ def test_clean_digits_learned_fast_are_hardly_suspected(loss, seed, tmp_path):
     assert not found.attrs["weak"]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_the_wrong_labels_of_a_small_table_are_found_and_few_others(seed, tmp_path):
     wrong = small_csv(tmp_path / "a.csv", seed)
     data = f"csv(path={str(tmp_path / 'a.csv')!r})"

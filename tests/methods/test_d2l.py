@@ -22,7 +22,7 @@ def test_dimensionality_of_the_end_of_a_line_in_closed_form(k):
 def test_dimensionality_of_a_cube_is_its_own_wherever_it_lies(dimension):
     """In 12 dimensions, of which it uses few; rotated, moved and scaled."""
     generator = torch.Generator().manual_seed(dimension)
-    points = torch.rand(3000, dimension, generator=generator, dtype=torch.float64)
+    points = torch.rand(2000, dimension, generator=generator, dtype=torch.float64)
     frame, _ = torch.linalg.qr(torch.randn(12, 12, generator=generator, dtype=torch.float64))
     found = local_dimensionality(100 + 7 * points @ frame[:dimension], k=20)
     assert float(found.mean()) == pytest.approx(dimension, rel=0.15)

@@ -28,7 +28,12 @@ def images(spec, number=2):
     return torch.randn(number, 3, size, size, generator=torch.Generator().manual_seed(1))
 
 
-@pytest.mark.parametrize("spec", SPECS)
+DEEPER = {"resnet32", "resnet44", "resnet56", "resnet34"}
+
+
+@pytest.mark.parametrize(
+    "spec", [pytest.param(spec, marks=[pytest.mark.slow] if spec in DEEPER else []) for spec in SPECS]
+)
 def test_logits_are_the_head_of_the_features(spec):
     model, x = network(spec).eval(), images(spec)
     with torch.no_grad():

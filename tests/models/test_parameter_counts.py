@@ -75,7 +75,13 @@ def test_parameters_of_mlp():
     assert parameters_of('mlp(hidden="256,128")', num_classes=10, in_channels=1, image_size=28) == by_hand
 
 
-@pytest.mark.parametrize("spec", list(models.MODELS))
+DEEPER = {"resnet32", "resnet44", "resnet56", "resnet34", "resnet50"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [pytest.param(spec, marks=[pytest.mark.slow] if spec in DEEPER else []) for spec in models.MODELS],
+)
 def test_dropout_adds_no_parameter_or_buffer(spec):
     with torch.device("meta"):
         plain, dropped = (models.get(spec, num_classes=10, dropout=share) for share in (0.0, 0.2))

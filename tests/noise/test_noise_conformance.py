@@ -50,7 +50,7 @@ def test_matrix_and_human_noise_conform(tmp_path):
 
 
 @pytest.mark.parametrize("num_classes", [2, 3, 100])
-@pytest.mark.parametrize("seed", [1, 2**63])
+@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.slow), 2**63])
 def test_other_sizes_and_seeds(num_classes, seed):
     groups = np.arange(num_classes) % max(1, num_classes // 2) if num_classes > 3 else np.zeros(num_classes)
     for spec in ("symmetric(0.3)", "sibling(0.3)", "pair(0.3)", "cycle(0.3)"):

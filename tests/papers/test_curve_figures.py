@@ -34,6 +34,7 @@ def _no_window_no_data_and_no_figure_left(tmp_path_factory):
     plt.switch_backend("agg")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NOISEPROOF_DATA", str(tmp_path_factory.mktemp("empty")))
+        patch.setattr(analytic, "BATCH_SIZE", 16)
         yield
     drawn.cache_clear()
     plt.close("all")
@@ -171,7 +172,7 @@ def test_initial_margins_are_densities_around_their_expectation():
 def test_the_network_of_figure_6_is_untrained_and_its_histograms_are_densities():
     for filled, classes in zip(drawn("curriculum.figure6").axes[0].collections, (10, 100, 1000), strict=True):
         margins, _ = untrained_margins(classes)
-        assert margins.shape == (128 * classes,)
+        assert margins.shape == (16 * classes,)
         [path] = filled.get_paths()
         x, y = path.vertices[:-1].T
         area = 0.5 * abs(x @ np.roll(y, 1) - y @ np.roll(x, 1))

@@ -9,7 +9,9 @@ import sys
 import time
 
 import pytest
+from typer.testing import CliRunner
 
+from noiseproof.cli.main import app
 from noiseproof.papers import queue as papers_queue
 from noiseproof.papers import tables
 from noiseproof.papers.cells import Runs
@@ -187,9 +189,8 @@ def test_an_empty_folder_packs_to_nothing(tmp_path):
 
 
 def test_the_verb_says_what_it_would_run():
-    command = [sys.executable, "-m", "noiseproof", "papers", "queue", "--dry", "--minutes", "20", "--json"]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
-    found = json.loads(output)
+    words = ["papers", "queue", "--dry", "--minutes", "20", "--json"]
+    found = json.loads(CliRunner().invoke(app, words).stdout)
     assert sum(one["seconds"] for one in found) <= 1200
     assert found[0]["model"] == "resnet56"
     assert tables.TABLES

@@ -209,7 +209,17 @@ BY_STEPS = {"gr.figure2", "gr.figure6", "curriculum.figure1a", "curriculum.figur
 BY_STEPS |= {f"imae.figure{number}" for number in (4, 6, 7, 8, 10)}
 
 
-@pytest.mark.parametrize("name", RUN_FIGURES)
+OVER_EPOCHS = {"gr.figure7", "sl.figure2", "nal.figure3", "curriculum.figure4a"}
+"""Figures over epochs that are drawn in every run of the tests, the others in ``make test-all``."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in BY_STEPS | OVER_EPOCHS else pytest.param(name, marks=pytest.mark.slow)
+        for name in RUN_FIGURES
+    ],
+)
 def test_curves_run_over_iterations_where_the_paper_has_them(name, two_runs):
     for ax in pictures(draw(name, two_runs)):
         assert (ax.get_xlabel() == "iteration") == (name in BY_STEPS)

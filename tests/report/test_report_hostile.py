@@ -174,7 +174,13 @@ def test_without_escaping_the_same_page_does_run(browser, server, tmp_path, monk
     server.calls.clear()
 
 
-@pytest.mark.parametrize("policy", [True, False], ids=["with its policy", "escaping alone"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(True, marks=pytest.mark.slow, id="with its policy"),
+        pytest.param(False, id="escaping alone"),
+    ],
+)
 def test_nothing_runs_and_nobody_is_called(browser, server, hostile_pages, policy, tmp_path):
     server.calls.clear()
     for number, page in enumerate(hostile_pages):

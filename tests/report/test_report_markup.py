@@ -62,8 +62,8 @@ def test_the_same_figure_gives_the_same_bytes():
 
 def test_a_figure_too_large_for_svg_becomes_a_picture():
     ax = new_axes(None, 3, 2)
-    for k in range(800):
-        ax.plot(range(40), [(k * j * 7) % 13 for j in range(40)])
+    for k in range(1, 9):
+        ax.plot(range(4000), [(k * j * 7) % 13 for j in range(4000)])
     text = str(embed(ax, "one", 'with "quotes"'))
     assert text.startswith('<img class="onwhite" src="data:image/png;base64,')
     assert len(text) < LARGEST

@@ -66,7 +66,8 @@ def test_every_column_of_the_epochs_is_explained(page):
         assert any(key in meaning for _, meaning in EPOCH_COLUMNS.values())
 
 
-def test_decisions_are_told(tmp_path):
+def test_decisions_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("noiseproof.report.page.RUN_FIGURES", {})
     run = write_run(tmp_path / "run", example_record(known=False), outputs={})
     names = run.record.class_names
     given = int(run.record.label[5])

@@ -146,7 +146,9 @@ def test_a_record_alone_needs_a_path():
         report.write(example_record())
 
 
-def test_a_run_of_method_nal_shows_its_attention(tmp_path):
+def test_a_run_of_method_nal_shows_its_attention(tmp_path, monkeypatch):
+    shown = {name: report.page_figures.RUN_FIGURES[name] for name in ("margins", "tau")}
+    monkeypatch.setattr("noiseproof.report.page.RUN_FIGURES", shown)
     record = example_record(80)
     record = dataclasses.replace(record, extra={"tau": torch.sigmoid(record.margin.float()).half()})
     run = write_run(tmp_path / "run", record, settings=SETTINGS | {"method": "nal"}, outputs={})

@@ -12,9 +12,10 @@ RIGHT = {"x-noiseproof-token": TOKEN}
 DECISION = {"session": "s", "decisions": [{"sample": 3, "decision": "keep", "id": "0" * 12, "seen": None}]}
 
 
-@pytest.fixture
-def pair(tmp_path):
-    with client_of(review_data_of(made_frame(5), tmp_path), token=None) as found:
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """One server for all tests that leave no decision."""
+    with client_of(review_data_of(made_frame(5), tmp_path_factory.mktemp("access")), token=None) as found:
         yield found
 
 
@@ -28,8 +29,7 @@ def client(pair):
     return pair[1]
 
 
-@pytest.fixture
-def own(client):
+def origin_of(client):
     """The origin of the page."""
     return str(client.base_url).rstrip("/")
 
@@ -64,24 +64,25 @@ def test_a_name_that_others_point_here_is_refused(client, host):
     "origin",
     ["http://evil.example", "http://127.0.0.1:9", "https://127.0.0.1:8111", "null", "http://localhost:8111"],
 )
-def test_another_page_can_neither_read_nor_post(app, client, own, origin):
+def test_another_page_can_neither_read_nor_post(app, client, origin):
     headers = {**RIGHT, "origin": origin}
     assert client.get("/api/start", headers=headers).status_code == 403
     assert client.post("/api/decide", json=DECISION, headers=headers).status_code == 403
     assert client.options("/api/decide", headers=headers).status_code == 403
     assert DecisionLog(app.log.path).decisions == []
-    answer = client.get("/api/start", headers={**RIGHT, "origin": own})
+    answer = client.get("/api/start", headers={**RIGHT, "origin": origin_of(client)})
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_another_site_is_refused_by_what_the_browser_says(client, own):
+def test_another_site_is_refused_by_what_the_browser_says(client, tmp_path):
     for site in ("cross-site", "same-site"):
         assert client.get("/api/start", headers={**RIGHT, "sec-fetch-site": site}).status_code == 403
     link = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "document"}
     assert client.get("/", params={"token": TOKEN}, headers=link).status_code == 200
     assert client.get("/api/start", headers={**RIGHT, **link}).status_code == 403
-    right = {**RIGHT, "sec-fetch-site": "same-origin", "origin": own}
-    assert client.post("/api/decide", json=DECISION, headers=right).status_code == 200
+    with client_of(review_data_of(made_frame(5), tmp_path), token=None) as (_, other):
+        right = {**RIGHT, "sec-fetch-site": "same-origin", "origin": origin_of(other)}
+        assert other.post("/api/decide", json=DECISION, headers=right).status_code == 200
 
 
 def test_the_page_loads_nothing_and_runs_only_its_own_script(client):

@@ -28,6 +28,13 @@ def opened():
         yield lambda review_data: stack.enter_context(client_of(review_data))[1]
 
 
+@pytest.fixture(scope="module")
+def undecided(tmp_path_factory):
+    """One server for decisions that are refused."""
+    with client_of(review_data_of(made_frame(8), tmp_path_factory.mktemp("undecided"))) as found:
+        yield found
+
+
 @pytest.fixture
 def pair(tmp_path):
     with client_of(review_data_of(made_frame(8), tmp_path)) as found:
@@ -100,8 +107,8 @@ def test_a_full_disk_is_told_and_nothing_is_said_to_be_saved(pair, monkeypatch):
         None,
     ],
 )
-def test_what_is_no_decision_is_refused(pair, entry):
-    app, client = pair
+def test_what_is_no_decision_is_refused(undecided, entry):
+    app, client = undecided
     answer = client.post("/api/decide", json={"session": "s", "decisions": [entry]})
     assert answer.status_code == 400
     assert not app.log.path.exists()

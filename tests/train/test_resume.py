@@ -31,14 +31,23 @@ RARELY = [
     {"method": "elr", "balanced_batches": 2, "batch_size": 9},
     {"method": "elr_plus(ramp=2)", "epochs": 2, "model": "mlp(hidden=8, norm=True)"},
 ]
-SETTINGS = [*OFTEN, *(pytest.param(settings, marks=pytest.mark.slow) for settings in RARELY)]
+CASES = [(settings, False) for settings in OFTEN]
+CASES += [pytest.param(settings, True, marks=pytest.mark.slow) for settings in OFTEN + RARELY]
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: " ".join(map(str, s.values())) or "plain")
-def test_interrupted_at_any_step_it_ends_with_the_same_bits(config, blobs, tmp_path, settings):
+def name_of(value):
+    if isinstance(value, bool):
+        return "every step" if value else "some steps"
+    return " ".join(map(str, value.values())) or "plain"
+
+
+@pytest.mark.parametrize(("settings", "every"), CASES, ids=name_of)
+def test_interrupted_at_any_step_it_ends_with_the_same_bits(config, blobs, tmp_path, settings, every):
+    """Not ``every``: the first, second, ... and last step of an epoch, each in some epoch."""
     unbroken = fit(config(**settings, out=str(tmp_path / "whole")), data=blobs(wrong=15), test=blobs(seed=1))
     steps = unbroken.metrics[-1]["step"]
-    for place in range(1, steps + 1):
+    apart = 1 if every else steps // unbroken.metrics[-1]["epoch"] - 1
+    for place in range(1, steps + 1, apart):
         settled = config(**settings, out=str(tmp_path / f"broken {place}"))
         with pytest.raises(Interrupted):
             fit(settled, data=blobs(wrong=15), test=blobs(seed=1), watcher=StopAt(place))
