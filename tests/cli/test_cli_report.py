@@ -68,7 +68,7 @@ def test_report_is_written_to_out(runs, tmp_path):
     ("words", "message"),
     [
         (["nowhere"], "nowhere is not a run folder"),
-        (["x", "--out", "r.pdf"], "cannot write r.pdf: the report is an .html file"),
+        (["x", "--out", "r.pdf"], "cannot write r.pdf: use .html"),
     ],
 )
 def test_invalid_arguments_are_refused(words, message):

@@ -21,7 +21,7 @@ def test_missing_ray_is_reported_in_one_line(words, shell, monkeypatch, tmp_path
     [
         (["compare", "--engine", "slurm"], "unknown engine 'slurm': choose 'local' or 'ray'"),
         (["labels", "find", "--data", "digits", "--engine", "slurm"], "unknown engine 'slurm'"),
-        (["labels", "find", "runs/a", "--engine", "ray"], "--engine ray is to cross-fit: give --folds"),
+        (["labels", "find", "runs/a", "--engine", "ray"], "--engine ray needs cross-fitting: give --folds"),
     ],
 )
 def test_errors_are_reported_in_one_line(words, part, shell):

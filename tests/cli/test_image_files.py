@@ -8,7 +8,7 @@ import pandas
 import pytest
 from PIL import Image
 
-from noiseproof.cli.image_files import with_files
+from noiseproof.cli.labels import with_files
 from noiseproof.labels import find
 from noiseproof.train import Run
 

@@ -204,7 +204,7 @@ def test_compare_explains_marked_numbers(shell):
         (["run", "gr.table8", "--engine", "slurm", "--epochs", "1"], "unknown engine 'slurm'"),
         (["figure", "gr.figure99"], "unknown figure 'gr.figure99'"),
         (["figure", "gr.figure2"], "to train them: noiseproof papers run gr.table3"),
-        (["figure", "gr.figure1a", "--out", "a.html"], "a figure is a .png, .pdf or .svg file"),
+        (["figure", "gr.figure1a", "--out", "a.html"], "cannot write a.html: use one of .png, .pdf, .svg"),
         (["figure", "sl.figure1", "nowhere"], "nowhere"),
     ],
 )

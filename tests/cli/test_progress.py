@@ -122,7 +122,7 @@ def test_progress_of_several_runs_counts_steps(clock, monkeypatch, kind):
     shown.update(runs[1], "epoch", LINE)
     shown.update(runs[1], "finished", None)
     assert shown.done == 2.5
-    assert shown.left() == "30 s"
+    assert shown.remaining_time() == "30 s"
     assert shown.ending(runs[1], "finished", None) == "2/4 ce, seed 1: final test 50.0%, 30 s left"
     shown.update(runs[2], "failed", "a\nb")
     assert shown.done == 3

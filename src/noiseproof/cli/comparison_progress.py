@@ -65,7 +65,7 @@ class ComparisonLines(ComparisonWatcher):
     def done(self) -> float:
         return self.kept + self.ended + sum(self.shares.values())
 
-    def left(self) -> str:
+    def remaining_time(self) -> str:
         worked = self.done - self.kept
         seconds = (time.monotonic() - self._start) / worked * (self.runs - self.done) if worked else 0.0
         return time_words(seconds)
@@ -74,7 +74,7 @@ class ComparisonLines(ComparisonWatcher):
         name = f"{self.kept + self.ended}/{self.runs} {name_of(config, self.configs)}"
         if event == "failed":
             return f"{name}: failed: {' '.join(str(details).split())}"
-        return f"{name}: final test {percent(self.accuracy.get(config))}, {self.left()} left"
+        return f"{name}: final test {percent(self.accuracy.get(config))}, {self.remaining_time()} left"
 
     def show(self, words: str) -> None:
         write_line(words)

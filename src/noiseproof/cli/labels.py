@@ -25,7 +25,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-MOST_CLASSES = 8
+MAX_CLASSES = 8
 """Rows of the table of classes, in descending order of suspects."""
 
 
@@ -85,7 +85,7 @@ def find_labels(
     if run is None or folds is not None:
         found = _cross_fitted(run, data, folds or 5, model, probabilities, engine)
     elif engine != "local":
-        raise ValueError(f"--engine {engine} is to cross-fit: give --folds, or --data instead of a run")
+        raise ValueError(f"--engine {engine} needs cross-fitting: give --folds, or --data instead of a run")
     else:
         found = _of_run(require_run(run), probabilities)
     worst = with_names(found[found.is_label_issue].nsmallest(top, "label_score"), printable)
@@ -102,7 +102,6 @@ def find_labels(
 def _of_run(run: Path, probabilities: Path | None) -> DataFrame:
     from ..dynamics import RunFolder
     from ..labels import find, read_probabilities
-    from .image_files import with_files
 
     folder, predicted = RunFolder(run), None
     if probabilities is not None:
@@ -125,7 +124,6 @@ def _cross_fitted(
     from ..dynamics import RunFolder
     from ..engines import check_engine
     from ..labels import find
-    from .image_files import with_files
 
     check_engine(engine)
     if probabilities is not None:
@@ -138,6 +136,30 @@ def _cross_fitted(
 
         found = find(samples, folds=folds, model=model, on_fit=show, engine=engine)
     return found if run is None else with_files(found, run)
+
+
+def with_files(found: DataFrame, run: Path) -> DataFrame:
+    """Add a column ``file`` after the index, if the run was trained on image files that still exist."""
+    from ..data import load
+    from ..data.images import ImageFiles
+    from ..dynamics import RunFolder
+    from ..labels.export import neutral
+    from ..terminal import file_text
+
+    source = RunFolder(run).settings.get("data")
+    if not isinstance(source, str) or not (source.startswith("folder") or "image=" in source):
+        return found
+    try:
+        data = load(source)
+    except (OSError, ValueError):
+        return found
+    if not isinstance(data.inputs, ImageFiles):
+        return found
+    names = (neutral(file_text(path)) for path in data.inputs.paths)
+    files = dict(zip(data.index.tolist(), names, strict=True))
+    named = found.copy()
+    named.insert(1, "file", named["index"].map(files).fillna(""))
+    return named
 
 
 def _facts(found: DataFrame, worst: DataFrame) -> dict[str, Any]:
@@ -195,7 +217,7 @@ def _show_classes(found: DataFrame, screen: Console) -> None:
 
     rates = found.attrs["class_noise_rate"]
     counts = found.given_label[found.is_label_issue].value_counts(sort=False)
-    order = sorted(range(len(rates)), key=lambda k: (-counts.get(k, 0), k))[:MOST_CLASSES]
+    order = sorted(range(len(rates)), key=lambda k: (-counts.get(k, 0), k))[:MAX_CLASSES]
     shown = "" if len(order) == len(rates) else f" ({len(order)} of {len(rates)} classes)"
     screen.print(f"\n[italic]Suspects by given label{shown}[/italic]")
     table = Table()

@@ -23,7 +23,7 @@ app = typer.Typer(
 HEADINGS = ("table", "cells", "runs", "quoted", "missing", "other", "shows")
 LEGEND = """runs: cells that can be run; quoted: numbers taken from other papers; missing: the data or method
 is not available; other: formulas, hyper-parameters and cells without training"""
-SHORTEST = 12
+MIN_TITLE_WIDTH = 12
 """Fewest characters of a title that are shown."""
 
 
@@ -76,7 +76,7 @@ def _shortened(title: str, width: int) -> str:
     >>> _shortened("Losses and their weights", 18)
     'Losses and their …'
     """
-    width = max(width, SHORTEST)
+    width = max(width, MIN_TITLE_WIDTH)
     return title if len(title) <= width else title[: width - 1] + "…"
 
 

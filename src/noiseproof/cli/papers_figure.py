@@ -11,7 +11,7 @@ from ..atomic import explained
 from .papers_print import print_grid
 from .screen import print_text
 
-KINDS = (".png", ".pdf", ".svg")
+FORMATS = (".png", ".pdf", ".svg")
 
 
 def figure(
@@ -29,8 +29,8 @@ def figure(
     ] = Path("runs/papers"),
 ) -> None:
     """Draw a figure: from a formula, from the given runs, or from those of 'papers run'."""
-    if out is not None and out.suffix.lower() not in KINDS:
-        raise ValueError(f"cannot write {out}: a figure is a {', '.join(KINDS[:-1])} or {KINDS[-1]} file")
+    if out is not None and out.suffix.lower() not in FORMATS:
+        raise ValueError(f"cannot write {out}: use one of {', '.join(FORMATS)}")
     from ..papers.figures import FIGURES, draw, figure_source
 
     if not name:

@@ -13,7 +13,7 @@ from ..atomic import explained
 CONFIG, TABLE = "config.json", "table.json"
 """Files that identify a run folder and a comparison folder; the modules that define them import torch."""
 
-LONGEST_HEAD = 1 << 20
+MAX_HEAD_BYTES = 1 << 20
 """Number of bytes that are searched for column names."""
 
 
@@ -80,7 +80,7 @@ def check_overwrite(file: Path, column: str) -> None:
     """
     if not file.is_file() or file.stat().st_size == 0:
         return
-    is_text, size = file.suffix.lower() == ".csv", min(file.stat().st_size, LONGEST_HEAD)
+    is_text, size = file.suffix.lower() == ".csv", min(file.stat().st_size, MAX_HEAD_BYTES)
     with file.open("rb") as opened:
         opened.seek(0 if is_text else -size, os.SEEK_SET if is_text else os.SEEK_END)
         names = opened.readline(size) if is_text else opened.read(size)

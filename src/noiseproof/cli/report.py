@@ -25,7 +25,7 @@ def report(
 ) -> None:
     """Write a self-contained HTML report with summary, figures, and suspects with thumbnails."""
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"cannot write {out}: the report is an .html file")
+        raise ValueError(f"cannot write {out}: use .html")
     from ..report.comparison import is_comparison
 
     if len(runs) == 1 and is_comparison(runs[0]):
