@@ -281,7 +281,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         parts.put_arrays("features.safetensors", arrays)
         if self.estimator is not None:
             parts.put_models("estimator.skops", self.estimator)
-        self._model.put(parts)
+        self._model.to_parts(parts)
         parts.write(path)
 
     @classmethod
@@ -305,7 +305,11 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             found = found[facts["found_columns"]]
             found.attrs = dict(facts["found"])
             new._set_found(with_classes(found, new.classes_.tolist()))
-            new._model = Ensemble.get(parts) if "models.skops" in parts.parts else Network.get(parts, model)
+            new._model = (
+                Ensemble.from_parts(parts)
+                if "models.skops" in parts.parts
+                else Network.from_parts(parts, model)
+            )
         return new
 
     def __repr__(self, **options: Any) -> str:

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_circles
 
 from noiseproof.auto import Ensemble, agreement, label_weights, member_predictions
-from noiseproof.auto.ensemble import KERNEL, LEAST_WEIGHT, shares
+from noiseproof.auto.ensemble import KERNEL, MIN_LABEL_WEIGHT, shares
 from noiseproof.labels.cross_fit import Rounds, cross_fitter, two_rounds
 from noiseproof.labels.cross_fit_models import Inputs
 from noiseproof.labels.findings import Judgement
@@ -72,4 +72,4 @@ def test_weights_decrease_with_accuracy():
 def test_every_row_has_a_positive_weight():
     wrong = np.array([0.0, 0.5, 1.0])
     rounds = Rounds([], [], Judgement(np.zeros(3, int), wrong, np.ones((3, 1))))
-    assert label_weights(rounds).tolist() == [1.0, 0.5, LEAST_WEIGHT]
+    assert label_weights(rounds).tolist() == [1.0, 0.5, MIN_LABEL_WEIGHT]

@@ -13,7 +13,7 @@ from noiseproof.data.numpy_files import map_npy
 from noiseproof.data.registry import parse_source
 from noiseproof.dynamics import Record, RunFolder
 from noiseproof.files import read_tensors
-from noiseproof.models.making import maker
+from noiseproof.models.factory import network_factory
 from noiseproof.noise.manifest import Manifest
 from noiseproof.noise.read import read_labels
 from noiseproof.train import Config, Run
@@ -94,7 +94,9 @@ SPECS: dict[str, Callable[[str], object]] = {
     "loss": losses.get,
     "losses": losses.get,
     "source": parse_source,
-    "model": lambda text: maker(text, {"num_classes": 3, "in_channels": 4, "dropout": 0.0}, models.MODELS),
+    "model": lambda text: network_factory(
+        text, {"num_classes": 3, "in_channels": 4, "dropout": 0.0}, models.MODELS
+    ),
     "method": methods.get,
     "noise": noise.get,
     "augment": augmentation,

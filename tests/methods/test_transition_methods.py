@@ -124,7 +124,7 @@ def test_matrices_from_files(tmp_path, kind):
 
 
 def test_files_that_are_missing_or_pickled_are_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no file"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         Forward(transition=str(tmp_path / "nothing.npy"))
     np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="cannot read"):

@@ -77,7 +77,7 @@ def test_subclass_with_another_forward():
             return 2 * super().forward(x)
 
     plain = models.get("mlp", num_classes=3, in_channels=4, seed=0)
-    model = Doubled(plain.body, 256, plain.reads, num_classes=3)
+    model = Doubled(plain.body, 256, plain.input_shape, num_classes=3)
     assert torch.equal(models.forward_with_features(model, X)[0], model(X))
 
 

@@ -181,7 +181,7 @@ def test_pickles_are_never_read(name, message, tmp_path):
 
 
 def test_missing_file_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no weights at"):
+    with pytest.raises(FileNotFoundError, match="does not exist: give a safetensors file"):
         models.load_weights(nn.Linear(2, 2), tmp_path / "none.safetensors")
 
 

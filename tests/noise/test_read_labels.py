@@ -85,7 +85,7 @@ def test_values_are_checked(tmp_path):
         read_labels(write(tmp_path / "b.json", "[1.0, 2.5]"))
     with pytest.raises(TypeError, match=r"\[1\] = 2\.5 is a float64.*not a whole"):
         read_labels(write(tmp_path / "b.csv", "1\n2.5"))
-    with pytest.raises(FileNotFoundError, match="no file"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         read_labels(tmp_path / "nothing.npy")
     np.save(tmp_path / "a.npy", np.array([1]))
     with pytest.raises(ValueError, match="single array: it has no key"):

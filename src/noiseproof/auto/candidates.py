@@ -21,9 +21,9 @@ LOSSES = ("ce", "gce(q=0.7)", "sl", "imae", "unit_max(mae)")
 METHODS = ("elr",)
 RATES = (1.0, 5.0)
 """Learning rates of candidates, as multiples of that of the config."""
-LEAST_SHARE = 0.2
+MIN_SHARE = 0.2
 """A loss is scaled if its emphasis at the initial margin is below this share of its largest emphasis."""
-TAU, SMALLEST = 2.6, 0.1
+TAU, MIN_MARGIN = 2.6, 0.1
 """``tau`` of scaled losses; initial margins of smaller absolute value are not scaled."""
 ROWS = 1024
 
@@ -68,11 +68,11 @@ def candidates(config: Config, initial_margin: float, rates: tuple[float, ...] =
 def scaled_spec(spec: str, initial_margin: float) -> str:
     """The spec, scaled if the loss would otherwise have almost no gradient at the initial margin."""
     loss = get(spec)
-    if not isinstance(loss, MarginLoss) or loss.compares_rows() or initial_margin > -SMALLEST:
+    if not isinstance(loss, MarginLoss) or loss.compares_rows() or initial_margin > -MIN_MARGIN:
         return spec
     found = curve(loss, 2)
     share = float(found.emphasis(torch.tensor(initial_margin, dtype=torch.float64))) / found.peak
-    if share >= LEAST_SHARE:
+    if share >= MIN_SHARE:
         return spec
     inner = spec.removeprefix("unit_max(").removesuffix(")") if spec.startswith("unit_max(") else spec
     scaled = f"scale({inner}, tau={TAU}, initial_margin={-initial_margin:.3g})"

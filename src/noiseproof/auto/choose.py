@@ -33,7 +33,7 @@ ROUNDS = ((10, 3), (3, 1))
 """Divisor of the number of epochs, and number of candidates kept, for each round."""
 WINDOW = 3
 """The score of a trial is its best mean validation accuracy over this number of successive epochs."""
-CLEARLY = 0.5
+MIN_STANDARD_ERRORS = 0.5
 """Standard errors by which another candidate must be better than cross entropy, or an epoch than the last."""
 
 
@@ -112,20 +112,20 @@ def choose(
     settings = config if config.validation else config.replace(validation=VALIDATION)
     short = settings.replace(loss="ce", test="none", record=False, patience=None, validation_labels="given")
     start = initial_state(short, data, model)
-    left = candidates(config, start.margin, tuple(rates))
+    remaining = candidates(config, start.margin, tuple(rates))
     trials: list[Trial] = []
     for part, kept in ROUNDS:
         length = _shortened(short, start.epochs, part)
         done = []
-        for number, one in enumerate(left, start=1):
-            log(f"trial {number} of {len(left)}: {one}, {_length(length)}")
-            done.append(_try(length, one, watcher, data=data, model=model))
+        for number, one in enumerate(remaining, start=1):
+            log(f"trial {number} of {len(remaining)}: {one}, {_length(length)}")
+            done.append(_run_trial(length, one, watcher, data=data, model=model))
         trials += done
-        left = _best(done, kept, start.validation)
-    chosen = settings.replace(**left[0].settings())
+        remaining = _best(done, kept, start.validation)
+    chosen = settings.replace(**remaining[0].settings())
     if config.iterations is None:
-        chosen = chosen.replace(epochs=_epochs(config, start.epochs, left[0], trials))
-    found = Choice(chosen, _in_words(chosen, left[0], trials, start.validation), tuple(map(str, trials)))
+        chosen = chosen.replace(epochs=_epochs(config, start.epochs, remaining[0], trials))
+    found = Choice(chosen, _in_words(chosen, remaining[0], trials, start.validation), tuple(map(str, trials)))
     _save_choice(folder, config, found, start.margin)
     return found
 
@@ -151,7 +151,7 @@ def _validation_accuracies(run: Run) -> list[float]:
 
 def _clearly_above(share: float, rows: int) -> float:
     """The lowest share of ``rows`` labels that is clearly larger than ``share``."""
-    return share + CLEARLY * math.sqrt(share * (1 - share) / max(rows, 1))
+    return share + MIN_STANDARD_ERRORS * math.sqrt(share * (1 - share) / max(rows, 1))
 
 
 def with_run_folder(config: Config, data: LabelledData | None) -> Config:
@@ -170,7 +170,7 @@ def _length(config: Config) -> str:
     return f"{config.epochs} epochs" if config.iterations is None else f"{config.iterations} steps"
 
 
-def _try(config: Config, one: Candidate, watcher: Watcher | None, **given: Any) -> Trial:
+def _run_trial(config: Config, one: Candidate, watcher: Watcher | None, **given: Any) -> Trial:
     """Train a candidate, or read its finished trial; a run that diverges scores 0."""
     name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{one} {_length(config)}")
     with warnings.catch_warnings():

@@ -20,11 +20,11 @@ from ..labels.folds import Split
 from ..labels.posterior import combine_weighted
 from .store import Parts
 
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 """Models with a smaller weight are left out."""
 ACCURACY_SCALE = 60.0
 """A model whose accuracy on given labels is lower by a has exp(-60 a) times the weight of the best one."""
-LEAST_WEIGHT = 0.01
+MIN_LABEL_WEIGHT = 0.01
 """Smallest weight of a row."""
 KERNEL_POINTS = 300
 """Number of components of the kernel approximation."""
@@ -80,7 +80,7 @@ class Ensemble(NamedTuple):
     ) -> Ensemble:
         """Fit each member to all rows, with ``sample_weight``, and ``label_weight`` for weighted members."""
         share = shares([one.probabilities for one in members], label)
-        chosen = [number for number in np.argsort(-share) if share[number] >= LEAST_SHARE]
+        chosen = [number for number in np.argsort(-share) if share[number] >= MIN_SHARE]
         models = []
         for number in chosen:
             weight = label_weight if members[number].is_weighted else np.ones(len(label))
@@ -100,13 +100,13 @@ class Ensemble(NamedTuple):
             predictions.append(table)
         return combine_weighted(predictions, np.asarray(self.weights))
 
-    def put(self, parts: Parts) -> None:
-        parts.put_models("models.skops", [_without_index(model) for model in self.models])
+    def to_parts(self, parts: Parts) -> None:
+        parts.put_models("models.skops", [_without_search_tree(model) for model in self.models])
         parts.facts["ensemble"] = {"names": self.names, "weights": self.weights, "classes": self.classes}
 
     @classmethod
-    def get(cls, parts: Parts) -> Ensemble:
-        facts, models = parts.facts["ensemble"], map(_indexed, parts.models("models.skops"))
+    def from_parts(cls, parts: Parts) -> Ensemble:
+        facts, models = parts.facts["ensemble"], map(_with_search_tree, parts.models("models.skops"))
         new = cls(
             tuple(facts["names"]), tuple(models), tuple(map(float, facts["weights"])), int(facts["classes"])
         )
@@ -128,26 +128,29 @@ def member_predictions(
     weighted = [name for name in names if CROSS_FIT_MODELS[name].accepts_weights]
     second = dict(zip(weighted, rounds.second, strict=False))
     members = [
-        _better(name, first, second.get(name), label) for name, first in zip(names, rounds.first, strict=True)
+        _more_accurate(name, first, second.get(name), label)
+        for name, first in zip(names, rounds.first, strict=True)
     ]
     if len(names) > 1:
-        rows = kernel_of(inputs.dense, seed).transform(inputs.dense)
-        first, again = (
+        rows = kernel_approximation(inputs.dense, seed).transform(inputs.dense)
+        plain, weighted_fit = (
             out_of_fold(partial(_kernel, seed, False), rows, label, classes, splits, weight)
             for weight in (None, label_weights(rounds))
         )
-        members.append(_better(KERNEL, first, again, label))
+        members.append(_more_accurate(KERNEL, plain, weighted_fit, label))
     return members
 
 
-def _better(name: str, first: np.ndarray, second: np.ndarray | None, label: np.ndarray) -> MemberPrediction:
+def _more_accurate(
+    name: str, first: np.ndarray, second: np.ndarray | None, label: np.ndarray
+) -> MemberPrediction:
     is_weighted = second is not None and agreement([second], label) >= agreement([first], label)
     return MemberPrediction(name, second if second is not None and is_weighted else first, is_weighted)
 
 
 def label_weights(rounds: Rounds) -> np.ndarray:
-    """(N,) weights of the rows: the probabilities that their labels are right, at least LEAST_WEIGHT."""
-    return np.asarray(np.clip(1 - rounds.judged.wrong, LEAST_WEIGHT, 1))
+    """(N,) weights of the rows: the probabilities that their labels are right, at least MIN_LABEL_WEIGHT."""
+    return np.asarray(np.clip(1 - rounds.judged.wrong, MIN_LABEL_WEIGHT, 1))
 
 
 def agreement(predictions: Sequence[np.ndarray], label: np.ndarray) -> float:
@@ -165,7 +168,7 @@ def shares(predictions: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
     return np.asarray(weight / weight.sum())
 
 
-def kernel_of(rows: np.ndarray, seed: int) -> Nystroem:
+def kernel_approximation(rows: np.ndarray, seed: int) -> Nystroem:
     """A Gaussian kernel approximation; rows at the root mean squared distance have the similarity 1/e."""
     spread = float(rows.var(0).sum())
     return Nystroem(
@@ -183,19 +186,19 @@ def _fitted(name: str, inputs: Inputs, label: np.ndarray, weight: np.ndarray, se
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that end before they converge
         if name == KERNEL:
-            kernel = kernel_of(rows, seed)
+            kernel = kernel_approximation(rows, seed)
             return make_pipeline(kernel, model.fit(kernel.transform(rows), label, **options))
         return model.fit(rows, label, **options)
 
 
-def _without_index(model: Any) -> Any:
+def _without_search_tree(model: Any) -> Any:
     """Nearest neighbours as rows and labels, since skops does not store the search tree."""
     if not isinstance(model, KNeighborsClassifier):
         return model
     return {"neighbours": clone(model), "rows": model._fit_X, "label": model.classes_[model._y]}
 
 
-def _indexed(stored: Any) -> Any:
+def _with_search_tree(stored: Any) -> Any:
     if not isinstance(stored, dict):
         return stored
     return stored["neighbours"].fit(stored["rows"], stored["label"])

@@ -43,14 +43,14 @@ class Network(NamedTuple):
             parts = [self.module(part).softmax(1) for part in torch.split(inputs, ROWS)]
         return torch.cat(parts).numpy()
 
-    def put(self, parts: Parts) -> None:
+    def to_parts(self, parts: Parts) -> None:
         weights = {name: tensor.detach().cpu().numpy() for name, tensor in self.module.state_dict().items()}
         parts.put_arrays("network.safetensors", weights)
         parts.facts["network"] = {"spec": self.spec, "shape": self.shape}
 
     @classmethod
-    def get(cls, parts: Parts, model: Factory | None) -> Network:
-        """Load a network; ``model`` makes it if the user passed his own network to ``fit``."""
+    def from_parts(cls, parts: Parts, model: Factory | None) -> Network:
+        """Load a network; ``model`` makes it if the user passed their own network to ``fit``."""
         spec, shape = parts.facts["network"]["spec"], parts.facts["network"]["shape"]
         model = model if spec is None else without_download(str(spec))
         if model is None:

@@ -17,7 +17,7 @@ from .. import atomic
 from ..files import DamagedFileError, parse_json, read_bytes
 
 FORMAT, VERSION, FACTS = "noiseproof classifier", 1, "classifier.json"
-MOST = 1 << 32
+MAX_BYTES = 1 << 32
 """Largest file that is read, in bytes."""
 
 TRUSTED = (
@@ -62,7 +62,7 @@ class Parts:
 
     @classmethod
     def read(cls, path: str | Path) -> Parts:
-        content = read_bytes(path, MOST)
+        content = read_bytes(path, MAX_BYTES)
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as file:
                 _check_not_compressed(file)

@@ -107,7 +107,7 @@ def is_small(model: nn.Module, sample_shape: tuple[int, ...], batch_size: int) -
         >>> is_small(nn.Linear(36, 256), (36,), 128), is_small(nn.Linear(4096, 4096), (4096,), 128)
         (True, False)
     """
-    are_vectors = len(sample_shape) == 1 or isinstance(getattr(model, "reads", None), Values)
+    are_vectors = len(sample_shape) == 1 or isinstance(getattr(model, "input_shape", None), Values)
     weights = list(model.parameters())
     if not are_vectors or any(weight.dim() > 2 for weight in weights):
         return False

@@ -13,7 +13,7 @@ from .cells import as_text, date_format, dates, decimal_mark, number, truth, wit
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-MOST_CATEGORIES = 40
+MAX_CATEGORIES = 40
 """A column with more different values is encoded as text."""
 FREE_TEXT_WORDS = 4
 """Mean number of words from which a column of mostly different values is free text."""
@@ -97,7 +97,7 @@ def _text_column(name: str, texts: list[str | None]) -> Column:
     different = len(set(values))
     words = float(np.mean([len(value.split()) for value in values]))
     free = words >= FREE_TEXT_WORDS and different > len(values) / 2
-    return Column(name, "text" if free or different > MOST_CATEGORIES else "category")
+    return Column(name, "text" if free or different > MAX_CATEGORIES else "category")
 
 
 def texts_of(series: pd.Series[Any]) -> list[str | None]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
 ROWS_PER_COMPONENT = 3
-FEW = 10
+MIN_COMPONENTS = 10
 """Number of components for small numbers of rows."""
 
 
@@ -38,7 +38,7 @@ class Components:
         from sklearn.utils.extmath import randomized_svd
 
         rows, width = matrix.shape
-        max_components = min(dimensions, max(min(rows, FEW), rows // ROWS_PER_COMPONENT))
+        max_components = min(dimensions, max(min(rows, MIN_COMPONENTS), rows // ROWS_PER_COMPONENT))
         axes = None
         if width > max_components:
             axes = randomized_svd(matrix, max_components, random_state=seed, n_iter=5)[2].astype(np.float32)

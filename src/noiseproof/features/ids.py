@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-FEWEST_ROWS = 10
+MIN_ROWS = 10
 """With fewer rows, only the name of a column can show that it is an id."""
-DENSE = 1.5
+MAX_RANGE_FACTOR = 1.5
 """Unique integers are row numbers if their range is at most this factor times the number of rows."""
 NAME = re.compile(
     r"(?:.*[\W_])?(?:id|ids|uuid|guid|key|pk|index|idx|nr|no|num|number|row|rowid|hash)|id[\W_].*"
@@ -47,7 +47,7 @@ def why_numbers_are_id(name: str, values: NDArray[np.float64]) -> str | None:
         return None
     if named_like_id(name):
         return "an id: a different number in every row"
-    if rows >= FEWEST_ROWS and values.max() - values.min() < DENSE * rows:
+    if rows >= MIN_ROWS and values.max() - values.min() < MAX_RANGE_FACTOR * rows:
         return "only numbers the rows"
     return None
 
@@ -66,7 +66,7 @@ def why_texts_are_id(name: str, texts: Sequence[str | None]) -> str | None:
         return None
     if named_like_id(name) and not any(" " in value.strip() for value in values):
         return "an id: a different value in every row"
-    if len(values) < FEWEST_ROWS:
+    if len(values) < MIN_ROWS:
         return None
     if all(HASH.fullmatch(value.strip()) for value in values):
         return "a hash: a different value in every row"
@@ -83,4 +83,4 @@ def _numbered(values: list[str]) -> bool:
         return False
     numbers = [int(digit) for digit in digits]
     padded = len({len(digit) for digit in digits}) == 1 and len(digits[0]) >= 3
-    return padded or max(numbers) - min(numbers) < DENSE * len(numbers)
+    return padded or max(numbers) - min(numbers) < MAX_RANGE_FACTOR * len(numbers)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FIRST = 100
+COMPARED_FIRST = 100
 """Number of rows that are compared before all rows."""
 
 
@@ -66,7 +66,7 @@ def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
     is_frame = hasattr(X, "columns") and hasattr(X, "iloc")
     for number, name in enumerate(X.columns if is_frame and len(X) == len(label) else ()):
         values = X.iloc[:, number]
-        if not (_same_parts(values[:FIRST], label[:FIRST]) and _same_parts(values, label)):
+        if not (_same_parts(values[:COMPARED_FIRST], label[:COMPARED_FIRST]) and _same_parts(values, label)):
             continue
         if all(str(values.iloc[at]) == str(classes[label[at]]) for at in first):
             raise ValueError(f"the column {str(name)!r} of X contains the labels: leave it out")

@@ -11,7 +11,7 @@ CLIP = 8.0
 """Standardised values are clipped at this many standard deviations."""
 TAIL = 0.005
 """Share of the values at either end that is clipped for mean and standard deviation."""
-LARGEST = float(np.finfo(np.float32).max)
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class NumberBlock:
@@ -54,12 +54,12 @@ class NumberBlock:
 
     def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Standardised values; a missing value is 0, the mean."""
-        standard = (np.clip(values, -LARGEST, LARGEST) - self.mean) / self.scale
+        standard = (np.clip(values, -FLOAT32_MAX, FLOAT32_MAX) - self.mean) / self.scale
         return self._marked(np.nan_to_num(np.clip(standard, -CLIP, CLIP), nan=0.0), values)
 
     def unscaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values without standardisation, NaN if missing."""
-        return self._marked(np.clip(values, -LARGEST, LARGEST), values)
+        return self._marked(np.clip(values, -FLOAT32_MAX, FLOAT32_MAX), values)
 
     def _marked(self, block: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.hstack([block, np.isnan(values[:, self.gaps]).astype(np.float64)])
@@ -72,7 +72,7 @@ def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
     """Mean and standard deviation with clipped tails, unless that leaves a single value."""
     if not len(values):
         return 0.0, 1.0
-    values = np.clip(values, -LARGEST, LARGEST)
+    values = np.clip(values, -FLOAT32_MAX, FLOAT32_MAX)
     inner = np.clip(values, *np.quantile(values, [TAIL, 1 - TAIL]))
     for chosen in (inner, values):
         mean, deviation = float(chosen.mean()), float(chosen.std())

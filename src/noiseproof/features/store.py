@@ -14,7 +14,7 @@ from ..files import DamagedFileError, read_bytes, read_json
 from .features import Features
 
 FACTS, ARRAYS = "features.json", "features.safetensors"
-MOST = 1 << 30
+MAX_BYTES = 1 << 30
 """Largest file that is read, in bytes."""
 
 
@@ -30,9 +30,9 @@ def load_features(folder: Path) -> Features | None:
     """The features stored in a folder, or None."""
     if not (folder / FACTS).is_file():
         return None
-    facts = read_json(folder / FACTS, MOST)
+    facts = read_json(folder / FACTS, MAX_BYTES)
     try:
-        arrays = load(read_bytes(folder / ARRAYS, MOST))
+        arrays = load(read_bytes(folder / ARRAYS, MAX_BYTES))
     except (SafetensorError, ValueError, OSError) as problem:
         raise DamagedFileError(folder / ARRAYS, str(problem)) from None
     try:

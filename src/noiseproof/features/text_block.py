@@ -14,8 +14,8 @@ from .embedding import embed
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 
-MOST_TERMS = 30_000
-MOST_CHARACTERS = 5_000
+MAX_TERMS = 30_000
+MAX_CHARACTERS = 5_000
 """Number of characters at the beginning of a text that are used."""
 MANY_TEXTS = 200
 """Number of texts from which on a term must occur in at least two of them."""
@@ -43,9 +43,9 @@ class TextBlock:
     def fit(cls, texts: Sequence[str], dimensions: int, seed: int, embedding: str | None = None) -> TextBlock:
         common = 2 if len(texts) >= MANY_TEXTS else 1
         try:
-            fitted = _vectorizer(min_df=common, max_features=MOST_TERMS).fit(_beginnings(texts))
+            fitted = _vectorizer(min_df=common, max_features=MAX_TERMS).fit(_beginnings(texts))
         except ValueError:  # no term occurs twice
-            fitted = _vectorizer(max_features=MOST_TERMS).fit(_beginnings(texts))
+            fitted = _vectorizer(max_features=MAX_TERMS).fit(_beginnings(texts))
         terms = [str(term) for term in fitted.get_feature_names_out()]
         block = cls(terms, fitted.idf_, Components.none(len(terms)), embedding)
         if embedding is None:
@@ -89,4 +89,4 @@ def _vectorizer(**options: Any) -> Any:
 
 
 def _beginnings(texts: Sequence[str]) -> list[str]:
-    return [text[:MOST_CHARACTERS] for text in texts]
+    return [text[:MAX_CHARACTERS] for text in texts]

@@ -27,16 +27,18 @@ class Classifier(nn.Module):
         Dropout before the head: Gradient Rescaling, Tables 8-10 (0.2 on ResNet-44)
     """
 
-    def __init__(self, body: nn.Module, width: int, reads: Images | Values, **task: Unpack[Task]) -> None:
+    def __init__(
+        self, body: nn.Module, width: int, input_shape: Images | Values, **task: Unpack[Task]
+    ) -> None:
         super().__init__()
-        self.reads = reads
+        self.input_shape = input_shape
         self.body = body
         share = dropout(task)
         self.dropout = nn.Dropout(share) if share else nn.Identity()
         self.head = nn.Linear(width, count("num_classes", task["num_classes"]))
 
     def features(self, x: Tensor) -> Tensor:
-        self.reads.check(x.shape)
+        self.input_shape.check(x.shape)
         found: Tensor = self.dropout(self.body(x))
         return found
 

@@ -8,9 +8,9 @@ from torch import nn
 
 from ..grammar import check_new
 from .classifier import Classifier
+from .factory import network_factory
 from .googlenet import googlenet
 from .inception_v2 import googlenet_v2, inception_resnet_v2
-from .making import maker
 from .mlp import mlp
 from .resnet import resnet18, resnet34, resnet50
 from .seeding import build
@@ -67,10 +67,10 @@ def get(
         ValueError: unknown model 'resnet43', did you mean 'resnet44'? (known: mlp, cnn4, ...
     """
     if isinstance(name_or_spec, nn.Module):
-        model = _ready_made(name_or_spec, num_classes, dropout)
+        model = _checked_module(name_or_spec, num_classes, dropout)
     elif isinstance(name_or_spec, str):
         task = Task(num_classes=num_classes, in_channels=in_channels, image_size=image_size, dropout=dropout)
-        make = maker(name_or_spec, task, MODELS)
+        make = network_factory(name_or_spec, task, MODELS)
         if parse(name_or_spec)[0] in BUILT_IN:
             check_size(make, name_or_spec)
         model = build(make, seed)
@@ -100,7 +100,7 @@ def register(name: str, factory: Callable[..., nn.Module]) -> None:
     MODELS[name] = factory
 
 
-def _ready_made(model: nn.Module, num_classes: int, dropout: float) -> nn.Module:
+def _checked_module(model: nn.Module, num_classes: int, dropout: float) -> nn.Module:
     if dropout:
         raise ValueError(f"dropout={dropout} cannot be added to an existing {type(model).__name__}")
     if isinstance(model, Classifier) and model.head.out_features != count("num_classes", num_classes):

@@ -40,10 +40,12 @@ def cnn8(**task: Unpack[Task]) -> Classifier:
 
 def _flattened(blocks: list[list[int]], hidden: int, usual_size: int, task: Task) -> Classifier:
     inputs = in_channels(task)
-    reads = Images(inputs, image_size(task, default=usual_size), exact=True)
-    height, width = (side // 2 ** len(blocks) for side in reads.size)
+    input_shape = Images(inputs, image_size(task, default=usual_size), exact=True)
+    height, width = (side // 2 ** len(blocks) for side in input_shape.size)
     if not (height and width):
-        raise ValueError(f"image_size={reads.size} is too small: the pools need {2 ** len(blocks)} or more")
+        raise ValueError(
+            f"image_size={input_shape.size} is too small: the pools need {2 ** len(blocks)} or more"
+        )
     layers: list[nn.Module] = []
     for block in blocks:
         for outputs in block:
@@ -52,6 +54,6 @@ def _flattened(blocks: list[list[int]], hidden: int, usual_size: int, task: Task
         layers.append(nn.MaxPool2d(2))
     flat = nn.Linear(inputs * height * width, hidden)
     layers += [nn.Flatten(), flat, nn.BatchNorm1d(hidden), nn.ReLU(inplace=True)]
-    model = Classifier(nn.Sequential(*layers), hidden, reads, **task)
+    model = Classifier(nn.Sequential(*layers), hidden, input_shape, **task)
     he_uniform(model)
     return model

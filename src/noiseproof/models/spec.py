@@ -5,7 +5,7 @@ import re
 
 from ..grammar import Literal, literal, options, read, written
 
-LONGEST = 1000
+MAX_CHARACTERS = 1000
 DOWNLOADED = ("hf-hub:", "hf_hub:", "local-dir:")
 """Prefixes of names whose networks timm loads from elsewhere."""
 SHAPE = re.compile(r"\s*([A-Za-z_][\w.:/-]*)\s*(\(.*\))?\s*", re.ASCII | re.DOTALL)
@@ -19,8 +19,8 @@ def parse(text: str) -> tuple[str, dict[str, Literal]]:
     >>> parse("timm:vit_tiny_patch16_224")
     ('timm:vit_tiny_patch16_224', {})
     """
-    if len(text) > LONGEST:
-        raise ValueError(f"a model spec has at most {LONGEST} characters, this one has {len(text)}")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"a model spec has at most {MAX_CHARACTERS} characters, this one has {len(text)}")
     parts = SHAPE.fullmatch(text)
     if parts is None:
         raise ValueError(f"cannot read the model spec {text!r}: write name or name(option=value)")

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from typing_extensions import Required, TypedDict
 
 ImageSize: TypeAlias = int | tuple[int, int] | None
-LARGEST = 1 << 31
+MAX_SIZE = 1 << 31
 """Upper bound of numbers of classes, channels, pixels and features."""
 
 
@@ -65,7 +65,7 @@ def count(name: str, value: object) -> int:
         raise TypeError(f"{name} must be a whole number, got {value!r}") from None
     if isinstance(value, bool) or whole < 1:
         raise ValueError(f"{name}={value!r} must be at least 1")
-    if whole >= LARGEST:
+    if whole >= MAX_SIZE:
         raise ValueError(f"{name}={value!r:.60} is out of range, it must be below 2**31")
     return whole
 

@@ -19,7 +19,7 @@ from .seeding import he_normal
 from .task import Task, dropout, image_size, in_channels, widths
 
 BLOCKS = ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512))
-SMALLEST = 2 ** len(BLOCKS)
+MIN_SIZE = 2 ** len(BLOCKS)
 
 
 def vgg19_bn(*, hidden: str | int = "", **task: Unpack[Task]) -> Classifier:
@@ -30,8 +30,8 @@ def vgg19_bn(*, hidden: str | int = "", **task: Unpack[Task]) -> Classifier:
         Linear(in_features=512, out_features=10, bias=True)
     """
     inputs = in_channels(task)
-    reads = Images(inputs, (SMALLEST, SMALLEST))
-    reads.check_size(*image_size(task, default=SMALLEST))
+    input_shape = Images(inputs, (MIN_SIZE, MIN_SIZE))
+    input_shape.check_size(*image_size(task, default=MIN_SIZE))
     layers: list[nn.Module] = []
     for depth, width in BLOCKS:
         for _ in range(depth):
@@ -41,7 +41,7 @@ def vgg19_bn(*, hidden: str | int = "", **task: Unpack[Task]) -> Classifier:
     sizes = widths("hidden", hidden)
     layers += _hidden_layers(inputs, sizes, dropout(task)) if sizes else [GlobalAverage()]
     features = sizes[-1] if sizes else inputs
-    model = Classifier(nn.Sequential(*layers), features, reads, **task)
+    model = Classifier(nn.Sequential(*layers), features, input_shape, **task)
     he_normal(model)
     return model
 

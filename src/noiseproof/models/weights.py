@@ -66,7 +66,7 @@ def load_weights(model: nn.Module, path: str | Path) -> Report:
 
 def _read(path: Path) -> dict[str, Tensor]:
     if not path.is_file():
-        raise FileNotFoundError(f"no weights at {path}")
+        raise FileNotFoundError(f"{path} does not exist: give a safetensors file of weights")
     if path.suffix.lower() in PICKLES:
         raise ValueError(
             f"{path} looks like a pickle, which can run code when read: if you trust it, convert it with"

@@ -66,16 +66,16 @@ def _count(given: Integers, table: Floats) -> Floats:
     classes = table.shape[1]
     confident = table >= _thresholds(given, table) - TOLERANCE
     several = confident.sum(1) > 1
-    looks_like = np.where(several, table.argmax(1), confident.argmax(1))
+    predicted = np.where(several, table.argmax(1), confident.argmax(1))
     counted = confident.any(1)
-    cells = given[counted] * classes + looks_like[counted]
+    cells = given[counted] * classes + predicted[counted]
     counts = np.bincount(cells, minlength=classes**2).reshape(classes, classes).astype(np.float64)
     np.fill_diagonal(counts, np.maximum(np.diag(counts), 1.0))
     return counts
 
 
 def _thresholds(given: Integers, table: Floats) -> Floats:
-    """Mean self-confidence of every class; a class that is no given label is never predicted."""
+    """Mean self-confidence of every class; a class without samples is never predicted."""
     size = np.bincount(given, minlength=table.shape[1])
     own = np.bincount(given, weights=table[np.arange(len(given)), given], minlength=table.shape[1])
     return np.where(size > 0, own / np.maximum(size, 1), 2.0)

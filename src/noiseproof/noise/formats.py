@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..data.numpy_files import map_npy, open_npz, read_npz
 from ..files import parse_json, read_bytes
 
-LARGEST = 1 << 30
+MAX_BYTES = 1 << 30
 """Maximal size of a text file in bytes."""
 
 
@@ -25,7 +25,7 @@ def _read_npy(path: Path, key: str | None) -> NDArray[np.generic]:
 def _read_npz(path: Path, key: str | None) -> NDArray[np.generic]:
     with open_npz(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
-    return read_npz(path, [_only(path, key, names)])[0]
+    return read_npz(path, [_single_key(path, key, names)])[0]
 
 
 def _read_json(path: Path, key: str | None) -> NDArray[np.generic]:
@@ -40,7 +40,7 @@ def _read_json(path: Path, key: str | None) -> NDArray[np.generic]:
                 raise ValueError(f"{path}: the indices do not run from 0 to {len(content) - 1} without gaps")
             content = [positions[i] for i in range(len(positions))]
         else:
-            content = content[_only(path, key, list(content))]
+            content = content[_single_key(path, key, list(content))]
     elif key is not None:
         raise ValueError(f"{path} is not a JSON object: it has no key {key!r}")
     if not isinstance(content, list):
@@ -63,7 +63,7 @@ def _read_csv(path: Path, key: str | None) -> NDArray[np.generic]:
     if header is None and key is None:
         columns = list(range(len(rows[0])))
     else:
-        columns = [(header or []).index(_only(path, key, header or []))]
+        columns = [(header or []).index(_single_key(path, key, header or []))]
     return np.array([_numbers(path, number, row, columns) for number, row in enumerate(body)])
 
 
@@ -75,7 +75,7 @@ def _numbers(path: Path, number: int, row: list[str], columns: list[int]) -> lis
     return [int(c) for c in cells] if all(_is_whole(c) for c in cells) else [float(c) for c in cells]
 
 
-def _only(path: Path, key: str | None, known: list[str]) -> str:
+def _single_key(path: Path, key: str | None, known: list[str]) -> str:
     if key is None and len(known) == 1:
         return known[0]
     if key is None or key not in known:
@@ -85,7 +85,7 @@ def _only(path: Path, key: str | None, known: list[str]) -> str:
 
 
 def _text(path: Path) -> str:
-    return read_bytes(path, LARGEST).decode("utf-8-sig")
+    return read_bytes(path, MAX_BYTES).decode("utf-8-sig")
 
 
 def _is_number(cell: str) -> bool:

@@ -49,8 +49,8 @@ def members(
     elif groups is None:
         raise ValueError(
             f'{noise}: the superclasses are missing: write {noise}(..., grouping="all") if all classes are'
-            ' one, grouping="index_block" for blocks of consecutive classes, or from Python pass groups='
-            " (class -> group)"
+            ' one group, grouping="index_block" for blocks of consecutive classes, or from Python pass'
+            " groups= (class -> group)"
         )
     found = [np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1)]
     for classes in found:

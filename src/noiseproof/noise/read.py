@@ -53,7 +53,7 @@ def read_array(path: str | Path, key: str | None = None) -> NDArray[np.generic]:
             " (pickles such as .pt and .pkl are never opened: save the array with numpy.savez first)"
         )
     if not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
+        raise FileNotFoundError(f"{path} does not exist")
     try:
         return reader(path, key)
     except (

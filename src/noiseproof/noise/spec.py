@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from ..grammar import Literal, literal, options, read, shown, unknown
 from .base import Noise
 
-LONGEST = 2000
+MAX_CHARACTERS = 2000
 
 
 def parse(text: str, registry: Mapping[str, Callable[..., Noise]]) -> Noise:
     """The noise that a spec describes."""
-    tree = read(text, "noise spec", LONGEST)
+    tree = read(text, "noise spec", MAX_CHARACTERS)
     text = text.strip()
     match tree:
         case ast.Name(id=name):

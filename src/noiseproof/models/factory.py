@@ -8,14 +8,14 @@ from typing import TypeAlias
 from torch import nn
 
 from ..grammar import Literal, unknown
-from .outside import PACKAGES
+from .external import PACKAGES
 from .spec import parse
 from .task import TASK, Task
 
 Factory: TypeAlias = Callable[..., nn.Module]
 
 
-def maker(spec: str, task: Task, registry: Mapping[str, Factory]) -> Callable[[], nn.Module]:
+def network_factory(spec: str, task: Task, registry: Mapping[str, Factory]) -> Callable[[], nn.Module]:
     """The call that builds the network; names and options are checked here."""
     name, options = parse(spec)
     misplaced = [option for option in (*TASK, "weights", "seed") if option in options and option != "dropout"]
