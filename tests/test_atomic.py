@@ -89,12 +89,12 @@ def test_file_is_flushed_before_its_name(tmp_path, monkeypatch):
     seen = []
     for name in ("fsync", "replace"):
 
-        def noted(*arguments, name=name, original=getattr(os, name)):
+        def recorded(*arguments, name=name, original=getattr(os, name)):
             kind = "folder" if name == "fsync" and stat.S_ISDIR(os.fstat(arguments[0]).st_mode) else "file"
             seen.append(f"{name} {kind}")
             return original(*arguments)
 
-        monkeypatch.setattr(os, name, noted)
+        monkeypatch.setattr(os, name, recorded)
     atomic.write_text(tmp_path / "a", "x")
     assert seen == ["fsync file", "replace file", "fsync folder"]
 

@@ -15,7 +15,7 @@ from noiseproof.files import DamagedFileError
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has neither pipes nor /dev/zero in folders")
 
 
-def within(seconds, function, *arguments):
+def error_within(seconds, function, *arguments):
     """The error that the function raises; the test fails if it does not return in time."""
     found = []
 
@@ -33,7 +33,7 @@ def within(seconds, function, *arguments):
 
 
 @pytest.fixture(params=["pipe", "/dev/zero", "folder"])
-def odd(request, tmp_path):
+def irregular_path(request, tmp_path):
     """A path that is not a regular file, and what it is."""
     path = tmp_path / "odd"
     if request.param == "pipe":
@@ -56,9 +56,9 @@ def odd(request, tmp_path):
     ],
     ids=["open", "bytes", "json", "tensors"],
 )
-def test_files_that_are_not_regular_are_refused_at_once(odd, read):
-    path, kind = odd
-    problem = within(5, read, path)
+def test_files_that_are_not_regular_are_refused_at_once(irregular_path, read):
+    path, kind = irregular_path
+    problem = error_within(5, read, path)
     assert isinstance(problem, DamagedFileError)
     assert str(problem) == f"cannot read {path}: it is not a regular file but {kind}"
 

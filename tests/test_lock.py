@@ -13,7 +13,7 @@ import pytest
 from noiseproof import lock
 from noiseproof.lock import RunLock, RunLockedError
 
-SCRIPT = Path(__file__).with_name("racing_for_the_lock.py")
+SCRIPT = Path(__file__).with_name("lock_races.py")
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="races forked processes; Windows has no fork")
 
 

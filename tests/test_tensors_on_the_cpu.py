@@ -13,19 +13,19 @@ INNER = {"scale": "mae", "shift": "mae", "unit_max": "gce", "cr": "ce", "peer": 
 
 
 @pytest.fixture
-def elsewhere():
+def meta_device():
     with torch.device("meta"):
         yield
 
 
-def test_on_the_cpu_restores_the_default_device(elsewhere):
+def test_on_the_cpu_restores_the_default_device(meta_device):
     with on_the_cpu():
         assert torch.zeros(1).device.type == "cpu"
     assert torch.zeros(1).device.type == "meta"
 
 
 @pytest.mark.parametrize("name", losses.LOSSES)
-def test_losses_with_another_default_device(name, elsewhere):
+def test_losses_with_another_default_device(name, meta_device):
     loss = losses.get(f"{name}({INNER[name]})" if name in INNER else name).to_empty(device="cpu").eval()
     logits = torch.zeros(4, 3, device="cpu", requires_grad=True)
     target = (
@@ -36,7 +36,7 @@ def test_losses_with_another_default_device(name, elsewhere):
 
 
 @pytest.mark.parametrize("spec", ["gce", "gr", "imae(T=8)"])
-def test_curves_with_another_default_device(spec, elsewhere):
+def test_curves_with_another_default_device(spec, meta_device):
     found = curve(spec)
     assert found.peak > 0
     assert 0 <= found.focus <= 1
@@ -44,13 +44,13 @@ def test_curves_with_another_default_device(spec, elsewhere):
     assert found.initial(10) > 0
 
 
-def test_data_with_another_default_device(elsewhere):
+def test_data_with_another_default_device(meta_device):
     assert data.load("digits").label.device.type == "cpu"
     assert data.LabelledData(np.eye(2), [0, 1]).index.tolist() == [0, 1]
 
 
 @pytest.mark.slow
-def test_training_with_another_default_device(elsewhere, tmp_path):
+def test_training_with_another_default_device(meta_device, tmp_path):
     config = Config(noise="symmetric(0.2)", loss="gr", epochs=2, out=str(tmp_path / "run"), device="cpu")
     run = fit(config)
     assert run.finished

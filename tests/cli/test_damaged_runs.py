@@ -135,7 +135,7 @@ def settings(points):
 
 
 @pytest.fixture(scope="module")
-def made(settings, tmp_path_factory):
+def runs(settings, tmp_path_factory):
     """One comparison of one run, and a recipe whose first run is the same."""
     place = tmp_path_factory.mktemp("made")
     command("compare", *settings, "--loss", "ce", "--seeds", "1", "--jobs", "1", "--out", place / "many")
@@ -154,9 +154,9 @@ def command(*told):
 
 
 @pytest.fixture
-def verbs(made, settings, points, tmp_path):
+def verbs(runs, settings, points, tmp_path):
     """The run to damage and the arguments, by the name of the command."""
-    shutil.copytree(made, tmp_path / "made")
+    shutil.copytree(runs, tmp_path / "made")
     many, recipe = tmp_path / "made/many", tmp_path / "made/recipe"
     shutil.rmtree(recipe / "second")  # it contains the path of the labels of the first run
     [run] = [path.parent for path in many.glob("*/config.json")]

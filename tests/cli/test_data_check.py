@@ -11,7 +11,7 @@ from noiseproof.train import Config, grid, task
 
 
 @pytest.fixture
-def nothing_there(monkeypatch, tmp_path):
+def missing_data(monkeypatch, tmp_path):
     monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path / "data"))
     return tmp_path / "runs"
 
@@ -24,31 +24,31 @@ def nothing_there(monkeypatch, tmp_path):
         ("digit", "unknown source 'digit', did you mean 'digits'?"),
     ],
 )
-def test_missing_data_stops_a_comparison_before_training(shell, nothing_there, data, part):
-    options = ["--data", data, "--loss", "ce", "--loss", "mae", "--seeds", 2, "--out", nothing_there]
+def test_missing_data_stops_a_comparison_before_training(shell, missing_data, data, part):
+    options = ["--data", data, "--loss", "ce", "--loss", "mae", "--seeds", 2, "--out", missing_data]
     code, out, err = shell("compare", *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert part in err
-    assert not nothing_there.exists()
+    assert not missing_data.exists()
 
 
-def test_test_data_and_noise_are_checked(shell, points, nothing_there):
+def test_test_data_and_noise_are_checked(shell, points, missing_data):
     for options, part in (
         (["--test", 'csv(path="nowhere.csv")'], "nowhere.csv"),
         (["--noise", "asymmetric(0.4, map='cifar10')"], "classes"),
     ):
-        code, out, err = shell("compare", "--data", points, *options, "--out", nothing_there)
+        code, out, err = shell("compare", "--data", points, *options, "--out", missing_data)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert part in err
 
 
-def test_all_missing_data_of_a_table_are_reported_together(shell, nothing_there):
-    options = ["--rows", "SL", "--columns", "symmetric 0.4", "--seeds", 2, "--out", nothing_there]
+def test_all_missing_data_of_a_table_are_reported_together(shell, missing_data):
+    options = ["--rows", "SL", "--columns", "symmetric 0.4", "--seeds", 2, "--out", missing_data]
     code, out, err = shell("papers", "run", "sl.table1", *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert re.findall(r"data get (\w+)", err) == ["mnist", "cifar10", "cifar100"]
     assert err.count("NOISEPROOF_DATA") == 1
-    assert not nothing_there.exists()
+    assert not missing_data.exists()
 
 
 def test_finished_runs_need_no_data(shell, points, tmp_path):

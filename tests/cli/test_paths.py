@@ -9,7 +9,7 @@ from noiseproof.cli.paths import check_overwrite
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def folders(tmp_path_factory):
     """A run and a comparison, with the files by which commands recognise them."""
     folder = tmp_path_factory.mktemp("places")
     for name in ("run", "both/ce", "both/mae"):
@@ -23,8 +23,8 @@ def made(tmp_path_factory):
     "words", [["labels", "find", "{}"], ["predict", "{}", "digits", "-o", "a.csv"], ["report", "{}", "{}"]]
 )
 @pytest.mark.parametrize(("place", "number"), [("both", "2 runs"), ("", "one")])
-def test_folder_of_runs_suggests_one_of_them(shell, made, words, place, number):
-    folder = made / place
+def test_folder_of_runs_suggests_one_of_them(shell, folders, words, place, number):
+    folder = folders / place
     code, out, err = shell(*(word.format(folder) for word in words))
     first = folder / ("ce" if place else "run")
     assert (code, out) == (2, "")
@@ -34,32 +34,32 @@ def test_folder_of_runs_suggests_one_of_them(shell, made, words, place, number):
     )
 
 
-def test_comparison_into_a_run_folder_is_refused(shell, made):
-    before = sorted((made / "run").iterdir())
-    code, out, err = shell("compare", "--epochs", 1, "--seeds", 1, "--out", made / "run")
+def test_comparison_into_a_run_folder_is_refused(shell, folders):
+    before = sorted((folders / "run").iterdir())
+    code, out, err = shell("compare", "--epochs", 1, "--seeds", 1, "--out", folders / "run")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "is a run folder, not a comparison: choose another --out" in err
-    assert sorted((made / "run").iterdir()) == before
+    assert sorted((folders / "run").iterdir()) == before
 
 
-def test_run_into_a_comparison_folder_is_refused(shell, made):
-    before = sorted((made / "both").iterdir())
-    code, out, err = shell("train", "--epochs", 1, "--out", made / "both")
+def test_run_into_a_comparison_folder_is_refused(shell, folders):
+    before = sorted((folders / "both").iterdir())
+    code, out, err = shell("train", "--epochs", 1, "--out", folders / "both")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "is a comparison folder, not a run: choose another --out" in err
-    assert sorted((made / "both").iterdir()) == before
+    assert sorted((folders / "both").iterdir()) == before
 
 
-def test_predict_suggests_the_source_of_a_path(shell, made):
-    code, _, err = shell("predict", made / "run", "rows.csv", "-o", "a.csv")
+def test_predict_suggests_the_source_of_a_path(shell, folders):
+    code, _, err = shell("predict", folders / "run", "rows.csv", "-o", "a.csv")
     assert (code, err) == (
         2,
         "noiseproof: 'rows.csv' is a path, not a source: write csv(path=\"rows.csv\")\n",
     )
 
 
-def test_missing_config_file_is_refused(shell, made):
-    for file in (made, made / "nowhere.json"):
+def test_missing_config_file_is_refused(shell, folders):
+    for file in (folders, folders / "nowhere.json"):
         code, out, err = shell("train", "--config", file)
         assert (code, out) == (2, "")
         assert err == f"noiseproof: --config {file} is not a file: give the config.json of a run\n"
@@ -85,10 +85,10 @@ def test_file_in_place_of_a_folder_is_reported(shell, tmp_path, words):
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
-def test_data_files_are_not_overwritten(shell, made, tmp_path, name):
+def test_data_files_are_not_overwritten(shell, folders, tmp_path, name):
     file = tmp_path / name
     file.write_bytes(b"a,b,label\n1,2,cat\n")
-    for words in (["labels", "find", made / "run"], ["predict", made / "run", "digits"]):
+    for words in (["labels", "find", folders / "run"], ["predict", folders / "run", "digits"]):
         code, out, err = shell(*words, "--out", file)
         assert (code, out) == (2, "")
         assert f"{file} exists and has no column" in err

@@ -11,7 +11,7 @@ from noiseproof.data.duplicates import first_occurrences
 from noiseproof.data.inputs import Selection
 
 
-def slowly(rows):
+def by_dict(rows):
     seen = {}
     return [seen.setdefault(tuple(row), number) for number, row in enumerate(rows)]
 
@@ -30,9 +30,9 @@ def test_matches_a_dict(rows, short, at_once):
         patch.setattr(repeats, "BYTES_PER_CHUNK", at_once)
         patch.setattr(repeats, "SAMPLES_PER_READ", at_once)
         array = np.array(rows, np.uint8).reshape(len(rows), -1)
-        assert first_occurrences(array).tolist() == slowly(rows)
-        lazily = Selection(array, np.arange(len(array))[::-1].copy())
-        assert first_occurrences(lazily).tolist() == slowly(rows[::-1])
+        assert first_occurrences(array).tolist() == by_dict(rows)
+        lazy = Selection(array, np.arange(len(array))[::-1].copy())
+        assert first_occurrences(lazy).tolist() == by_dict(rows[::-1])
 
 
 def test_empty_inputs_are_equal():

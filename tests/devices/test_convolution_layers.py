@@ -17,7 +17,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def anywhere(monkeypatch):
+def padding_on_the_cpu(monkeypatch):
     """Pad channels on a CPU too; tests/kernels tests the kernels."""
     monkeypatch.setattr(apply, "INSTALLED", True)
     monkeypatch.setattr(apply, "interpreted", True)
@@ -44,7 +44,7 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
-def test_padded_convolution_matches_torch(anywhere, make):
+def test_padded_convolution_matches_torch(padding_on_the_cpu, make):
     layer = low(make)
     image = images(layer.in_channels).requires_grad_()
     inputs = (image, *layer.parameters())
@@ -61,7 +61,7 @@ def test_padded_convolution_matches_torch(anywhere, make):
         torch.testing.assert_close(gradient, there, rtol=0.02, atol=0.02 * scale)
 
 
-def test_channels_are_padded_with_zeros(anywhere, monkeypatch):
+def test_channels_are_padded_with_zeros(padding_on_the_cpu, monkeypatch):
     seen = []
     monkeypatch.setattr(quick, "conv2d", lambda image, weight, *rest: seen.append(weight) or image[:, :80])
     with fast_convolutions(layer := low(lambda: nn.Conv2d(196, 70, 3)), CPU):

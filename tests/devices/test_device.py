@@ -13,7 +13,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def free(monkeypatch):
+def three_threads(monkeypatch):
     """Three threads by default, none set by the user."""
     before = torch.get_num_threads()
     for name in device.THREAD_VARIABLES:
@@ -32,7 +32,7 @@ class Counting(Watcher):
         self.threads.add(torch.get_num_threads())
 
 
-def test_small_network_trains_with_one_thread(config, blobs, free):
+def test_small_network_trains_with_one_thread(config, blobs, three_threads):
     watcher = Counting()
     run = fit(config(), data=blobs(), watcher=watcher)
     assert watcher.threads == {1}
@@ -40,7 +40,7 @@ def test_small_network_trains_with_one_thread(config, blobs, free):
     assert run.manifest["environment"]["threads"] == 1
 
 
-def test_thread_count_is_restored_after_an_error(config, blobs, free):
+def test_thread_count_is_restored_after_an_error(config, blobs, three_threads):
     class Broken(Watcher):
         def step(self, done):
             raise OSError("broken")
@@ -51,7 +51,7 @@ def test_thread_count_is_restored_after_an_error(config, blobs, free):
 
 
 @pytest.mark.parametrize("chosen", ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "torch"])
-def test_thread_count_of_the_user_is_kept(config, blobs, free, monkeypatch, chosen):
+def test_thread_count_of_the_user_is_kept(config, blobs, three_threads, monkeypatch, chosen):
     if chosen == "torch":
         torch.set_num_threads(2)
     else:
@@ -62,7 +62,7 @@ def test_thread_count_of_the_user_is_kept(config, blobs, free, monkeypatch, chos
     assert torch.get_num_threads() == number
 
 
-def test_share_threads_is_not_a_setting_of_the_user(config, blobs, free):
+def test_share_threads_is_not_a_setting_of_the_user(config, blobs, three_threads):
     device.share_threads(2)
     watcher = Counting()
     fit(config(epochs=1), data=blobs(), watcher=watcher)
@@ -90,6 +90,6 @@ def test_networks_that_use_a_weight_more_than_once_are_not_small():
     assert not is_small(nn.Sequential(nn.Conv1d(1, 2, 3), nn.Flatten()), (8,), 4)
 
 
-def test_other_devices_keep_their_threads(free):
+def test_other_devices_keep_their_threads(three_threads):
     with suitable_threads(nn.Linear(2, 2), (2,), 8, torch.device("meta")):
         assert torch.get_num_threads() == 3

@@ -117,12 +117,12 @@ def test_failed_filter_leaves_the_file_unchanged(path, monkeypatch):
 def test_full_disk_leaves_no_incomplete_line(path, monkeypatch, problem):
     before, original = path.read_bytes(), os.write
 
-    def partly(descriptor, data):
+    def partial_write(descriptor, data):
         if len(data) < 20:
             raise problem
         return original(descriptor, data[:11])
 
-    monkeypatch.setattr(os, "write", partly)
+    monkeypatch.setattr(os, "write", partial_write)
     with pytest.raises(type(problem)) as caught:
         json_lines.append(path, {"number": list(range(20))})
     assert path.read_bytes() == before

@@ -113,7 +113,7 @@ def test_block_size_does_not_change_statistics(name, monkeypatch):
     torch.testing.assert_close(STATISTICS[name](record), whole, equal_nan=True)
 
 
-def nothing(epochs, samples):
+def empty_record(epochs, samples):
     cells = torch.zeros(epochs, samples)
     return Record(
         torch.arange(samples), torch.zeros(samples).long(), None, ("a", "b"), cells.half(), cells.int()
@@ -121,8 +121,8 @@ def nothing(epochs, samples):
 
 
 def test_empty_record_gives_nan():
-    empty = nothing(0, 2)
-    nobody = nothing(3, 0)
+    empty = empty_record(0, 2)
+    nobody = empty_record(3, 0)
     for name in available(empty):
         assert STATISTICS[name](empty).isnan().tolist() == [True, True]
         assert STATISTICS[name](nobody).shape == (0,)

@@ -14,12 +14,12 @@ from noiseproof.noise import Manifest, corrupt, get
 CLEAN = np.arange(1000) % 10
 
 
-def made(spec="symmetric(0.4)", **options):
+def corrupted(spec="symmetric(0.4)", **options):
     return corrupt(CLEAN, spec, num_classes=10, seed=7, **options)
 
 
 def test_manifest_entries():
-    manifest = made("symmetric(0.4, inclusive=True)", exact="per_class").manifest
+    manifest = corrupted("symmetric(0.4, inclusive=True)", exact="per_class").manifest
     assert (manifest.spec, manifest.seed, manifest.num_classes) == ("symmetric(0.4, inclusive=True)", 7, 10)
     assert (manifest.rate, manifest.inclusive, manifest.exact, manifest.count) == (
         0.4,
@@ -38,7 +38,7 @@ def test_class_without_samples_has_no_rate():
 
 
 def test_manifest_reproduces_the_labels():
-    first = made("pair(0.4)", groups=np.arange(10) // 5, exact=True)
+    first = corrupted("pair(0.4)", groups=np.arange(10) // 5, exact=True)
     m = Manifest.from_json(first.manifest.to_json())
     again = corrupt(
         CLEAN.astype("uint8"), m.spec, num_classes=m.num_classes, seed=m.seed, groups=m.groups, exact=m.exact
@@ -50,23 +50,23 @@ def test_manifest_reproduces_the_labels():
 def test_manifest_contains_a_matrix_from_memory(tmp_path):
     matrix = np.random.default_rng(0).random((10, 10)) + np.eye(10)
     matrix = (matrix / matrix.sum(1, keepdims=True)).astype("float32")
-    first = made(matrix)
+    first = corrupted(matrix)
     first.manifest.save(tmp_path / "noise.json")
     manifest = Manifest.load(tmp_path / "noise.json")
     again = corrupt(CLEAN, manifest, num_classes=10, seed=manifest.seed)
     assert again.manifest == first.manifest
     assert np.array_equal(get(manifest).values, get(matrix).values)
-    assert made().manifest.matrix is None
-    assert get(made().manifest) == get("symmetric(0.4)")
+    assert corrupted().manifest.matrix is None
+    assert get(corrupted().manifest) == get("symmetric(0.4)")
     with pytest.raises(ValueError, match=r"stands for an array that was in memory: pass .* get\(manifest\)"):
         get(manifest.spec)
 
 
 def test_format_1_is_read():
-    content = json.loads(made().manifest.to_json())
+    content = json.loads(corrupted().manifest.to_json())
     del content["matrix"]
     manifest = Manifest.from_json(json.dumps({**content, "format_version": 1}))
-    manifest.verify(CLEAN, made().labels)
+    manifest.verify(CLEAN, corrupted().labels)
     assert (manifest.matrix, manifest.format_version) == (None, 1)
     with pytest.raises(ValueError, match=r"missing entries \['matrix'\]"):
         Manifest.from_json(json.dumps(content))
@@ -75,7 +75,7 @@ def test_format_1_is_read():
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 999), st.integers(1, 9), st.booleans())
 def test_verify_detects_any_changed_label(where, by, in_clean):
-    noisy = made()
+    noisy = corrupted()
     labels = {"clean": CLEAN.copy(), "noisy": noisy.labels.numpy().copy()}
     name = "clean" if in_clean else "noisy"
     labels[name][where] = (labels[name][where] + by) % 10
@@ -84,7 +84,7 @@ def test_verify_detects_any_changed_label(where, by, in_clean):
 
 
 def test_verify_reports_the_difference():
-    noisy = made()
+    noisy = corrupted()
     with pytest.raises(ValueError, match=r"count is 999, but 1000 in the manifest.*realised_rate is"):
         noisy.manifest.verify(CLEAN[1:], noisy.labels[1:])
     with pytest.raises(ValueError, match=r"realised_rate is 0\.0, but"):
@@ -96,7 +96,7 @@ def test_verify_reports_the_difference():
 
 
 def test_manifest_round_trips(tmp_path):
-    manifest = made(index=np.arange(1000) + 5).manifest
+    manifest = corrupted(index=np.arange(1000) + 5).manifest
     manifest.save(tmp_path / "noise.json")
     manifest.save(tmp_path / "noise.json")
     assert Manifest.load(tmp_path / "noise.json") == manifest
@@ -114,7 +114,7 @@ def test_failed_save_keeps_the_old_file(tmp_path, monkeypatch, step):
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(OSError, match="disk full"):
-        made().manifest.save(path)
+        corrupted().manifest.save(path)
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["noise.json"]
 
@@ -128,7 +128,7 @@ def test_failed_save_keeps_the_old_file(tmp_path, monkeypatch, step):
     ],
 )
 def test_other_files_are_refused(change, message):
-    content = json.loads(made().manifest.to_json())
+    content = json.loads(corrupted().manifest.to_json())
     change(content)
     with pytest.raises(ValueError, match=message):
         Manifest.from_json(json.dumps(content))

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from noiseproof.noise import corrupt, replace_inputs
 
 
-def made(count=400, rate=0.3, **options):
+def corrupted(count=400, rate=0.3, **options):
     return corrupt(np.arange(count) % 4, f"open_set({rate})", num_classes=4, seed=5, **options)
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 100), st.integers(1, 9), st.booleans())
 def test_only_selected_inputs_are_replaced(count, foreign, as_torch):
-    noisy = made(count)
+    noisy = corrupted(count)
     inputs, outside = np.zeros((count, 2, 2), dtype="uint8"), np.ones((foreign, 2, 2), dtype="uint8")
     if as_torch:
         inputs, outside = torch.from_numpy(inputs), torch.from_numpy(outside)
@@ -28,7 +28,7 @@ def test_only_selected_inputs_are_replaced(count, foreign, as_torch):
 
 
 def test_open_set_noise_keeps_labels():
-    noisy = made(exact=True)
+    noisy = corrupted(exact=True)
     assert not noisy.flipped.any()
     assert int(noisy.open_set.sum()) == noisy.manifest.open_set_count == 120
     assert noisy.manifest.realised_rate == 0
@@ -36,11 +36,11 @@ def test_open_set_noise_keeps_labels():
 
 
 def test_replacement_depends_on_the_permanent_index():
-    noisy = made()
+    noisy = corrupted()
     foreign = np.arange(50).reshape(50, 1)
     whole = replace_inputs(np.full((400, 1), -1), noisy, foreign)
     order = np.arange(400)[::-3]
-    part = made(400)
+    part = corrupted(400)
     subset = corrupt(order % 4, "open_set(0.3)", num_classes=4, seed=5, index=order)
     assert np.array_equal(
         replace_inputs(np.full((len(order), 1), -1), subset, foreign, index=order), whole[order]
@@ -50,7 +50,7 @@ def test_replacement_depends_on_the_permanent_index():
 
 
 def test_invalid_arguments_are_refused():
-    noisy = made(4)
+    noisy = corrupted(4)
     with pytest.raises(ValueError, match=r"\(2, 5\).*does not fit inputs of shape \(4, 3\)"):
         replace_inputs(np.zeros((4, 3)), noisy, np.zeros((2, 5)))
     with pytest.raises(ValueError, match="float32 does not fit"):

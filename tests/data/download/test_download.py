@@ -80,7 +80,7 @@ def server(monkeypatch):
 
 
 @pytest.fixture
-def offer(server, monkeypatch):
+def toy_dataset(server, monkeypatch):
     """Puts files on the server and a dataset called "toy" of them into DATASETS."""
 
     def make(bodies, *, form="files", contents=None, **changes):
@@ -100,8 +100,8 @@ def tree(place: Path) -> list[str]:
     return sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
 
 
-def test_files_are_fetched_once(server, offer, tmp_path):
-    offer({"a.bin": BODY, "b.bin": b"b"})
+def test_files_are_fetched_once(server, toy_dataset, tmp_path):
+    toy_dataset({"a.bin": BODY, "b.bin": b"b"})
     before = verify("toy", tmp_path)
     assert (before.present, before.missing, before.wrong) == ((), ("a.bin", "b.bin"), ())
     assert not before.is_complete
@@ -114,8 +114,8 @@ def test_files_are_fetched_once(server, offer, tmp_path):
     assert server.asked == ["/a.bin", "/b.bin"]
 
 
-def test_only_missing_and_wrong_files_are_fetched(server, offer, tmp_path):
-    offer({"a.bin": BODY, "b.bin": b"b", "c.bin": b"c"})
+def test_only_missing_and_wrong_files_are_fetched(server, toy_dataset, tmp_path):
+    toy_dataset({"a.bin": BODY, "b.bin": b"b", "c.bin": b"c"})
     fetch("toy", tmp_path, progress=False)
     (tmp_path / "toy/a.bin").unlink()
     (tmp_path / "toy/b.bin").write_bytes(b"x")
@@ -166,9 +166,9 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("case", FAILURES)
-def test_failed_download_is_reported_in_one_line_and_leaves_no_files(case, server, offer, tmp_path):
+def test_failed_download_is_reported_in_one_line_and_leaves_no_files(case, server, toy_dataset, tmp_path):
     body, changes, error, words = FAILURES[case]
-    offer({"a.bin": body}, **changes)
+    toy_dataset({"a.bin": body}, **changes)
     with pytest.raises(error, match=words) as caught:
         fetch("toy", tmp_path / "root", progress=False)
     assert "a.bin" in str(caught.value)
@@ -177,15 +177,15 @@ def test_failed_download_is_reported_in_one_line_and_leaves_no_files(case, serve
     assert list((tmp_path / "root").iterdir()) == []
 
 
-def test_endless_body_is_stopped(server, offer, tmp_path):
-    offer({"a.bin": endless}, size=1 << 20)
+def test_endless_body_is_stopped(server, toy_dataset, tmp_path):
+    toy_dataset({"a.bin": endless}, size=1 << 20)
     with pytest.raises(ValueError, match="refused"):
         fetch("toy", tmp_path, progress=False)
     assert server.sent < 64 << 20
 
 
-def test_failure_of_the_second_file_keeps_existing_files(offer, tmp_path):
-    offer({"a.bin": BODY, "b.bin": answer(500)})
+def test_failure_of_the_second_file_keeps_existing_files(toy_dataset, tmp_path):
+    toy_dataset({"a.bin": BODY, "b.bin": answer(500)})
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy/mine.txt").write_text("precious")
     with pytest.raises(OSError, match="500"):
@@ -193,24 +193,24 @@ def test_failure_of_the_second_file_keeps_existing_files(offer, tmp_path):
     assert tree(tmp_path) == ["toy/mine.txt"]
 
 
-def test_redirects_within_the_allowed_addresses_are_followed(server, offer, tmp_path):
+def test_redirects_within_the_allowed_addresses_are_followed(server, toy_dataset, tmp_path):
     server.bodies["/elsewhere"] = BODY
-    offer({"a.bin": answer(302, Location="/elsewhere")})
+    toy_dataset({"a.bin": answer(302, Location="/elsewhere")})
     assert fetch("toy", tmp_path, progress=False).is_complete
 
 
-def test_plain_http_is_refused_before_connecting(server, offer, tmp_path, monkeypatch):
-    offer({"a.bin": BODY})
+def test_plain_http_is_refused_before_connecting(server, toy_dataset, tmp_path, monkeypatch):
+    toy_dataset({"a.bin": BODY})
     monkeypatch.setattr(download_https, "PREFIXES", ("https://",))
     with pytest.raises(ValueError, match="https"):
         fetch("toy", tmp_path, progress=False)
     assert server.asked == []
 
 
-def test_gzipped_bodies_are_not_decompressed(offer, tmp_path):
+def test_gzipped_bodies_are_not_decompressed(toy_dataset, tmp_path):
     packed = gzip.compress(BODY)
     body = answer(200, content=packed, Content_Encoding="gzip", Content_Length=str(len(packed)))
-    offer({"a.gz": body}, size=len(packed), sha256=sha(packed))
+    toy_dataset({"a.gz": body}, size=len(packed), sha256=sha(packed))
     fetch("toy", tmp_path, progress=False)
     assert (tmp_path / "toy/a.gz").read_bytes() == packed
 
@@ -225,8 +225,10 @@ def tar_of(**members: bytes) -> bytes:
     return out.getvalue()
 
 
-def test_archives_are_unpacked_and_removed(offer, tmp_path):
-    offer({"a.tar.gz": tar_of(one=BODY, readme=b"x")}, form="archive", contents={"batches/one": sha(BODY)})
+def test_archives_are_unpacked_and_removed(toy_dataset, tmp_path):
+    toy_dataset(
+        {"a.tar.gz": tar_of(one=BODY, readme=b"x")}, form="archive", contents={"batches/one": sha(BODY)}
+    )
     assert fetch("toy", tmp_path, progress=False).present == ("batches/one",)
     assert tree(tmp_path) == ["toy/batches/one", "toy/batches/readme"]
     (tmp_path / "toy/batches/one").write_bytes(b"damaged")
@@ -235,8 +237,8 @@ def test_archives_are_unpacked_and_removed(offer, tmp_path):
 
 
 @pytest.mark.parametrize("members", [{"one": b"other"}, {"two": BODY}, {"../../evil": BODY}])
-def test_archive_with_wrong_contents_leaves_no_files(members, offer, tmp_path):
-    offer({"a.tar.gz": tar_of(**members)}, form="archive", contents={"batches/one": sha(BODY)})
+def test_archive_with_wrong_contents_leaves_no_files(members, toy_dataset, tmp_path):
+    toy_dataset({"a.tar.gz": tar_of(**members)}, form="archive", contents={"batches/one": sha(BODY)})
     with pytest.raises(ValueError, match=r"a.tar.gz|batches/one"):
         fetch("toy", tmp_path / "root", progress=False)
     assert tree(tmp_path) == []
@@ -258,12 +260,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_archive_that_writes_outside_its_folder_leaves_no_files(case, offer, tmp_path):
+def test_archive_that_writes_outside_its_folder_leaves_no_files(case, toy_dataset, tmp_path):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for info in HOSTILE[case]:
             tar.addfile(info)
-    offer({"a.tar.gz": out.getvalue()}, form="archive", contents={"batches/one": sha(BODY)})
+    toy_dataset({"a.tar.gz": out.getvalue()}, form="archive", contents={"batches/one": sha(BODY)})
     with pytest.raises(ValueError, match=r"a\.tar\.gz cannot be unpacked"):
         fetch("toy", tmp_path / "root", progress=False)
     assert tree(tmp_path) == []
@@ -284,9 +286,9 @@ def human_files(seed: int) -> tuple[dict[str, bytes], dict[str, str]]:
     return files, contents
 
 
-def test_human_labels_are_converted_and_checked_by_content(offer, tmp_path):
+def test_human_labels_are_converted_and_checked_by_content(toy_dataset, tmp_path):
     files, contents = human_files(0)
-    offer(files, form="human_labels", contents=contents, size=None, sha256=None)
+    toy_dataset(files, form="human_labels", contents=contents, size=None, sha256=None)
     assert fetch("toy", tmp_path, progress=False).is_complete
     assert tree(tmp_path) == ["toy/cifar_n.npz"]
     with np.load(tmp_path / "toy/cifar_n.npz", allow_pickle=False) as arrays:
@@ -294,8 +296,8 @@ def test_human_labels_are_converted_and_checked_by_content(offer, tmp_path):
         assert all(arrays[name].dtype == np.uint8 for name in arrays.files)
 
 
-def test_wrong_human_labels_are_not_installed(offer, tmp_path):
-    offer(human_files(1)[0], form="human_labels", contents=human_files(0)[1], size=None, sha256=None)
+def test_wrong_human_labels_are_not_installed(toy_dataset, tmp_path):
+    toy_dataset(human_files(1)[0], form="human_labels", contents=human_files(0)[1], size=None, sha256=None)
     with pytest.raises(ValueError, match="not the official one"):
         fetch("toy", tmp_path, progress=False)
     assert tree(tmp_path) == []
@@ -317,10 +319,10 @@ def saved(content: object) -> bytes:
     [saved({"clean_label": Evil()}), saved({"clean_label": torch.zeros(3)}), saved({}), b"x", b""],
     ids=["code", "other tensors", "nothing inside", "no archive", "empty"],
 )
-def test_malicious_label_files_have_no_effect_and_leave_no_files(body, offer, tmp_path, monkeypatch):
+def test_malicious_label_files_have_no_effect_and_leave_no_files(body, toy_dataset, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files, contents = human_files(0)
-    offer(
+    toy_dataset(
         {**files, "CIFAR-10_human.pt": body}, form="human_labels", contents=contents, size=None, sha256=None
     )
     with pytest.raises(ValueError, match=r"CIFAR-10_human.pt"):
@@ -328,15 +330,15 @@ def test_malicious_label_files_have_no_effect_and_leave_no_files(body, offer, tm
     assert tree(tmp_path) == []
 
 
-def test_damaged_npz_is_reported_as_wrong(offer, tmp_path):
-    offer(human_files(0)[0], form="human_labels", contents=human_files(0)[1])
+def test_damaged_npz_is_reported_as_wrong(toy_dataset, tmp_path):
+    toy_dataset(human_files(0)[0], form="human_labels", contents=human_files(0)[1])
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy/cifar_n.npz").write_bytes(b"PK\x03\x04 damaged")
     assert len(verify("toy", tmp_path).wrong) == len(human_files(0)[1])
 
 
-def test_progress_goes_to_stderr(offer, tmp_path, capsys):
-    offer({"a.bin": BODY})
+def test_progress_goes_to_stderr(toy_dataset, tmp_path, capsys):
+    toy_dataset({"a.bin": BODY})
     fetch("toy", tmp_path, progress=True)
     assert capsys.readouterr().out == ""
 
