@@ -71,6 +71,15 @@ def test_the_frame_has_the_columns_of_the_contract_and_plain_attributes():
     assert all(type(value) in (float, list, int, bool) for value in found.attrs.values())
 
 
+@pytest.mark.parametrize("memorises", [True, False])
+def test_the_probabilities_of_a_record_have_the_order_of_the_scores(memorises):
+    record, _ = made_up(memorises=memorises)
+    found = labels.find(record).sort_values("label_score")
+    assert found.wrong_probability.is_monotonic_decreasing
+    assert found.wrong_probability.nunique() > 0.99 * found.label_score.nunique()
+    assert found.wrong_probability.between(0, 1).all()
+
+
 def test_samples_never_seen_are_unknown_and_not_suspected():
     record, wrong = made_up(samples=400)
     record.margin[:, :50], record.prediction[:, :50] = torch.nan, -1

@@ -37,8 +37,9 @@ def record_evidence(record: Record, window: slice, *, weak: bool = False) -> Evi
     """Mean margin and votes of the epochs in ``window``, and in part of the last epochs.
 
     The probability that a label is wrong is the mean of the share of votes against it and of whether another
-    class had more votes, as a monotone function of the margin. Samples that these epochs missed are judged by
-    all epochs. If the votes are weak, only as many labels are suspected as had no vote at all.
+    class had more votes, as a monotone function of the margin; one more vote, the share of labels with higher
+    margins, makes it strictly monotone. Samples that these epochs missed are judged by all epochs. If the
+    votes are weak, only as many labels are suspected as had no vote at all.
     """
     votes = votes_of(epochs_of(record, window))
     missed = votes.margin.isnan()
@@ -51,7 +52,7 @@ def record_evidence(record: Record, window: slice, *, weak: bool = False) -> Evi
     suspects = int(votes.hopeless.sum()) if weak else lowest_with_best_f1(margin[known], chance)
     wrong = torch.full_like(margin, torch.nan)
     epochs = len(record.margin[window])
-    wrong[known] = (epochs * falling(margin[known], chance) + 0.5) / (epochs + 1)
+    wrong[known] = (epochs * falling(margin[known], chance) + share_above(margin[known])) / (epochs + 1)
     return Evidence(margin, votes.predicted, votes.other, wrong, suspects, weak)
 
 
@@ -66,6 +67,20 @@ def falling(margin: Tensor, chance: Tensor) -> Tensor:
     found = torch.empty_like(margin)
     found[order] = torch.from_numpy(fitted.copy()).to(found)
     return found
+
+
+def share_above(margin: Tensor) -> Tensor:
+    """Share of the other margins that are higher, where an equal one counts half; 1/2 for a single one.
+
+    Example:
+        >>> share_above(torch.tensor([2.0, 0.0, 1.0, 1.0, 3.0]))
+        tensor([0.2500, 1.0000, 0.6250, 0.6250, 0.0000])
+    """
+    from scipy.stats import rankdata  # type: ignore[import-untyped]
+
+    if len(margin) < 2:
+        return torch.full_like(margin, 0.5)
+    return torch.from_numpy((rankdata(-margin.numpy()) - 1) / (len(margin) - 1)).to(margin)
 
 
 def with_last_epochs(record: Record, margin: Tensor, beaten: Tensor) -> Tensor:
