@@ -235,7 +235,11 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self._features.sample_shape
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """(N, C) probabilities of the classes in the order of ``classes_``."""
+        """(N, C) probabilities of the classes in the order of ``classes_``.
+
+        With the built-in models they are divided by the square root of the class frequencies and rescaled:
+        models fitted to wrong labels predict frequent classes too often.
+        """
         check_is_fitted(self, "classes_")
         X = columns_as_table(X)
         if not hasattr(X, "columns") and _columns(X) not in (None, self.n_features_in_):

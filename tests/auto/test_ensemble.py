@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_circles
 
 from noiseproof.auto import Ensemble, agreement, label_weights, member_predictions
-from noiseproof.auto.ensemble import KERNEL, MIN_LABEL_WEIGHT, shares
+from noiseproof.auto.ensemble import KERNEL, MIN_LABEL_WEIGHT, MemberPrediction, shares
 from noiseproof.labels.cross_fit import Rounds, cross_fitter, two_rounds
 from noiseproof.labels.cross_fit_models import Inputs
 from noiseproof.labels.findings import Judgement
@@ -57,6 +57,33 @@ def test_single_model_is_not_combined_with_the_kernel():
     assert [one.name for one in member_predictions(("linear",), rounds, inputs, label, splits, 2, 0)] == [
         "linear"
     ]
+
+
+def test_rare_classes_are_raised_by_the_root_of_their_frequency(fitted):
+    _, _, ensemble, inputs, _ = fitted
+    equal = ensemble._replace(class_frequencies=(0.5, 0.5)).predict_proba(inputs)
+    raised = ensemble._replace(class_frequencies=(0.8, 0.2)).predict_proba(inputs)
+    odds = (raised[:, 1] / raised[:, 0]) / (equal[:, 1] / equal[:, 0])
+    assert np.allclose(odds, 2)
+    assert np.allclose(raised.sum(1), 1)
+
+
+@pytest.mark.parametrize("sample_weight", [None, np.r_[np.full(80, 3.0), np.ones(20)]])
+def test_class_frequencies_are_those_of_the_weighted_labels(sample_weight):
+    label = np.r_[np.zeros(80, int), np.ones(20, int)]
+    X = label[:, None] + np.random.default_rng(0).normal(size=(100, 2))
+    member = MemberPrediction("linear", np.eye(2)[label], True)
+    ensemble = Ensemble.fit([member], Inputs(X, X), label, sample_weight, np.ones(100), 2, 0)
+    rare = 0.2 if sample_weight is None else 20 / 260
+    assert ensemble.class_frequencies == pytest.approx((1 - rare, rare))
+
+
+def test_probabilities_of_a_model_of_the_user_are_not_changed(fitted):
+    _, _, ensemble, inputs, _ = fitted
+    (model, *_) = (one for name, one in zip(ensemble.names, ensemble.models, strict=True) if name != KERNEL)
+    assert np.allclose(
+        Ensemble.of(model, 2).predict_proba(inputs), model.predict_proba(inputs.linear), atol=1e-4
+    )
 
 
 def test_weights_decrease_with_accuracy():

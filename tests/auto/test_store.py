@@ -17,8 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from noiseproof import NoiseproofClassifier
+from noiseproof.auto import Ensemble
 from noiseproof.auto.store import check_trees, from_bytes, to_bytes
 from noiseproof.files import DamagedFileError
+from noiseproof.labels.cross_fit import inputs_of
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::3], Y[::3]
@@ -47,6 +49,19 @@ def test_classifier_round_trips(tmp_path, model):
     fitted = NoiseproofClassifier(model=model, folds=2, random_state=0).fit(X, names)
     fitted.save(tmp_path / "model")
     same(fitted, NoiseproofClassifier.load(tmp_path / "model"), X)
+
+
+def test_a_file_of_version_0_2_0_is_read(tmp_path, monkeypatch):
+    def to_parts(self, parts):
+        parts.put_models("models.skops", list(self.models))
+        parts.facts["ensemble"] = {"names": self.names, "weights": self.weights, "classes": 3}
+
+    fitted = NoiseproofClassifier(model="linear", folds=2, random_state=0).fit(X, Y)
+    monkeypatch.setattr(Ensemble, "to_parts", to_parts)
+    fitted.save(tmp_path / "model")
+    loaded = NoiseproofClassifier.load(tmp_path / "model")
+    equal = fitted._model._replace(class_frequencies=(1 / 3, 1 / 3, 1 / 3))
+    assert np.allclose(loaded.predict_proba(X), equal.predict_proba(inputs_of(fitted._features, X)))
 
 
 @pytest.mark.slow

@@ -26,6 +26,9 @@ ACCURACY_SCALE = 60.0
 """A model whose accuracy on given labels is lower by a has exp(-60 a) times the weight of the best one."""
 MIN_LABEL_WEIGHT = 0.01
 """Smallest weight of a row."""
+BALANCE = 0.5
+"""Probabilities are divided by this power of the class frequencies: models that are fitted to wrong labels
+predict frequent classes too often."""
 KERNEL_POINTS = 300
 """Number of components of the kernel approximation."""
 
@@ -56,7 +59,8 @@ class Ensemble(NamedTuple):
     names: tuple[str, ...]
     models: tuple[Any, ...]
     weights: tuple[float, ...]
-    classes: int
+    class_frequencies: tuple[float, ...]
+    """All equal for a model of the user, whose probabilities stay as they are."""
 
     def __str__(self) -> str:
         parts = zip(self.names, self.weights, strict=True)
@@ -65,7 +69,7 @@ class Ensemble(NamedTuple):
     @classmethod
     def of(cls, model: Any, classes: int) -> Ensemble:
         """An ensemble of one model of the user, which reads the inputs of linear models."""
-        return cls(("linear",), (model,), (1.0,), classes)
+        return cls(("linear",), (model,), (1.0,), (1 / classes,) * classes)
 
     @classmethod
     def fit(
@@ -88,28 +92,37 @@ class Ensemble(NamedTuple):
             models.append(_fitted(members[number].name, inputs, label, weight, seed))
         weights = share[chosen] / share[chosen].sum()
         names = tuple(members[number].name for number in chosen)
-        return cls(names, tuple(models), tuple(map(float, weights)), classes)
+        frequencies = np.bincount(label, weights=sample_weight, minlength=classes)
+        frequencies = np.maximum(frequencies / frequencies.sum(), 1 / len(label))
+        return cls(names, tuple(models), tuple(map(float, weights)), tuple(map(float, frequencies)))
 
     def predict_proba(self, inputs: Inputs) -> np.ndarray:
-        """Weighted geometric mean of the probabilities."""
-        predictions = []
+        """Weighted geometric mean of the probabilities, raised for rare classes."""
+        predictions, classes = [], len(self.class_frequencies)
         for name, model in zip(self.names, self.models, strict=True):
             rows = getattr(inputs, MEMBERS[name].reads)
-            table = np.zeros((rows.shape[0], self.classes))
+            table = np.zeros((rows.shape[0], classes))
             table[:, np.asarray(model.classes_)] = model.predict_proba(rows)
             predictions.append(table)
-        return combine_weighted(predictions, np.asarray(self.weights))
+        raised = combine_weighted(predictions, np.asarray(self.weights))
+        raised = raised / np.asarray(self.class_frequencies) ** BALANCE
+        return np.asarray(raised / raised.sum(1, keepdims=True))
 
     def to_parts(self, parts: Parts) -> None:
         parts.put_models("models.skops", [_without_search_tree(model) for model in self.models])
-        parts.facts["ensemble"] = {"names": self.names, "weights": self.weights, "classes": self.classes}
+        parts.facts["ensemble"] = {
+            "names": self.names,
+            "weights": self.weights,
+            "class_frequencies": self.class_frequencies,
+        }
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Ensemble:
         facts, models = parts.facts["ensemble"], map(_with_search_tree, parts.models("models.skops"))
-        new = cls(
-            tuple(facts["names"]), tuple(models), tuple(map(float, facts["weights"])), int(facts["classes"])
-        )
+        # Version 0.2.0 stored the number of classes only.
+        frequencies = facts.get("class_frequencies") or [1.0] * int(facts["classes"])
+        numbers = (tuple(map(float, values)) for values in (facts["weights"], frequencies))
+        new = cls(tuple(facts["names"]), tuple(models), *numbers)
         if not len(new.names) == len(new.models) == len(new.weights) or not set(new.names) <= set(MEMBERS):
             raise ValueError("its models are not those of a NoiseproofClassifier")
         return new
