@@ -80,7 +80,9 @@ def small():
     return rng.normal(size=(90, 4)) + 2 * np.eye(3, 4)[label], label
 
 
-@pytest.mark.parametrize("model", [None, ["neighbours"], "mlp(hidden=8)"])
+@pytest.mark.parametrize(
+    "model", [pytest.param(None, marks=pytest.mark.slow), ["neighbours"], "mlp(hidden=8)"]
+)
 def test_folds_fitted_one_by_one_are_those_fitted_together(model, monkeypatch):
     """As with Ray, which is replaced by a function that fits one fold after the other, last ones first."""
 

@@ -36,7 +36,7 @@ def test_clean_digits_are_hardly_suspected(seed, epochs, tmp_path):
     assert found.attrs["weak"] == (epochs == 15)
 
 
-@pytest.mark.parametrize("loss", ["ce", "gce"])
+@pytest.mark.parametrize("loss", ["ce", pytest.param("gce", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_clean_digits_learned_fast_are_hardly_suspected(loss, seed, tmp_path):
     settings = {"epochs": 15, "lr": 0.05, "model": "mlp(norm=True)"}

@@ -58,16 +58,28 @@ def test_keeps_its_promises(spec, check):
     check(losses.get(spec))
 
 
-@pytest.mark.parametrize("check", LOSS_CHECKS.values(), ids=lambda c: c.__name__)
+OWN = {
+    "emphasis of p": MarginLoss.from_emphasis(lambda p, rest: p * rest),
+    "emphasis of the margin": MarginLoss.from_emphasis(lambda m: 1 / (1 + m**2), of="margin"),
+    "value of p": MarginLoss.from_value(lambda p, rest: rest**3),
+    "value of the margin": MarginLoss.from_value(lambda m: -logsigmoid(m), of="margin"),
+}
+COMPILED = {"emphasis of p", "value of the margin"}
+"""Compiled in every run of the tests, the others in ``make test-all``."""
+
+
 @pytest.mark.parametrize(
-    "loss",
+    ("loss", "check"),
     [
-        MarginLoss.from_emphasis(lambda p, rest: p * rest),
-        MarginLoss.from_emphasis(lambda m: 1 / (1 + m**2), of="margin"),
-        MarginLoss.from_value(lambda p, rest: rest**3),
-        MarginLoss.from_value(lambda m: -logsigmoid(m), of="margin"),
+        pytest.param(
+            loss,
+            check,
+            marks=[pytest.mark.slow] if check is derivatives.check_compile and name not in COMPILED else [],
+            id=f"{name}-{check.__name__}",
+        )
+        for name, loss in OWN.items()
+        for check in LOSS_CHECKS.values()
     ],
-    ids=["emphasis of p", "emphasis of the margin", "value of p", "value of the margin"],
 )
 def test_so_do_losses_users_write(loss, check):
     check(loss)

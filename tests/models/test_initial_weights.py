@@ -65,7 +65,14 @@ def test_invalid_seeds_are_refused(seed, error):
         models.get("mlp", num_classes=2, seed=seed)
 
 
-@pytest.mark.parametrize("spec", ["resnet56", "resnet18", "resnet50", "vgg19_bn"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "resnet56",
+        "vgg19_bn",
+        *(pytest.param(spec, marks=pytest.mark.slow) for spec in ("resnet18", "resnet50")),
+    ],
+)
 def test_he_normal_fan_out(spec):
     for layer in convolutions(models.get(spec, num_classes=10, seed=0))[1:]:
         expected = math.sqrt(2 / (layer.out_channels * math.prod(layer.kernel_size)))

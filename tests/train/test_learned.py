@@ -47,7 +47,10 @@ def test_inputs_that_say_nothing_end_at_the_majority_share(tmp_path):
 
 
 @pytest.mark.filterwarnings("error:the network has")
-@pytest.mark.parametrize("loss", ["ce", "unit_max(scale(mae))", "gce(q=0.7)"])
+@pytest.mark.parametrize(
+    "loss",
+    ["ce", *(pytest.param(loss, marks=pytest.mark.slow) for loss in ("unit_max(scale(mae))", "gce(q=0.7)"))],
+)
 @pytest.mark.parametrize("classes", [pytest.param(2, marks=pytest.mark.slow), 10])
 def test_a_network_that_learns_in_spite_of_noise_is_not_accused(tmp_path, loss, classes):
     data = blobs(classes, 600)
