@@ -57,6 +57,26 @@ def test_table_of_mixed_columns_with_class_names():
     assert np.allclose(model.predict_proba(table).sum(1), 1)
 
 
+@pytest.mark.parametrize("index", [[9, 9, *range(98)], [f"row {k}" for k in range(100)]])
+def test_findings_have_the_index_of_the_table_also_when_loaded(index, tmp_path):
+    X, y, _, _ = noisy_blobs(100)
+    model = NoiseproofClassifier(model="linear", random_state=0).fit(pd.DataFrame(X, index, list("abcd")), y)
+    assert model.find_label_issues().index.tolist() == index
+    model.save(tmp_path / "m")
+    loaded = NoiseproofClassifier.load(tmp_path / "m").find_label_issues()
+    pd.testing.assert_frame_equal(loaded, model.find_label_issues())
+
+
+def test_sample_weights_that_cannot_be_used_are_named():
+    X, y, _, _ = noisy_blobs(30)
+    for weight, message in (
+        ([1] * 29 + [-1], r"sample_weight\[29\] = -1.0 must be finite"),
+        ([0] * 30, "at least one non-zero number: all are 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            NoiseproofClassifier().fit(X, y, sample_weight=weight)
+
+
 def test_findings_contain_class_names_of_any_type(tmp_path):
     X, y, _, _ = noisy_blobs(60)
     for classes in (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noiseproof.grammar import chain, literal, options, read, unknown
+from noiseproof.grammar import chain, literal, nearest, options, read, unknown
 
 
 @given(st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none()))
@@ -58,3 +58,9 @@ def test_chains_keep_their_order():
 def test_messages_suggest_the_nearest_name():
     assert unknown("loss", "mea", ["mae", "ce"]) == "unknown loss 'mea', did you mean 'mae'? (known: mae, ce)"
     assert unknown("loss", "zzz", []) == "unknown loss 'zzz' (known: none)"
+
+
+def test_of_very_many_names_the_first_are_listed():
+    message = nearest("colour", [f"column {number}" for number in range(5000)])
+    assert message.endswith("column 49, and 4,950 more)")
+    assert nearest("x", ["ab", "cd"]) == " (known: ab, cd)"

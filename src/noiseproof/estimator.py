@@ -29,11 +29,11 @@ from .auto import (
 )
 from .auto.store import Parts
 from .features import Features, as_labels
-from .features.labels import refuse_labels
+from .features.labels import refuse_labels, warn_of_variants
 from .features.recognise import columns_as_table
 from .labels.cross_fit import Rounds, cross_fitter, inputs_of, two_rounds
 from .labels.cross_fit_models import CROSS_FIT_MODELS, Inputs
-from .labels.findings import frame, weakness, with_classes
+from .labels.findings import frame, take_index, weakness, with_classes
 from .labels.folds import Split, split
 from .train.callbacks import notebook_line
 
@@ -103,6 +103,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         count = _rows(X)
         if count != len(label):
             raise ValueError(f"X has {count:,} rows and y has {len(label):,} labels: one per row is needed")
+        warn_of_variants(classes, "y")
         refuse_labels(X, label, classes)
         weight = _weights(sample_weight, count)
         if weight is not None and self._is_network:
@@ -114,6 +115,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._fit(inputs_of(features, X, self.estimator), label, weight, seed)
+        take_index(self._found, X, y)
         return self
 
     def _check_settings(self) -> None:
@@ -259,7 +261,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return np.asarray(self.classes_[self.predict_proba(X).argmax(1)])
 
     def find_label_issues(self) -> DataFrame:
-        """The frame of ``labels.find``, in the order of the rows given to ``fit``."""
+        """The frame of ``labels.find``, in the order of the rows given to ``fit`` and with their index."""
         check_is_fitted(self, "classes_")
         found = self._found.copy()
         found.attrs = dict(self._found.attrs)
@@ -268,7 +270,8 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def save(self, path: str | Path) -> None:
         """Write the classifier to one file, without pickle; ``load`` needs the same version of scikit-learn.
 
-        Of a network without a spec, only the weights are written.
+        Of a network without a spec, only the weights are written. The index of ``find_label_issues`` is
+        written if it consists of whole numbers or text; otherwise the loaded classifier numbers the rows.
         """
         check_is_fitted(self, "classes_")
         settings = {name: getattr(self, name) for name in ("loss", "folds", "validation", "epochs")}
@@ -280,6 +283,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         parts.facts["column_names"] = list(map(str, getattr(self, "feature_names_in_", []))) or None
         columns = [name for name in self._found if not name.endswith("_name")]
         parts.facts["found"], parts.facts["found_columns"] = self._found.attrs, columns
+        parts.facts["found_index"] = _plain_index(self._found)
         parts.put_arrays("found.safetensors", {name: self._found[name].to_numpy() for name in columns})
         parts.facts["features"], arrays = self._features.state()
         parts.put_arrays("features.safetensors", arrays)
@@ -309,6 +313,8 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             found = found[facts["found_columns"]]
             found.attrs = dict(facts["found"])
             new._set_found(with_classes(found, new.classes_.tolist()))
+            if facts.get("found_index") is not None:
+                new._found.index = facts["found_index"]
             new._model = (
                 Ensemble.from_parts(parts)
                 if "models.skops" in parts.parts
@@ -377,8 +383,12 @@ def _weights(sample_weight: Any, count: int) -> np.ndarray | None:
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (count,):
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(count,)}: one weight per row")
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight must be finite and not negative")
+    invalid = ~np.isfinite(weight) | (weight < 0)
+    if invalid.any():
+        row = int(invalid.argmax())
+        raise ValueError(f"sample_weight[{row}] = {weight[row]} must be finite and not negative")
+    if not weight.any():
+        raise ValueError("Sample weights must contain at least one non-zero number: all are 0")
     return weight
 
 
@@ -395,6 +405,12 @@ def _columns(X: Any) -> int | None:
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple, np.ndarray)):
         return len(X[0])
     return None
+
+
+def _plain_index(found: DataFrame) -> list[Any] | None:
+    """The index if it consists of whole numbers or text, otherwise None."""
+    values = found.index.tolist()
+    return values if {type(value) for value in values} <= {int, str} else None
 
 
 def _plain(name: Any) -> Any:

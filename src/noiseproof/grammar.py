@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 Literal: TypeAlias = int | float | str | bool | None
 PLAIN = (int, float, str, bool, type(None))
+MOST_LISTED = 50
 
 
 @lru_cache(maxsize=1024)
@@ -122,7 +123,17 @@ def nearest(name: str, known: Sequence[str], also: Sequence[str] = ()) -> str:
     """The end of the message of ``unknown``; names in ``also`` can be suggested but are not listed."""
     near = difflib.get_close_matches(name, [*known, *also], 1, 0.5)
     hint = f", did you mean {near[0]!r}?" if near else ""
-    return f"{hint} (known: {', '.join(known) or 'none'})"
+    return f"{hint} (known: {listed(known) or 'none'})"
+
+
+def listed(words: Sequence[str], separator: str = ", ") -> str:
+    """Words for a message: the first ones, and how many follow.
+
+    >>> listed([f"c{number}" for number in range(5000)]).partition("c49, ")[2]
+    'and 4,950 more'
+    """
+    more = [f"and {len(words) - MOST_LISTED:,} more"] if len(words) > MOST_LISTED else []
+    return separator.join([*words[:MOST_LISTED], *more])
 
 
 def shown(node: ast.AST, text: str) -> str:

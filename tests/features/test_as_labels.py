@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 import torch
 from hypothesis import given
@@ -42,12 +43,18 @@ def test_classes_match_scikit_learn(labels):
         ([1, "1"], [1, "1"]),
         (pd.Series([1.0, 3.0]), [1.0, 3.0]),
         (pd.array([3, 1], "Int64"), [1, 3]),
+        (pyarrow.array(["b", "a"]), ["a", "b"]),
     ],
 )
 def test_column_types(labels, classes):
     codes, found = as_labels(labels)
     assert found == classes
     assert sorted(codes.tolist()) == list(range(len(classes)))
+
+
+def test_several_labels_of_a_row_are_refused():
+    with pytest.raises(ValueError, match=r"y has rows of different lengths: .* see labels\.find_multilabel"):
+        as_labels([["cat"], ["cat", "dog"]])
 
 
 def test_column_that_contains_the_labels_is_refused():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from noiseproof.features import Features
 from noiseproof.features.cells import decimal_mark, number
-from noiseproof.features.columns import infer_column
+from noiseproof.features.columns import infer_column, texts_of
 from noiseproof.features.ids import named_like_id
 
 
@@ -160,3 +160,8 @@ def test_names_of_ids(name):
 @pytest.mark.parametrize("name", ["paid", "width", "idea", "valid", "monkey", "grid", "casino", "sid3"])
 def test_names_that_are_not_ids(name):
     assert not named_like_id(name)
+
+
+def test_arrays_in_cells_are_text():
+    cells = pd.Series([np.array([1, 2]), np.array([]), None], dtype=object)
+    assert texts_of(cells) == ["[1, 2]", "[]", None]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.naive_bayes import GaussianNB
@@ -43,6 +43,37 @@ def test_wrong_labels_of_a_messy_table_are_found():
     assert found.attrs["expected_wrong"] == pytest.approx(found.wrong_probability[found.is_label_issue].sum())
     assert not found.attrs["weak"]
     assert (found["index"] == np.arange(300)).all()
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_misspelt_class_names_hardly_change_what_is_found_in_the_other_rows(rows):
+    data, clean = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    given = np.array(["a", "b", "c"])[np.where(rng.random(150) < 0.15, (clean + 1) % 3, clean)]
+    before = labels.find(data, label=given, model=["linear", "trees"])
+    given[rng.choice(150, 3 * rows, replace=False)] = np.repeat(["x", "y", "z"], rows)
+    after = labels.find(data, label=given, model=["linear", "trees"])
+    known = np.isin(given, ["a", "b", "c"])
+    assert (before.is_label_issue == after.is_label_issue)[known].mean() > 0.93
+
+
+@pytest.mark.parametrize("index", [range(7, 307), [3] * 300, [f"row {k}" for k in range(300)]])
+def test_findings_have_the_index_of_the_data(index):
+    frame, given, wrong = table()
+    frame.index = index
+    found = labels.find(frame, label=given, model="linear")
+    assert found.index.equals(frame.index)
+    assert (found["index"] == np.arange(300)).all()
+    assert precision(found, wrong) > 0.9
+    found = labels.find(frame[["size"]].to_numpy(), label=pd.Series(given, index), model="linear")
+    assert found.index.equals(frame.index)
+
+
+def test_class_names_that_differ_in_case_are_told():
+    frame, given, _ = table(60)
+    given[:20] = np.char.upper(given[:20])
+    with pytest.warns(UserWarning, match="label: classes whose names differ only in spaces or case: 'ANT'"):
+        labels.find(frame, label=given, model="linear")
 
 
 def test_texts_are_judged():
@@ -114,6 +145,8 @@ def test_misuse_is_told_in_one_line():
     frame, given, _ = table(30)
     with pytest.raises(ValueError, match="model 'forest' is unknown, choose among linear, trees"):
         labels.find(frame, label=given, model=["forest"])
+    with pytest.raises(ValueError, match=r"unknown model 'forest'.*linear, trees, network, neighbours, mlp"):
+        labels.find(frame, label=given, model="forest")
     with pytest.raises(TypeError, match="has no fit and predict_proba"):
         labels.find(frame, label=given, model=object())
     with pytest.raises(ValueError, match="all labels are 'ant'"):

@@ -69,8 +69,8 @@ def test_rows_of_which_nothing_is_known_are_not_counted():
 
 def test_evidence_that_marks_little_of_what_is_expected_is_weak_and_told():
     unsure = np.full(100, 0.2)
-    assert is_weak(unsure)
-    assert not is_weak(np.r_[np.full(20, 0.9), np.full(80, 0.02)])
+    assert is_weak(unsure, 2)
+    assert not is_weak(np.r_[np.full(20, 0.9), np.full(80, 0.02)], 2)
     assert "labels find --data" in weakness({"weak": True, "noise_rate": 0.2, "epochs": 9})
     assert weakness({"weak": True, "noise_rate": 0.2}).startswith("About 20% of the labels seem to be wrong")
     assert weakness({"weak": False, "noise_rate": 0.2}) is None
@@ -81,10 +81,11 @@ def test_probabilities_that_do_not_tell_labels_apart_mark_few_and_are_weak():
     alike = np.random.default_rng(0).normal(0.44, 0.03, 1000)
     assert 2 * alike.mean() / (1 + alike.mean()) > 0.6
     assert marked(alike).mean() < 0.05
-    assert is_weak(alike)
+    assert is_weak(alike, 2)
 
 
 def test_most_labels_may_be_wrong_where_that_is_sure():
     sure = np.r_[np.full(60, 0.95), np.full(40, 0.05)]
     assert marked(sure).sum() == 60
-    assert not is_weak(sure)
+    assert not is_weak(sure, 10)
+    assert is_weak(sure, 2)  # two classes: labels drawn at random would be wrong less often

@@ -24,6 +24,15 @@ def test_the_transition_matrix_is_found():
     assert np.abs(transition(true @ MATRIX, label) - MATRIX).max() < 0.03
 
 
+def test_a_class_that_no_row_is_predicted_as_does_not_explain_rows_between_other_classes():
+    rng = np.random.default_rng(0)
+    p = rng.random((300, 1))
+    noisy = np.hstack([0.998 * p, 0.998 * (1 - p), np.full((300, 1), 0.002)])
+    label = np.r_[rng.integers(0, 2, 299), 2]
+    assert transition(noisy, label)[2].tolist() == [0, 0, 1]
+    assert true_probability(noisy, transition(noisy, label), label)[:, 2].max() < 0.01
+
+
 def test_inverting_gives_the_true_probabilities_back():
     true, _, label = known_case(500)
     assert np.abs(true_probability(true @ MATRIX, MATRIX, label) - true).mean() < 0.02

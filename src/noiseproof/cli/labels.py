@@ -221,7 +221,7 @@ def _show_classes(found: DataFrame, screen: Console) -> None:
     shown = "" if len(order) == len(rates) else f" ({len(order)} of {len(rates)} classes)"
     screen.print(f"\n[italic]Suspects by given label{shown}[/italic]")
     table = Table()
-    for heading in ("given label", "suspects", "share"):
+    for heading in ("given label", "suspects", "expected wrong"):
         table.add_column(heading, justify="left" if heading == "given label" else "right")
     for number in order:
         name = cell(found.attrs["class_names"][number])

@@ -43,6 +43,7 @@ def predict(
     check_overwrite(out, "predicted_label")
     from .. import atomic
     from ..data.registry import source_of_path
+    from ..grammar import listed
     from ..train import Run
 
     check_quotes(data)
@@ -53,7 +54,8 @@ def predict(
         _check_parquet(out)
     samples = samples_of(trained, data, split)
     if ignored := ignored_columns(trained, samples):
-        print_text(f"ignored columns, which the training data did not have: {', '.join(map(repr, ignored))}")
+        names = listed(list(map(repr, ignored)))
+        print_text(f"ignored columns, which the training data did not have: {names}")
     table = predictions(trained, samples, "best" if best else "final")
     with atomic.explained(out):
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def as_text(values: NDArray[Any]) -> list[str | None]:
 def _cell(value: Any) -> str | None:
     if isinstance(value, str):
         return value
+    if isinstance(value, np.ndarray):  # a list in a cell of Parquet
+        return str(value.tolist())
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

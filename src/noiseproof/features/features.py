@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..grammar import listed
 from .array_encoder import ArrayEncoder
 from .recognise import recognise
 from .sparse_block import SparseBlock
@@ -222,7 +223,7 @@ class Features:
     def _warn_of_ids(self) -> None:
         ids = {name: why for name, why in self.left_out.items() if why not in (CONSTANT, EMPTY)}
         if ids:
-            words = "; ".join(f"{name!r} ({why})" for name, why in ids.items())
+            words = listed([f"{name!r} ({why})" for name, why in ids.items()], "; ")
             warnings.warn(
                 f"not used as features: {words}; to use them, pass drop_ids=False, or features=... for a csv",
                 UserWarning,

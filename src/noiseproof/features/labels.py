@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 COMPARED_FIRST = 100
 """Number of rows that are compared before all rows."""
+SHOWN_VARIANTS = 4
 
 
 def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]:
@@ -50,6 +51,22 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     return rank[codes], [classes[position] for position in order]
+
+
+def warn_of_variants(classes: Sequence[Any], source: str, stacklevel: int = 3) -> None:
+    """Warn of class names that differ only in spaces and case, which are probably one class."""
+    by_key: dict[str, list[str]] = {}
+    for name in classes:
+        if isinstance(name, str):
+            by_key.setdefault(" ".join(name.split()).casefold(), []).append(name)
+    found = [variants for variants in by_key.values() if len(variants) > 1]
+    if found:
+        words = "; ".join(" and ".join(map(repr, variants)) for variants in found[:SHOWN_VARIANTS])
+        warnings.warn(
+            f"{source}: classes whose names differ only in spaces or case: {words}"
+            f"{' ...' if len(found) > SHOWN_VARIANTS else ''}; use one spelling if they are one class",
+            stacklevel=stacklevel,
+        )
 
 
 def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
@@ -98,11 +115,11 @@ def _one_column(y: Any, name: str) -> NDArray[Any]:
                 f"{name} has {len(values.columns)} columns ({columns}): pass only the column of labels"
             )
         values = values.to_numpy()
-    if not hasattr(values, "__len__") and hasattr(values, "__array__"):
+    if not hasattr(values, "dtype") and hasattr(values, "__array__"):
         values = np.asarray(values)
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
         raise TypeError(f"{name} is {values!r}: expected one label per row")
-    array = np.asarray(values) if hasattr(values, "dtype") else _of_list(list(values))
+    array = np.asarray(values) if hasattr(values, "dtype") else _of_list(list(values), name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -113,14 +130,20 @@ def _one_column(y: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _of_list(values: list[Any]) -> NDArray[Any]:
+def _of_list(values: list[Any], name: str) -> NDArray[Any]:
     """An array of numbers, or of objects for other values, so that 1 and "1" remain different."""
     if all(isinstance(value, (bool, np.bool_)) for value in values):
         return np.array(values, bool)
     if all(isinstance(value, (int, float, np.integer, np.floating)) for value in values):
         return np.asarray(values)
     if any(isinstance(value, (list, tuple, np.ndarray)) for value in values):
-        return np.asarray(values)
+        try:
+            return np.asarray(values)
+        except ValueError:
+            raise ValueError(
+                f"{name} has rows of different lengths: expected one label per row; for several labels per"
+                " row see labels.find_multilabel"
+            ) from None
     array = np.empty(len(values), object)
     array[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
     return array

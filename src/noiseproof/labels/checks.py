@@ -55,7 +55,10 @@ def as_class_numbers(given: object, probabilities: np.ndarray) -> np.ndarray:
     if array.shape != (samples,):
         raise ValueError(f"label must have shape {(samples,)}, as probabilities, got {array.shape}")
     if array.dtype.kind not in "iu" and len(array):
-        raise TypeError(f"label must hold class numbers, got {array.dtype}")
+        raise TypeError(
+            f"label must hold class numbers, the columns of probabilities, got {array[0]!r}: pass the"
+            " positions of the labels in the order of the columns, and class_names=..."
+        )
     bad = np.flatnonzero((array < 0) | (array >= classes))
     if len(bad):
         raise ValueError(f"label[{bad[0]}] = {array[bad[0]]} is not a valid class: choose 0 to {classes - 1}")

@@ -14,6 +14,9 @@ from ..data import LabelledData
 from ..data.duplicates import first_occurrences
 from ..engines import engine_module
 from ..features import Features
+from ..grammar import unknown
+from ..models import MODELS
+from ..models.spec import parse
 from .calibrator import judge
 from .cross_fit_models import CROSS_FIT_MODELS, Inputs, cross_fit, out_of_fold
 from .findings import Judgement
@@ -43,6 +46,8 @@ def judge_by_cross_fitting(
 ) -> Judgement:
     """Cross-fit models to the rows and judge each label by what they predict for it."""
     if isinstance(model, str) and model not in CROSS_FIT_MODELS:
+        if parse(model)[0] not in MODELS and ":" not in model:
+            raise ValueError(unknown("model", model, [*CROSS_FIT_MODELS, *MODELS]))
         return _by_networks(rows, label, classes, folds, model, groups, seed, on_fit, engine)
     inputs = inputs_of(Features(random_state=seed).fit(rows), rows, model)
     splits = split(label, folds, rows=inputs.linear, groups=groups, seed=seed)

@@ -15,7 +15,7 @@ from ..dynamics import Record, RunFolder
 from ..dynamics.statistics import STATISTICS, available
 from ..engines import check_engine
 from ..features import as_labels
-from ..features.labels import refuse_labels
+from ..features.labels import refuse_labels, warn_of_variants
 from ..features.recognise import columns_as_table
 from ..memory import on_the_cpu
 from .calibrator import judge
@@ -23,7 +23,7 @@ from .checks import as_class_numbers, as_probabilities, check_rows, known_names
 from .cross_fit import OnFit, judge_by_cross_fitting
 from .cross_fit_models import CROSS_FIT_MODELS
 from .evidence import label_score
-from .findings import Judgement, frame, score_of
+from .findings import Judgement, frame, score_of, take_index
 from .from_record import record_evidence
 from .learned import first_learned_epoch, is_weak, memorises, progress
 from .posterior import posterior
@@ -72,12 +72,13 @@ def find(
         engine: "local", or "ray": each fold is a task of a Ray cluster.
 
     Returns:
-        One row per label, in the order of the data (of a run: of its record, then validation rows), with
-        ``index`` (permanent number), ``is_label_issue``, ``label_score`` (higher = cleaner, in [0, 1]; below
-        1/2 for issues), ``wrong_probability`` (calibrated, except for a record: there the share of
-        epochs that contradict the label), ``given_label``, ``predicted_label`` (class
-        numbers; -1 and NaN for a sample never seen), ``given_name`` and ``predicted_name`` (the classes
-        themselves, as they are in ``label``), ``predicted_probability`` (that ``predicted_label`` is the true
+        One row per label, in the order of the data (of a run: of its record, then validation rows) and with
+        the index of a DataFrame or Series, with ``index`` (permanent number: of rows, from 0),
+        ``is_label_issue``, ``label_score`` (higher = cleaner, in [0, 1]; below 1/2 for issues),
+        ``wrong_probability`` (calibrated, except for a record: there the share of epochs that contradict the
+        label), ``given_label``, ``predicted_label`` (class numbers; -1 and NaN for a sample never seen),
+        ``given_name`` and ``predicted_name`` (the classes themselves, as they are in ``label``),
+        ``predicted_probability`` (that ``predicted_label`` is the true
         class). ``frame.attrs`` holds ``noise_rate``, ``class_noise_rate``, ``transition``
         (``transition[i][j]`` = P(given j | true i)), ``expected_wrong``
         (expected number of truly wrong labels among the issues), ``weak`` (whether the issues are
@@ -138,6 +139,7 @@ def _of_data(
         count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
         if not isinstance(rows, Mapping) and count != len(codes):
             raise ValueError(f"there are {count:,} rows and {len(codes):,} labels: one per row is needed")
+        warn_of_variants(names, "label", stacklevel=4)
         refuse_labels(columns_as_table(rows), codes, names)
     _check_two_classes(codes, names)
     judged = judge_by_cross_fitting(
@@ -152,7 +154,9 @@ def _of_data(
         engine=engine,
     )
     numbers = np.arange(len(codes)) if index is None else index
-    return frame(judged, numbers, names, {"folds": folds})
+    found = frame(judged, numbers, names, {"folds": folds})
+    take_index(found, given, label)
+    return found
 
 
 def _values(data: LabelledData) -> Any:

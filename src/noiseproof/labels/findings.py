@@ -72,15 +72,17 @@ def expected_f1(wrong: np.ndarray) -> float:
     return float(2 * wrong[flagged].sum() / either) if either > 0 else 1.0
 
 
-def is_weak(wrong: np.ndarray) -> bool:
+def is_weak(wrong: np.ndarray, classes: int) -> bool:
     """Whether the expected F1 of the suspects is low although labels are wrong.
 
-    Also if it is higher with all labels as suspects: then the evidence does not separate wrong from right
-    labels.
+    Also if it is higher with all labels as suspects, or if labels would be wrong more often than labels drawn
+    at random: then the evidence does not separate wrong from right labels.
     """
     known = wrong[~np.isnan(wrong)]
     if not len(known) or known.mean() <= NEGLIGIBLE_NOISE:
         return False
+    if known.mean() > 1 - 1 / classes:
+        return True
     f1_of_all = 2 * known.mean() / (1 + known.mean())
     return bool(expected_f1(wrong) < max(WEAK_F1, f1_of_all))
 
@@ -134,11 +136,24 @@ def frame(judged: Judgement, index: np.ndarray, names: Sequence[Any], about: dic
     found.attrs = {
         **rates(judged if judged.score is None else judged._replace(wrong=issue.astype(np.float64))),
         "expected_wrong": float(judged.wrong[issue].sum()),
-        "weak": is_weak(judged.wrong),
+        "weak": is_weak(judged.wrong, judged.true.shape[1]),
         **about,
         "class_names": list(map(str, names)),
     }
     return with_classes(found, names)
+
+
+def take_index(found: DataFrame, *given: Any) -> None:
+    """Give the frame the index of the first value that is a DataFrame or a Series, if any.
+
+    With it ``table[found.is_label_issue]`` selects the same rows if the index does not count them from 0.
+    """
+    from pandas import DataFrame, Series
+
+    for one in given:
+        if isinstance(one, (DataFrame, Series)):
+            found.index = one.index
+            return
 
 
 def with_classes(found: DataFrame, classes: Sequence[Any]) -> DataFrame:

@@ -15,6 +15,8 @@ import numpy as np
 
 ANCHORS = 0.1
 """Share of the rows of a class, those with the highest probability, from which its row of T is estimated."""
+RARE = 0.25
+"""A class is rare if it has fewer rows than this share of the mean number of rows of a class."""
 ACCURACY_SCALE = 20.0
 """A model whose accuracy on given labels is lower by a has exp(-20 a) times the weight of the best one."""
 MOST_ROWS, MOST_CLASSES, BLOCK = 50_000, 64, 4096
@@ -80,7 +82,12 @@ def rescale(probability: np.ndarray, label: np.ndarray, weight: np.ndarray | Non
 
 
 def transition(noisy: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """T, one row per class: the mean prediction over the rows with the highest probability of the class."""
+    """T, one row per class: the mean prediction over the rows with the highest probability of the class.
+
+    If even these rows of a rare class are predicted to be of another one, as for a misspelt class name,
+    they tell nothing about it. Its row of T is then that of right labels; estimated, it would be a mixture
+    of other classes, and ``true_probability`` would assign the rows between those to the rare class.
+    """
     classes = noisy.shape[1]
     sizes = np.bincount(label, minlength=classes)
     if len(noisy) > MOST_ROWS:
@@ -90,6 +97,9 @@ def transition(noisy: np.ndarray, label: np.ndarray) -> np.ndarray:
     for k in range(classes):
         count = max(int(ANCHORS * sizes[k]), min(3, len(noisy)))
         found[k] = noisy[np.argpartition(-noisy[:, k], count - 1)[:count]].mean(0)
+    is_rare = sizes < RARE * sizes.mean()
+    unknown = np.flatnonzero(is_rare & (found.argmax(1) != np.arange(classes)))
+    found[unknown] = np.eye(classes, dtype=noisy.dtype)[unknown]
     return np.asarray(found / found.sum(1, keepdims=True))
 
 

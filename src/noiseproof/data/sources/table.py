@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...features import Features
+from ...features.labels import warn_of_variants
 from ...grammar import nearest
 from ...memory import is_large
 from ..class_labels import MAX_CLASSES
@@ -165,7 +166,6 @@ def _chosen(columns: Sequence[str], wanted: list[str] | None, labels: list[str],
     return names
 
 
-SHOWN_VARIANTS = 4
 MIN_ROWS = 20
 """With fewer rows, many classes are plausible."""
 
@@ -209,7 +209,7 @@ class TableClasses:
             self.names = [str(value) for value in self.values]
         else:
             self.names = sorted({str(value) for column in labels for value in column})
-            _warn_of_variants(self.names, source)
+            warn_of_variants(self.names, str(source), stacklevel=4)
         if MIN_ROWS <= len(labels[0]) < 2 * len(self.names):
             counts = f"{len(labels[0])} rows have {len(self.names)} different labels"
             warnings.warn(f"{source}: {counts}: is {columns[0]!r} an id?", stacklevel=4)
@@ -234,21 +234,6 @@ class TableClasses:
                 f"{source}: row {row} has the label {label} in {name!r}, which is not a class in training"
             )
         return found
-
-
-def _warn_of_variants(names: list[str], source: Path) -> None:
-    """Warn of class names that differ only in spaces and case, which are probably one class."""
-    by_key: dict[str, list[str]] = {}
-    for name in names:
-        by_key.setdefault(" ".join(name.split()).casefold(), []).append(name)
-    found = [variants for variants in by_key.values() if len(variants) > 1]
-    if found:
-        words = "; ".join(" and ".join(map(repr, variants)) for variants in found[:SHOWN_VARIANTS])
-        warnings.warn(
-            f"{source}: classes whose names differ only in spaces or case: {words}"
-            f"{' ...' if len(found) > SHOWN_VARIANTS else ''}; use one spelling if they are one class",
-            stacklevel=4,
-        )
 
 
 def _labels(rows: pd.DataFrame, name: str, source: Path) -> pd.Series[Any]:
