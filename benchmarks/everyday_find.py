@@ -75,7 +75,7 @@ def ours(task: Task, inputs: Inputs, splits: Any, said: dict[str, np.ndarray], c
 
     wrong = clock("second round", lambda: two_rounds(ask, task.label).judged.wrong)
     seconds = sum(clock.seconds.values())
-    weak = {"weak": bool(is_weak(wrong)), "expected_f1": expected_f1(wrong)}
+    weak = {"weak": bool(is_weak(wrong, task.classes)), "expected_f1": expected_f1(wrong)}
     return measured("noiseproof", wrong, marked(wrong), task, seconds) | weak
 
 

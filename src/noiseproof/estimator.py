@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from html import escape
 from numbers import Integral
 from pathlib import Path
@@ -34,7 +33,7 @@ from .features.recognise import columns_as_table
 from .labels.cross_fit import Rounds, cross_fitter, inputs_of, two_rounds
 from .labels.cross_fit_models import CROSS_FIT_MODELS, Inputs
 from .labels.findings import frame, take_index, weakness, with_classes
-from .labels.folds import Split, split
+from .labels.folds import split
 from .train.callbacks import notebook_line
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     Args:
         loss: "auto", or the spec of a loss for a network.
-        model: "auto" (all of ``labels.CROSS_FIT_MODELS`` and a kernel model), one of these by name, or a
+        model: "auto" (all of ``labels.CROSS_FIT_MODELS``), one of these by name, or a
             network: its spec such as "cnn8", a ``torch.nn.Module`` to copy, or a function that returns one,
             called with those of num_classes, in_channels and image_size that are its parameters. With
             loss="auto", ``auto.choose`` selects its loss and learning rate.
@@ -164,7 +163,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if self._is_network:
             self._train(inputs, label, seed)
         elif self.estimator is None:
-            self._fit_ensemble(inputs, label, weight, rounds, splits, seed)
+            self._fit_ensemble(inputs, label, weight, rounds, seed)
         else:
             self._fit_estimator(inputs, label, weight, rounds)
         show("fitted")
@@ -186,11 +185,10 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         label: np.ndarray,
         weight: np.ndarray | None,
         rounds: Rounds,
-        splits: Sequence[Split],
         seed: int,
     ) -> None:
         classes = len(self.classes_)
-        members = member_predictions(self._names(), rounds, inputs, label, splits, classes, seed)
+        members = member_predictions(self._names(), rounds, label)
         self._model: Any = Ensemble.fit(members, inputs, label, weight, label_weights(rounds), classes, seed)
         share = 100 * agreement([one.probabilities for one in members], label)
         weighted = [one.name for one in members if one.is_weighted and one.name in self._model.names]

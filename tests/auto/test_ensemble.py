@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_circles
 
 from noiseproof.auto import Ensemble, agreement, label_weights, member_predictions
-from noiseproof.auto.ensemble import KERNEL, MIN_LABEL_WEIGHT, MemberPrediction, shares
+from noiseproof.auto.ensemble import MIN_LABEL_WEIGHT, MemberPrediction, shares
 from noiseproof.labels.cross_fit import Rounds, cross_fitter, two_rounds
 from noiseproof.labels.cross_fit_models import Inputs
 from noiseproof.labels.findings import Judgement
@@ -21,9 +21,9 @@ def circles(rate, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     inputs, label, clean = circles(0.3)
-    splits, names = split(label, 3, rows=inputs.linear, seed=0), ("linear", "neighbours")
+    splits, names = split(label, 3, rows=inputs.linear, seed=0), ("linear", "neighbours", "kernel")
     rounds = two_rounds(cross_fitter(names, inputs, label, 2, splits, 0, lambda name, fold: None), label)
-    members = member_predictions(names, rounds, inputs, label, splits, 2, 0)
+    members = member_predictions(names, rounds, label)
     return (
         members,
         rounds,
@@ -35,9 +35,9 @@ def fitted():
 
 def test_kernel_learns_a_nonlinear_boundary(fitted):
     members, _, ensemble, inputs, clean = fitted
-    assert [one.name for one in members] == ["linear", "neighbours", KERNEL]
+    assert [one.name for one in members] == ["linear", "neighbours", "kernel"]
     assert "linear" not in ensemble.names
-    assert KERNEL in ensemble.names
+    assert "kernel" in ensemble.names
     assert sum(ensemble.weights) == pytest.approx(1)
     assert (ensemble.predict_proba(inputs).argmax(1) == clean).mean() > 0.95
 
@@ -46,17 +46,8 @@ def test_weighted_fit_is_used_only_if_more_accurate(fitted):
     members, rounds, _, _, _ = fitted
     label = rounds.judged.label
     linear = members[0]
-    assert linear.is_weighted == (agreement(rounds.second, label) >= agreement(rounds.first[:1], label))
+    assert linear.is_weighted == (agreement(rounds.second[:1], label) >= agreement(rounds.first[:1], label))
     assert not members[1].is_weighted
-
-
-def test_single_model_is_not_combined_with_the_kernel():
-    inputs, label, _ = circles(0.1)
-    splits = split(label, 2, rows=inputs.linear, seed=0)
-    rounds = two_rounds(cross_fitter("linear", inputs, label, 2, splits, 0, lambda name, fold: None), label)
-    assert [one.name for one in member_predictions(("linear",), rounds, inputs, label, splits, 2, 0)] == [
-        "linear"
-    ]
 
 
 def test_rare_classes_are_raised_by_the_root_of_their_frequency(fitted):
@@ -80,7 +71,7 @@ def test_class_frequencies_are_those_of_the_weighted_labels(sample_weight):
 
 def test_probabilities_of_a_model_of_the_user_are_not_changed(fitted):
     _, _, ensemble, inputs, _ = fitted
-    (model, *_) = (one for name, one in zip(ensemble.names, ensemble.models, strict=True) if name != KERNEL)
+    (model, *_) = (one for name, one in zip(ensemble.names, ensemble.models, strict=True) if name != "kernel")
     assert np.allclose(
         Ensemble.of(model, 2).predict_proba(inputs), model.predict_proba(inputs.linear), atol=1e-4
     )

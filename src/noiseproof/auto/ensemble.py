@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 
 from ..labels.cross_fit import Rounds
-from ..labels.cross_fit_models import CROSS_FIT_MODELS, Inputs, ModelKind, out_of_fold
-from ..labels.folds import Split
+from ..labels.cross_fit_models import CROSS_FIT_MODELS, Inputs, fitted
 from ..labels.posterior import combine_weighted
 from .store import Parts
 
@@ -29,20 +23,6 @@ MIN_LABEL_WEIGHT = 0.01
 BALANCE = 0.5
 """Probabilities are divided by this power of the class frequencies: models that are fitted to wrong labels
 predict frequent classes too often."""
-KERNEL_POINTS = 300
-"""Number of components of the kernel approximation."""
-
-
-def _kernel(seed: int, text: bool, rows: int) -> Any:
-    return LogisticRegression(C=10.0, max_iter=300)
-
-
-KERNEL = "kernel"
-MEMBERS: Mapping[str, ModelKind] = {
-    **CROSS_FIT_MODELS,
-    KERNEL: ModelKind(_kernel, "dense", accepts_weights=True),
-}
-"""The cross-fitted models, and a linear model on Gaussian kernels, whose smooth boundary resists noise."""
 
 
 class MemberPrediction(NamedTuple):
@@ -100,7 +80,7 @@ class Ensemble(NamedTuple):
         """Weighted geometric mean of the probabilities, raised for rare classes."""
         predictions, classes = [], len(self.class_frequencies)
         for name, model in zip(self.names, self.models, strict=True):
-            rows = getattr(inputs, MEMBERS[name].reads)
+            rows = getattr(inputs, CROSS_FIT_MODELS[name].reads)
             table = np.zeros((rows.shape[0], classes))
             table[:, np.asarray(model.classes_)] = model.predict_proba(rows)
             predictions.append(table)
@@ -123,35 +103,21 @@ class Ensemble(NamedTuple):
         frequencies = facts.get("class_frequencies") or [1.0] * int(facts["classes"])
         numbers = (tuple(map(float, values)) for values in (facts["weights"], frequencies))
         new = cls(tuple(facts["names"]), tuple(models), *numbers)
-        if not len(new.names) == len(new.models) == len(new.weights) or not set(new.names) <= set(MEMBERS):
+        if not len(new.names) == len(new.models) == len(new.weights) or not set(new.names) <= set(
+            CROSS_FIT_MODELS
+        ):
             raise ValueError("its models are not those of a NoiseproofClassifier")
         return new
 
 
-def member_predictions(
-    names: Sequence[str],
-    rounds: Rounds,
-    inputs: Inputs,
-    label: np.ndarray,
-    splits: Sequence[Split],
-    classes: int,
-    seed: int,
-) -> list[MemberPrediction]:
-    """Predictions of each model in the round of higher accuracy, and of the kernel if there are several."""
+def member_predictions(names: Sequence[str], rounds: Rounds, label: np.ndarray) -> list[MemberPrediction]:
+    """Predictions of each model in the round of higher accuracy."""
     weighted = [name for name in names if CROSS_FIT_MODELS[name].accepts_weights]
     second = dict(zip(weighted, rounds.second, strict=False))
-    members = [
+    return [
         _more_accurate(name, first, second.get(name), label)
         for name, first in zip(names, rounds.first, strict=True)
     ]
-    if len(names) > 1:
-        rows = kernel_approximation(inputs.dense, seed).transform(inputs.dense)
-        plain, weighted_fit = (
-            out_of_fold(partial(_kernel, seed, False), rows, label, classes, splits, weight)
-            for weight in (None, label_weights(rounds))
-        )
-        members.append(_more_accurate(KERNEL, plain, weighted_fit, label))
-    return members
 
 
 def _more_accurate(
@@ -181,27 +147,11 @@ def shares(predictions: Sequence[np.ndarray], label: np.ndarray) -> np.ndarray:
     return np.asarray(weight / weight.sum())
 
 
-def kernel_approximation(rows: np.ndarray, seed: int) -> Nystroem:
-    """A Gaussian kernel approximation; rows at the root mean squared distance have the similarity 1/e."""
-    spread = float(rows.var(0).sum())
-    return Nystroem(
-        gamma=1 / (2 * spread) if spread > 0 else None,
-        n_components=min(KERNEL_POINTS, len(rows)),
-        random_state=seed,
-    ).fit(rows)
-
-
 def _fitted(name: str, inputs: Inputs, label: np.ndarray, weight: np.ndarray, seed: int) -> Any:
-    kind = MEMBERS[name]
-    model = kind.make(seed, hasattr(inputs.linear, "tocsr"), len(label))
+    kind = CROSS_FIT_MODELS[name]
     rows = getattr(inputs, kind.reads)
-    options = {"sample_weight": weight} if kind.accepts_weights else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits that end before they converge
-        if name == KERNEL:
-            kernel = kernel_approximation(rows, seed)
-            return make_pipeline(kernel, model.fit(kernel.transform(rows), label, **options))
-        return model.fit(rows, label, **options)
+    model = kind.make(seed, hasattr(inputs.linear, "tocsr"), rows)
+    return fitted(model, rows, label, weight if kind.accepts_weights else None)
 
 
 def _without_search_tree(model: Any) -> Any:

@@ -47,8 +47,8 @@ def find_labels(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Model for cross-fitting: linear, trees, network or neighbours instead of all four, or a"
-            " network for images such as cnn8."
+            help="Model for cross-fitting: linear, trees, network, neighbours or kernel instead of all five,"
+            " or a network for images such as cnn8."
         ),
     ] = None,
     out: Annotated[

@@ -62,8 +62,8 @@ def find(
         folds: number of folds for cross-fitting, by default 5. For a run: cross-fit its training data
             instead of reading its record, which takes longer but finds more wrong labels.
         model: the model to cross-fit: by default all of ``CROSS_FIT_MODELS`` (a linear model, randomised
-            trees, a small network, nearest neighbours); one or several of them by name, a scikit-learn
-            classifier, or the spec of a network for images, such as "cnn8".
+            trees, a small network, nearest neighbours, Gaussian kernels); one or several of them by name, a
+            scikit-learn classifier, or the spec of a network for images, such as "cnn8".
         groups: one entry per row; rows of a group, and equal rows, are always in the same fold.
         class_names: for probabilities alone; by default the class numbers as text.
         statistics: add the columns of ``dynamics.statistics`` that the record allows.

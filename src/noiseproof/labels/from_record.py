@@ -70,17 +70,15 @@ def falling(margin: Tensor, chance: Tensor) -> Tensor:
 
 
 def share_above(margin: Tensor) -> Tensor:
-    """Share of the other margins that are higher, where an equal one counts half; 1/2 for a single one.
+    """Share of the margins that are higher, where an equal one, such as the margin itself, counts half.
 
     Example:
         >>> share_above(torch.tensor([2.0, 0.0, 1.0, 1.0, 3.0]))
-        tensor([0.2500, 1.0000, 0.6250, 0.6250, 0.0000])
+        tensor([0.3000, 0.9000, 0.6000, 0.6000, 0.1000])
     """
     from scipy.stats import rankdata  # type: ignore[import-untyped]
 
-    if len(margin) < 2:
-        return torch.full_like(margin, 0.5)
-    return torch.from_numpy((rankdata(-margin.numpy()) - 1) / (len(margin) - 1)).to(margin)
+    return torch.from_numpy((rankdata(-margin.numpy()) - 0.5) / max(len(margin), 1)).to(margin)
 
 
 def with_last_epochs(record: Record, margin: Tensor, beaten: Tensor) -> Tensor:
