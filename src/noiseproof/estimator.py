@@ -247,6 +247,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 f"X has {_columns(X)} features, but {type(self).__name__} is expecting {self.n_features_in_}"
                 " features as input"
             )
+        self._features.warn_of_unreadable(X)
         inputs = inputs_of(self._features, X, self.estimator)
         if isinstance(self._model, Ensemble):
             return self._model.predict_proba(inputs)

@@ -155,3 +155,17 @@ def test_unlabelled_images_are_predicted_with_file_names(shell, tmp_path):
     found = rows(out)
     assert [row["file"] for row in found] == [f"{place}/new/=y.png", f"{place}/new/x.png"]
     assert {row["predicted_label"] for row in found} <= {"a", "b"}
+
+
+@pytest.mark.filterwarnings("default:values read as missing:UserWarning")
+def test_columns_of_another_kind_than_in_training_are_reported(shell, tmp_path):
+    table = "size,town,label\n" + "".join(f"{n * n}.5,{'AB'[n % 2]},{'xy'[n % 2]}\n" for n in range(20))
+    (tmp_path / "train.csv").write_text(table)
+    (tmp_path / "new.csv").write_text(table.replace(".5", " cm"))
+    data = f'csv(path="{tmp_path}/train.csv")'
+    run = fit(Config(data=data, epochs=1, device="cpu", out=str(tmp_path / "run")))
+    out = tmp_path / "labels.csv"
+    code, _, err = shell("predict", run.folder, f'csv(path="{tmp_path}/new.csv")', "-o", out)
+    assert code == 0
+    assert "warning: values read as missing: columns 'size' (a number in training, now '0 cm')" in err
+    assert len(rows(out)) == 20

@@ -165,3 +165,19 @@ def test_names_that_are_not_ids(name):
 def test_arrays_in_cells_are_text():
     cells = pd.Series([np.array([1, 2]), np.array([]), None], dtype=object)
     assert texts_of(cells) == ["[1, 2]", "[]", None]
+
+
+def test_values_of_another_kind_than_in_training_are_reported():
+    features = Features().fit(pd.DataFrame({"size": np.arange(20.0) ** 2, "town": ["Oslo", "Rome"] * 10}))
+    with pytest.warns(
+        UserWarning, match=r"read as missing: columns 'size' \(a number in training, now 'big'\)"
+    ):
+        features.warn_of_unreadable(pd.DataFrame({"size": ["big"] * 3 + ["4"], "town": ["Oslo"] * 4}))
+
+
+@pytest.mark.parametrize("sizes", [["1.5", "2", "?"], [1.5, None, 3.0], ["4"] * 19 + ["big"]])
+def test_missing_and_few_invalid_values_are_not_reported(sizes):
+    features = Features().fit(pd.DataFrame({"size": np.arange(20.0) ** 2}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        features.warn_of_unreadable(pd.DataFrame({"size": sizes}))

@@ -158,6 +158,8 @@ def test_transform_of_new_rows():
     )
     names = features.names
     found = check(features, strange)
+    with pytest.warns(UserWarning, match=r"'age' \(a number .* '30,5'\), 'day' \(a date .* 'soon'\)"):
+        features.warn_of_unreadable(strange)
     assert (found[:, [at for at, name in enumerate(names) if name.startswith("city")]] == 0).all()
     with pytest.raises(
         ValueError, match=r"^X has no column 'age', 'day', which was used in training; its columns are: city$"

@@ -82,3 +82,8 @@ def test_wrong_shapes_are_named():
     recorder = Recorder((4, 2), binary=True)
     with pytest.raises(ValueError, match="names has 1 entries for 2 labels"):
         labels.find_multilabel(recorder.record(), (4, 2), ["one"])
+
+
+def test_a_table_instead_of_a_record_is_refused():
+    with pytest.raises(TypeError, match=r"record is a ndarray, .*call find once per label"):
+        labels.find_multilabel(np.zeros((4, 2)), (4, 2))

@@ -42,6 +42,7 @@ def predict(
         raise ValueError(f"cannot write {out}: use one of {', '.join(FORMATS)}")
     check_overwrite(out, "predicted_label")
     from .. import atomic
+    from ..data.inputs import RawInputs
     from ..data.registry import source_of_path
     from ..grammar import listed
     from ..train import Run
@@ -56,6 +57,8 @@ def predict(
     if ignored := ignored_columns(trained, samples):
         names = listed(list(map(repr, ignored)))
         print_text(f"ignored columns, which the training data did not have: {names}")
+    if trained.features is not None and isinstance(samples.inputs, RawInputs):
+        trained.features.warn_of_unreadable(samples.inputs.values)
     table = predictions(trained, samples, "best" if best else "final")
     with atomic.explained(out):
         out.parent.mkdir(parents=True, exist_ok=True)

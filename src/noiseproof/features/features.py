@@ -115,6 +115,12 @@ class Features:
         encoder = self._fitted()
         return None if self.kind not in ("text", "sparse") else encoder.sparse(self._checked(X, encoder))
 
+    def warn_of_unreadable(self, X: Any) -> None:
+        """Warn of columns that are read as missing: their values are of another kind than in training."""
+        encoder = self._fitted()
+        if isinstance(encoder, TableEncoder) and (found := encoder.unreadable(self._checked(X, encoder))):
+            warnings.warn(f"values read as missing: columns {listed(found)}", UserWarning, stacklevel=3)
+
     @property
     def kind(self) -> str:
         """The kind of X: "numbers", "table", "text", "sparse" or "images"."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .cells import MIN_SHARE, without_missing
 from .columns import Column, infer_column, texts_of
 from .ids import why_numbers_are_id, why_texts_are_id
 from .number_block import NumberBlock
@@ -98,6 +99,19 @@ class TableEncoder:
     def _rest(self, frame: pd.DataFrame) -> list[NDArray[Any]]:
         hot = [_one_hot(texts_of(frame[name]), values) for name, values in self.categories.items()]
         return [*hot, *(block.scaled(_filled(frame[name])) for name, block in self.texts.items())]
+
+    def unreadable(self, frame: pd.DataFrame) -> list[str]:
+        """Columns most of whose values are not of the kind they had in training, with an example each."""
+        found = []
+        for column in self.columns:
+            series = frame[column.name]
+            if column.role not in NUMERIC or series.dtype.kind in "biufmM":
+                continue
+            texts, unread = texts_of(series), np.isnan(column.numbers(series)[:, 0])
+            invalid = without_missing([text for text, is_one in zip(texts, unread, strict=True) if is_one])
+            if len(invalid) > (1 - MIN_SHARE) * len(without_missing(texts)):
+                found.append(f"{column.name!r} (a {column.role} in training, now {invalid[0]!r:.40})")
+        return found
 
     def sparse(self, frame: pd.DataFrame) -> csr_matrix | None:
         """TF-IDF matrix if the table is one column of text, else None."""

@@ -116,6 +116,11 @@ def find_multilabel(record: Record, shape: Sequence[int], names: Sequence[str] |
     """
     from pandas import concat
 
+    if not isinstance(record, Record):
+        raise TypeError(
+            f"record is a {type(record).__name__}, expected that of a dynamics.Recorder with binary=True;"
+            " for a table call find once per label: labels.find(X, label=y[:, k])"
+        )
     sizes = tuple(map(int, shape))
     if len(sizes) != 2 or record.num_classes != 2:
         raise ValueError(f"expected a record of (samples, labels) with binary=True, got shape {sizes}")
