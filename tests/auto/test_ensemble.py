@@ -77,6 +77,15 @@ def test_probabilities_of_a_model_of_the_user_are_not_changed(fitted):
     )
 
 
+def test_the_prediction_of_a_row_does_not_depend_on_the_other_rows():
+    X = np.random.default_rng(0).uniform(size=(20, 3)).astype(np.float32)
+    label = np.arange(20) % 2
+    members = [MemberPrediction("kernel", np.eye(2)[label], True)]
+    ensemble = Ensemble.fit(members, Inputs(X, X), label, None, np.ones(20), 2, 0)
+    alone = [ensemble.predict_proba(Inputs(row[None], row[None]))[0] for row in X]
+    assert np.allclose(ensemble.predict_proba(Inputs(X, X)), alone, rtol=0, atol=1e-9)
+
+
 def test_weights_decrease_with_accuracy():
     label = np.array([0, 1] * 50)
     good, bad = np.eye(2)[label], np.eye(2)[np.where(np.arange(100) < 5, 1 - label, label)]

@@ -138,7 +138,9 @@ def out_of_fold(
 
 def fitted(model: Any, rows: Any, label: np.ndarray, weight: np.ndarray | None) -> Any:
     """The model after ``fit`` with these sample weights, which go to the last step of a pipeline."""
-    name = f"{model.steps[-1][0]}__sample_weight" if hasattr(model, "steps") else "sample_weight"
+    name = "sample_weight"
+    if hasattr(model, "steps"):  # the root of a kernel matrix is inaccurate in single precision
+        name, rows = f"{model.steps[-1][0]}__sample_weight", rows.astype(np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that end before they converge
         return model.fit(rows, label, **({} if weight is None else {name: weight}))
