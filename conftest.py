@@ -40,7 +40,7 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Nine thousand tests stay to the end: the garbage collector does not look at them again and again."""
+    """Disable the garbage collector during collection and exclude the collected tests from it afterwards."""
     gc.disable()
     try:
         return (yield)

@@ -23,6 +23,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import everyday_classify
@@ -37,17 +38,22 @@ CELLS = {
     "dear": everyday_classify.dear_cell,
     "network": everyday_classify.network_cell,
 }
+OUR_CELLS = {
+    "find": partial(everyday_find.cell, boosted=False),
+    "classify": everyday_classify.our_cell,
+}
+"""Without models that only other methods need."""
 RESULTS = Path(__file__).parent / "everyday"
 QUICK_SETS, QUICK_NOISES = ("crx", "segment", "debian_10", "page-blocks0"), ("clean", "symmetric 40")
 
 
-def run_cell(what: str, name: str, noise: str, seed: int, folder: Path, ours_only: bool) -> None:
+def run_cell(what: str, name: str, noise: str, seed: int, folder: Path, ours: bool) -> None:
     ending = f"-{what}" if what in ("dear", "network") else ""
     path = folder / f"{name}-{noise.replace(' ', '_')}-{seed}{ending}.json"
     if path.exists():
         return
     began = time.perf_counter()
-    rows = CELLS[what](name, noise, seed, ours_only)
+    rows = (OUR_CELLS if ours else CELLS)[what](name, noise, seed)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(rows, indent=1) + "\n")
     os.replace(part, path)
@@ -85,6 +91,8 @@ def main() -> None:
         what, folder = options.of
         everyday_tables.update(RESULTS / f"{what}.csv", Path(folder))
         return
+    if options.ours and options.what not in OUR_CELLS:
+        parser.error(f"--ours cannot be used with {options.what}")
     folder = Path(options.of[0])
     folder.mkdir(parents=True, exist_ok=True)
     shown = "find" if options.what == "find" else "classify"

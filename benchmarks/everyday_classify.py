@@ -50,17 +50,22 @@ MOST_CLASSES, MOST_CLEANED = 12, 6
 Row = dict[str, Any]
 
 
-def cell(name: str, noise: str, seed: int, ours_only: bool = False) -> list[Row]:
+def cell(name: str, noise: str, seed: int) -> list[Row]:
     """Accuracy and CPU seconds of the classifier and of the rivals that are quick."""
-    return rows_of(name, noise, seed, ours if ours_only else quick)
+    return rows_of(name, noise, seed, quick)
 
 
-def dear_cell(name: str, noise: str, seed: int, ours_only: bool = False) -> list[Row]:
+def our_cell(name: str, noise: str, seed: int) -> list[Row]:
+    """The same of the classifier alone."""
+    return rows_of(name, noise, seed, ours)
+
+
+def dear_cell(name: str, noise: str, seed: int) -> list[Row]:
     """The same of those that cost much."""
     return rows_of(name, noise, seed, dear)
 
 
-def network_cell(name: str, noise: str, seed: int, ours_only: bool = False) -> list[Row]:
+def network_cell(name: str, noise: str, seed: int) -> list[Row]:
     """The same of the rivals' network when its loss is chosen automatically."""
     return rows_of(name, noise, seed, chosen)
 

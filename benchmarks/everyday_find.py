@@ -33,8 +33,8 @@ MOST_CLASSES = 12
 Row = dict[str, Any]
 
 
-def cell(name: str, noise: str, seed: int, ours_only: bool = False) -> list[Row]:
-    """One row of numbers for each finder; ``ours_only``: without boosted trees, which only rivals need."""
+def cell(name: str, noise: str, seed: int, boosted: bool = True) -> list[Row]:
+    """One row of numbers for each finder, with or without boosted trees, which only rivals need."""
     warnings.simplefilter("ignore")
     task = make_task(name, noise, seed)
     clock = Clock()
@@ -45,7 +45,7 @@ def cell(name: str, noise: str, seed: int, ours_only: bool = False) -> list[Row]
         for one in CROSS_FIT_MODELS
     }
     rows = [ours(task, inputs, splits, said, clock)]
-    if task.classes <= MOST_CLASSES and seed == 0 and not ours_only:
+    if task.classes <= MOST_CLASSES and seed == 0 and boosted:
         said["boosting"] = clock("boosting", lambda: boosting(inputs, task, splits))
     rows += [row for one, table in said.items() for row in rivals(one, table, task, clock)]
     if seed == 0:

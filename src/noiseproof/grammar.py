@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 Literal: TypeAlias = int | float | str | bool | None
 PLAIN = (int, float, str, bool, type(None))
-MOST_LISTED = 50
+MAX_LISTED = 50
 
 
 @lru_cache(maxsize=1024)
@@ -132,8 +132,8 @@ def listed(words: Sequence[str], separator: str = ", ") -> str:
     >>> listed([f"c{number}" for number in range(5000)]).partition("c49, ")[2]
     'and 4,950 more'
     """
-    more = [f"and {len(words) - MOST_LISTED:,} more"] if len(words) > MOST_LISTED else []
-    return separator.join([*words[:MOST_LISTED], *more])
+    more = [f"and {len(words) - MAX_LISTED:,} more"] if len(words) > MAX_LISTED else []
+    return separator.join([*words[:MAX_LISTED], *more])
 
 
 def shown(node: ast.AST, text: str) -> str:

@@ -153,3 +153,16 @@ def test_misuse_is_told_in_one_line():
         labels.find(frame, label=["ant"] * 30)
     with pytest.raises(ValueError, match="30"):
         labels.find(frame, label=given[:29])
+
+
+class Boosted(LogisticRegression):
+    """An estimator of a user, with an attribute that pipelines have too."""
+
+    steps = 100
+
+
+def test_an_estimator_with_an_attribute_steps_is_not_a_pipeline():
+    frame, given, _ = table(60)
+    rows = frame[["size"]].fillna(0)
+    found, plain = (labels.find(rows, label=given, model=one) for one in (Boosted(), LogisticRegression()))
+    pd.testing.assert_frame_equal(found, plain)

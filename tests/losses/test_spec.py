@@ -332,7 +332,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("spec", HOSTILE)
-def test_hostile_specs_are_refused_with_the_offending_part(spec):
+def test_malicious_specs_are_refused_with_the_offending_part(spec):
     assert HOSTILE[spec] in message(spec)
 
 

@@ -104,7 +104,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_files_are_refused(text):
+def test_malicious_files_are_refused(text):
     with pytest.raises((ValueError, TypeError)):
         Config.from_json(text)
 

@@ -20,7 +20,7 @@ ACCURACY_SCALE = 60.0
 """A model whose accuracy on given labels is lower by a has exp(-60 a) times the weight of the best one."""
 MIN_LABEL_WEIGHT = 0.01
 """Smallest weight of a row."""
-BALANCE = 0.5
+FREQUENCY_EXPONENT = 0.5
 """Probabilities are divided by this power of the class frequencies: models that are fitted to wrong labels
 predict frequent classes too often."""
 
@@ -85,7 +85,7 @@ class Ensemble(NamedTuple):
             table[:, np.asarray(model.classes_)] = model.predict_proba(rows)
             predictions.append(table)
         raised = combine_weighted(predictions, np.asarray(self.weights))
-        raised = raised / np.asarray(self.class_frequencies) ** BALANCE
+        raised = raised / np.asarray(self.class_frequencies) ** FREQUENCY_EXPONENT
         return np.asarray(raised / raised.sum(1, keepdims=True))
 
     def to_parts(self, parts: Parts) -> None:
@@ -103,9 +103,8 @@ class Ensemble(NamedTuple):
         frequencies = facts.get("class_frequencies") or [1.0] * int(facts["classes"])
         numbers = (tuple(map(float, values)) for values in (facts["weights"], frequencies))
         new = cls(tuple(facts["names"]), tuple(models), *numbers)
-        if not len(new.names) == len(new.models) == len(new.weights) or not set(new.names) <= set(
-            CROSS_FIT_MODELS
-        ):
+        lengths = {len(new.names), len(new.models), len(new.weights)}
+        if len(lengths) > 1 or not set(new.names) <= set(CROSS_FIT_MODELS):
             raise ValueError("its models are not those of a NoiseproofClassifier")
         return new
 

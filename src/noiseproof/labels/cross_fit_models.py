@@ -76,7 +76,7 @@ CROSS_FIT_MODELS: Mapping[str, ModelKind] = {
     "neighbours": ModelKind(_neighbours, "dense", accepts_weights=False),
     "kernel": ModelKind(_kernel, "dense", accepts_weights=True),
 }
-"""The last one has a smooth boundary, which wrong labels change little."""
+"""The boundary of "kernel" is smooth, so that wrong labels change it little."""
 
 
 def cross_fit(
@@ -123,7 +123,7 @@ def out_of_fold(
     weight: np.ndarray | None = None,
     on_fit: Callable[[int], None] = lambda fold: None,
 ) -> np.ndarray:
-    """(N, C) out-of-fold probabilities of scikit-learn models that ``make`` creates for rows."""
+    """(N, C) out-of-fold probabilities of scikit-learn models that ``make`` creates for the rows to fit."""
     found = np.zeros((len(label), classes), dtype=np.float32)
     for number, (fit, predict) in enumerate(splits):
         on_fit(number)
@@ -138,8 +138,10 @@ def out_of_fold(
 
 def fitted(model: Any, rows: Any, label: np.ndarray, weight: np.ndarray | None) -> Any:
     """The model after ``fit`` with these sample weights, which go to the last step of a pipeline."""
+    from sklearn.pipeline import Pipeline
+
     name = "sample_weight"
-    if hasattr(model, "steps"):  # the root of a kernel matrix is inaccurate in single precision
+    if isinstance(model, Pipeline):  # the root of a kernel matrix is inaccurate in single precision
         name, rows = f"{model.steps[-1][0]}__sample_weight", rows.astype(np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that end before they converge

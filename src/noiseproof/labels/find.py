@@ -78,11 +78,10 @@ def find(
         ``wrong_probability`` (calibrated, except for a record: there the share of epochs that contradict the
         label), ``given_label``, ``predicted_label`` (class numbers; -1 and NaN for a sample never seen),
         ``given_name`` and ``predicted_name`` (the classes themselves, as they are in ``label``),
-        ``predicted_probability`` (that ``predicted_label`` is the true
-        class). ``frame.attrs`` holds ``noise_rate``, ``class_noise_rate``, ``transition``
-        (``transition[i][j]`` = P(given j | true i)), ``expected_wrong``
-        (expected number of truly wrong labels among the issues), ``weak`` (whether the issues are
-        unreliable) and ``class_names``. Clean labels are never used.
+        ``predicted_probability`` (that ``predicted_label`` is the true class). ``frame.attrs`` holds
+        ``noise_rate``, ``class_noise_rate``, ``transition`` (``transition[i][j]`` = P(given j | true i)),
+        ``expected_wrong`` (expected number of truly wrong labels among the issues), ``weak`` (whether the
+        issues are unreliable) and ``class_names``. Clean labels are never used.
 
     Example:
         >>> rows = np.r_[np.random.default_rng(0).normal(0, 1, (60, 2)), np.full((60, 2), 9.0)]
