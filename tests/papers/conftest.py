@@ -1,4 +1,4 @@
-"""Small tables whose runs take a moment."""
+"""Small tables with short runs."""
 
 import pytest
 
@@ -9,13 +9,13 @@ TINY = {"data": "digits", "model": "mlp(hidden=8)", "batch_size": 512, "epochs":
 
 @pytest.fixture
 def tiny():
-    """Settings of a run that takes a moment."""
+    """Settings of a short run."""
     return dict(TINY)
 
 
 @pytest.fixture
 def table_of():
-    """A table of cells given as (row, column, filling) or (row, column, filling, metric)."""
+    """Make a table of cells given as (row, column, filling) or (row, column, filling, metric)."""
 
     def make(*cells, name="mine.table1"):
         made = []

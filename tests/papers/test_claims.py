@@ -13,7 +13,7 @@ TABLES = Path(__file__).parents[2] / "tables"
 FOURTH = next(claim for claim in CLAIMS if claim.number == 4)
 
 
-def test_there_are_seventeen_and_every_number_is_one_of_a_run():
+def test_seventeen_claims_use_numbers_of_runs():
     assert [claim.number for claim in CLAIMS] == list(range(1, 18))
     for claim in CLAIMS:
         assert claim.statements
@@ -23,8 +23,8 @@ def test_there_are_seventeen_and_every_number_is_one_of_a_run():
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: str(claim.number))
-def test_statements_can_be_judged_and_can_fail(claim):
-    """Growing or falling numbers decide every statement, and refute at least one."""
+def test_each_statement_is_refuted_by_growing_or_falling_numbers(claim):
+    """Growing or falling numbers decide every statement and refute at least one."""
     growing = {name: 3.0 * place for place, name in enumerate(claim.points)}
     falling = {name: -value for name, value in growing.items()}
     found = [bool(check(numbers)) for numbers in (growing, falling) for check in claim.statements.values()]
@@ -50,14 +50,14 @@ def results(ce, gr):
         ((0.84, 0.85), (0.60, 0.83), "does not hold"),
     ],
 )
-def test_a_verdict_follows_from_the_numbers(ce, gr, words):
+def test_verdict_of_finished_runs(ce, gr, words):
     verdict = judge(FOURTH, results(ce, gr))
     assert verdict.words == words
     assert verdict.numbers["CE best"] == pytest.approx(100 * ce[1])
     assert not verdict.commands
 
 
-def test_what_lacks_is_said():
+def test_verdict_lists_commands_for_missing_runs():
     verdict = judge(FOURTH, {})
     assert (verdict.words, verdict.numbers) == ("not run", {})
     assert verdict.commands[0].startswith(
@@ -68,13 +68,13 @@ def test_what_lacks_is_said():
     assert judge(FOURTH, first).words == "holds so far"
 
 
-def test_the_page_and_plain_values_have_the_verdict():
+def test_markdown_and_dict_contain_the_verdict():
     verdict = judge(FOURTH, results((0.60, 0.85), (0.80, 0.83)))
     assert f"| 4 | {FOURTH.words} | holds |" in to_markdown([verdict])
     assert to_dict(verdict)["statements"] == dict.fromkeys(FOURTH.statements, True)
 
 
 @pytest.mark.slow
-def test_the_committed_page_is_that_of_the_results():
+def test_committed_claims_page_matches_the_results():
     verdicts = [judge(claim, *read_results([TABLES / "results"])) for claim in CLAIMS]
     assert (TABLES / "claims.md").read_text(encoding="utf-8") == to_markdown(verdicts)

@@ -30,7 +30,7 @@ LINES_PER_PANEL = {
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _no_window_no_data_and_no_figure_left(tmp_path_factory):
+def _agg_backend_without_data(tmp_path_factory):
     plt.switch_backend("agg")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NOISEPROOF_DATA", str(tmp_path_factory.mktemp("empty")))
@@ -49,17 +49,17 @@ def legend_of(ax: Axes) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def highest(ax: Axes) -> list[float]:
+def maxima_of_lines(ax: Axes) -> list[float]:
     return [float(max(line.get_ydata())) for line in ax.lines]
 
 
-def test_the_figures_are_those_known_here():
+def test_curve_figures_are_listed():
     assert set(CURVE_FIGURES) == set(LINES_PER_PANEL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CURVE_FIGURES)
-def test_every_figure_draws_with_its_panels_lines_and_legends(name):
+def test_figure_has_its_panels_lines_and_legends(name):
     wanted = CURVE_FIGURES[name]
     figure = drawn(name)
     figure.canvas.draw()
@@ -77,7 +77,7 @@ def test_every_figure_draws_with_its_panels_lines_and_legends(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CURVE_FIGURES)
-def test_lines_are_finite_and_not_negative(name):
+def test_lines_are_finite_and_nonnegative(name):
     for ax in drawn(name).axes:
         for line in ax.lines:
             heights = np.asarray(line.get_ydata())
@@ -128,20 +128,20 @@ def test_legends_read_as_specs_and_class_counts(name, legend):
 
 
 @pytest.mark.parametrize("name", [n for n, wanted in CURVE_FIGURES.items() if wanted.kind == "unit"])
-def test_unit_figures_have_maximum_one(name):
+def test_unit_figures_have_maximum_one_per_line(name):
     for ax in drawn(name).axes:
-        assert highest(ax) == pytest.approx([1] * len(ax.lines), abs=1e-2)
+        assert maxima_of_lines(ax) == pytest.approx([1] * len(ax.lines), abs=1e-2)
 
 
 @pytest.mark.parametrize("name", [n for n, wanted in CURVE_FIGURES.items() if wanted.kind == "weight"])
-def test_weight_figures_show_twice_the_peak(name):
+def test_maximum_of_weight_figures_is_twice_the_peak(name):
     wanted = CURVE_FIGURES[name]
     for specs, ax in zip(wanted.panels.values(), drawn(name).axes, strict=True):
-        assert highest(ax) == pytest.approx([2 * curve(spec).peak for spec in specs], rel=1e-3)
+        assert maxima_of_lines(ax) == pytest.approx([2 * curve(spec).peak for spec in specs], rel=1e-3)
         assert ax.get_ylabel() == "weight (L1 norm of the gradient)"
 
 
-def test_the_focus_of_gr_moves_with_lambda():
+def test_gr_focus_depends_on_lambda():
     ax = drawn("gr.figure1c").axes[0]
     focus = [line.get_xdata()[line.get_ydata().argmax()] for line in ax.lines]
     settings = [get(spec).lam for spec in CURVE_FIGURES["gr.figure1c"].panels[""]]
@@ -149,7 +149,7 @@ def test_the_focus_of_gr_moves_with_lambda():
     assert focus == pytest.approx([lam / (1 + lam) for lam in settings], abs=2e-3)
 
 
-def test_values_are_areas_that_end_at_the_saturation():
+def test_loss_values_in_imae_figure3():
     ax = drawn("imae.figure3").axes[0]
     p = torch.as_tensor(np.asarray(ax.lines[0].get_xdata()))
     np.testing.assert_allclose(ax.lines[0].get_ydata(), -p.log(), atol=1e-6)
@@ -160,7 +160,7 @@ def test_values_are_areas_that_end_at_the_saturation():
 
 
 @pytest.mark.slow
-def test_initial_margins_are_densities_around_their_expectation():
+def test_initial_margin_densities_have_the_expected_mean():
     for line, classes in zip(drawn("curriculum.figure6").axes[0].lines, (10, 100, 1000), strict=True):
         margin, density = (np.asarray(values) for values in line.get_data())
         width = np.diff(margin).mean()
@@ -169,7 +169,7 @@ def test_initial_margins_are_densities_around_their_expectation():
 
 
 @pytest.mark.slow
-def test_the_network_of_figure_6_is_untrained_and_its_histograms_are_densities():
+def test_figure6_histograms_of_untrained_margins_are_densities():
     for filled, classes in zip(drawn("curriculum.figure6").axes[0].collections, (10, 100, 1000), strict=True):
         margins, _ = untrained_margins(classes)
         assert margins.shape == (16 * classes,)
@@ -181,7 +181,7 @@ def test_the_network_of_figure_6_is_untrained_and_its_histograms_are_densities()
         assert abs(float(margins.mean()) - expected_margin(classes)) < 1
 
 
-def test_real_images_are_shown_to_the_network_where_they_are_at_hand(monkeypatch):
+def test_untrained_margins_use_real_images_if_available(monkeypatch):
     images = torch.randint(
         256, (200, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
     )
@@ -198,7 +198,7 @@ def test_real_images_are_shown_to_the_network_where_they_are_at_hand(monkeypatch
     assert not torch.equal(margins, others)
 
 
-def test_shift_and_scale_start_at_the_same_emphasis_with_100_classes():
+def test_shift_and_scale_have_equal_initial_emphasis_with_100_classes():
     lines = drawn("curriculum.figure7").axes[0].lines
     at_start = [np.interp(expected_margin(100), *line.get_data()) for line in lines]
     assert at_start[1] == pytest.approx(at_start[2], rel=1e-3)
@@ -206,7 +206,7 @@ def test_shift_and_scale_start_at_the_same_emphasis_with_100_classes():
 
 
 @pytest.mark.parametrize("name", ["", "nope", "gr.figure1d", "gr.table3", "GR.figure1a"])
-def test_an_unknown_figure_lists_the_known_ones(name):
+def test_unknown_figure_error_lists_known_figures(name):
     before = plt.get_fignums()
     with pytest.raises(ValueError) as caught:
         draw(name)
@@ -215,7 +215,7 @@ def test_an_unknown_figure_lists_the_known_ones(name):
     assert plt.get_fignums() == before
 
 
-def test_drawing_leaves_the_global_generator_alone():
+def test_drawing_does_not_change_the_global_generator():
     before = torch.get_rng_state()
     draw("curriculum.figure8")
     assert torch.equal(torch.get_rng_state(), before)

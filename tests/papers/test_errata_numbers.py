@@ -17,14 +17,14 @@ def printed(table, row, column):
     return get(table).cell(row, column).printed
 
 
-def test_e5_the_l1_norm_of_the_margin_gradient_is_2_for_every_sample():
+def test_e5_margin_gradient_has_l1_norm_two():
     logits = torch.randn(64, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     leaf = logits.requires_grad_()
     (gradient,) = torch.autograd.grad(margin(leaf, torch.arange(64) % 10).sum(), leaf)
     torch.testing.assert_close(gradient.abs().sum(1), torch.full((64,), 2.0, dtype=torch.float64))
 
 
-def test_e6_shift_moves_the_initial_margin_to_minus_tau():
+def test_e6_shift_maps_the_initial_margin_to_minus_tau():
     initial, tau = 5.0, 2.6
     shifted, mae = get_loss(f"shift(mae, tau={tau}, initial_margin={initial})"), get_loss("mae")
     start = torch.tensor(-initial, dtype=torch.float64)
@@ -33,7 +33,7 @@ def test_e6_shift_moves_the_initial_margin_to_minus_tau():
     assert abs(float(as_printed / shifted.emphasis(start)) - 1) > 0.5
 
 
-def test_e6_shift_and_scale_weigh_the_same_at_minus_the_margin_only():
+def test_e6_shift_and_scale_agree_at_the_negative_initial_margin_only():
     options = f"(mae, tau=2.6018, initial_margin={-expected_margin(100)})"
     shifted, scaled = get_loss(f"shift{options}"), get_loss(f"scale{options}")
     at = torch.tensor([expected_margin(100), -expected_margin(100)], dtype=torch.float64)
@@ -53,7 +53,7 @@ def test_e9_gamma_of_nce_is_largest_for_a_uniform_output():
     assert gamma(0.1) > max(gamma(0.099), gamma(0.101))
 
 
-def test_e9_epsilon_of_nce_decreases():
+def test_e9_epsilon_of_nce_decreases_with_p():
     def epsilon(p):
         logits = torch.tensor([[p, *[(1 - p) / 9] * 9]], dtype=torch.float64).log()
         return 10 * float(get_loss("nce")(logits, torch.tensor([0])))
@@ -63,7 +63,7 @@ def test_e9_epsilon_of_nce_decreases():
     assert [round(epsilon(p), 4) for p in (1e-6, 0.1, 0.99)] == [4.1129, 1.0, 0.0016]
 
 
-def test_e10_labels_and_label_smoothing_have_one_name_here():
+def test_e10_label_and_label_smoothing_names():
     assert {"label", "clean_label"} <= {field.name for field in fields(LabelledData)}
     logits = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     target, log_p = torch.arange(4), logits.log_softmax(1)
@@ -73,7 +73,7 @@ def test_e10_labels_and_label_smoothing_have_one_name_here():
         get_loss("gsl(alpha=0.1)")
 
 
-def test_e10_rce_needs_its_minus_and_the_first_summands_of_tce_are_aul_too():
+def test_e10_sign_of_rce_and_tce_summands_equal_aul():
     p = torch.tensor([0.1, 0.5, 0.9], dtype=torch.float64)
     assert (get_loss("rce(A=-4)").value(p.logit()) > 0).all()
     assert (-4 * (1 - p) < 0).all()
@@ -84,7 +84,7 @@ def test_e10_rce_needs_its_minus_and_the_first_summands_of_tce_are_aul_too():
         torch.testing.assert_close(summand, nearly, rtol=1e-4, atol=0)
 
 
-def test_e11_the_error_function_is_in_the_spread_and_not_in_the_loss():
+def test_e11_error_function_appears_in_the_spread_only():
     for T in (0.5, 2.0, 8.0):
         first = math.sqrt(math.pi / (2 * T)) * math.erf(math.sqrt(2 * T) / 2) * math.exp(T / 2)
         wanted = first - math.pi * math.erf(math.sqrt(T) / 2) ** 2 * math.exp(T / 2) / T
@@ -95,7 +95,7 @@ def test_e11_the_error_function_is_in_the_spread_and_not_in_the_loss():
         assert grown.tolist() == pytest.approx([math.log(100) / 2] * 2, rel=1e-3)
 
 
-def test_e13_the_derivative_of_imae_by_p_is_negative():
+def test_e13_derivative_of_imae_by_p_is_negative():
     p = torch.tensor([0.1, 0.5, 0.9], dtype=torch.float64, requires_grad=True)
     value = get_loss("imae(T=8, saturation=None)").value(p.logit())
     (slope,) = torch.autograd.grad(value.sum(), p)
@@ -118,7 +118,7 @@ def test_e14_hybrid_accuracy_fits_all_training_images(network, rate):
         assert 0 < recovered < 100 - noisy
 
 
-def test_e14_the_example_of_the_page():
+def test_e14_example_on_the_errata_page():
     row, column = "ResNet-20 · CCE", "symmetric 0.4 · {} %"
     final, clean = (printed("imae.table6", row, column.format(what)) for what in ("final", "clean subset"))
     assert round((10_000 * final + 30_000 * clean) / 40_000, 1) == 86.7
@@ -139,7 +139,7 @@ def test_e15_corrupted_accuracy_is_not_the_mean_of_the_subsets_in_one_row():
     assert printed("gr.table3", "CCE", "symmetric 0.6 · corrupted %") == 84.1
 
 
-def test_e16_the_constant_of_the_public_code():
+def test_e16_constants_of_the_public_code():
     losses = {
         cell.filling.settings.get("loss", "") for cell in get("sl.table1").cells if cell.state == "runs"
     }
@@ -179,7 +179,7 @@ def test_e18_clean_accuracy_differs_between_tables():
 @pytest.mark.parametrize(
     "noise", ["asymmetric 0.2", "symmetric 0.2", "symmetric 0.4", "symmetric 0.8", "human 0.4"]
 )
-def test_e19_snr_ranks_losses_as_robustness_does_but_not_under_asymmetric_noise(noise):
+def test_e19_rank_correlation_of_snr_and_accuracy_difference(noise):
     table = get("curriculum.table5")
     diff = [table.cell(row, f"{noise} · diff").printed for row in table.rows]
     snr = [table.cell(row, f"{noise} · snr").printed for row in table.rows]
@@ -187,7 +187,7 @@ def test_e19_snr_ranks_losses_as_robustness_does_but_not_under_asymmetric_noise(
     assert round(rank, 2) == 0.37 if noise.startswith("asym") else 0.82 < rank < 0.95
 
 
-def test_e20_the_losses_of_table_5_are_those_of_table_12():
+def test_e20_table_5_uses_the_losses_of_table_12():
     losses = {row: get("curriculum.table5").cell(row, "clean · test %").filling for row in ("AUL", "AGCE")}
     for row, filling in losses.items():
         a, q = (printed("curriculum.table12", row, name) for name in ("a", "q"))
@@ -196,7 +196,7 @@ def test_e20_the_losses_of_table_5_are_those_of_table_12():
     assert "asymmetric 0.2 · diff" in get("curriculum.table5").columns
 
 
-def test_e21_weights_all_equal_end_worse_than_emphasis_focus_zero():
+def test_e21_equal_weights_have_lower_accuracy_than_focus_zero():
     zero = {0.2: "GR · λ=0, β=2", 0.4: "GR · λ=0, β=1"}
     for rate, value in ((0.2, 58.1), (0.4, 44.9)):
         column = f"symmetric {rate} · final %"
@@ -209,7 +209,7 @@ def test_e21_weights_all_equal_end_worse_than_emphasis_focus_zero():
         assert value < min([*focused, printed("gr.table3", "CCE", column)])
 
 
-def test_e22_the_gain_over_the_best_other_row():
+def test_e22_gain_over_the_best_other_row():
     column = "symmetric 0.4"
     ours = printed("gr.table5", "GR · β=8, λ=0.5", column)
     tuned = printed("gr.table5", "GR · β=6, λ=0.4, tuned", column)
@@ -227,7 +227,7 @@ def test_e23_two_recipes_have_the_same_numbers():
     torch.testing.assert_close(get_loss("imae(T=16)").emphasis(p), get_loss("gr(beta=16, lam=1)").emphasis(p))
 
 
-def test_e24_bold_face_and_caption():
+def test_e24_bold_value_and_caption():
     row = "CIFAR-10 · 8-layer CNN · {}"
     assert printed("sl.table1", row.format("Forward"), "clean") == 89.39
     assert printed("sl.table1", row.format("SL"), "clean") == 89.28
@@ -245,17 +245,17 @@ def test_e25_quoted_numbers_differ():
     assert values("imae.table3", "Boot-hard") >= {round(x, 1) for x in (63.26, 57.91, 48.17)}
 
 
-def test_e26_training_and_test_videos_of_mars():
+def test_e26_number_of_mars_videos():
     [note] = [note for note in get("gr.table7").notes if "20,715" in note]
     assert f"{8_298 + 12_180:,}, not the 20,715" in note
 
 
-def test_e27_imae_and_sl_have_other_weight_decays():
+def test_e27_weight_decay_differs_between_imae_and_sl():
     assert imae.CIFAR100["weight_decay"] == 5e-4
     assert sl.RECIPES["CIFAR-100"]["weight_decay"] == 5e-3
 
 
-def test_gradient_of_sl_has_the_right_sign():
+def test_gradient_of_sl_equals_the_printed_formula():
     """A suspicion that was not confirmed: with alpha = beta = 1 the printed gradient is right."""
     logits = torch.randn(8, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     leaf, A = logits.requires_grad_(), -4.0
@@ -267,7 +267,7 @@ def test_gradient_of_sl_has_the_right_sign():
     torch.testing.assert_close(gradient, torch.cat([own[:, None], others], 1))
 
 
-def test_e30_the_acceleration_of_rce_is_concave_and_symmetric_about_one_half():
+def test_e30_emphasis_of_rce_is_concave_and_symmetric_about_one_half():
     p = torch.linspace(0.05, 0.45, 9, dtype=torch.float64)
     rce = get_loss("rce(A=-4)")
     torch.testing.assert_close(rce.emphasis(p.logit()), -4 * p**2 + 4 * p)
@@ -279,7 +279,7 @@ def test_e30_the_acceleration_of_rce_is_concave_and_symmetric_about_one_half():
     assert (rce.emphasis(p.logit()) < middle).all()
 
 
-def test_e31_the_gradient_of_nal_is_told_apart_by_the_given_label():
+def test_e31_gradient_of_nal_depends_on_the_given_label_only():
     """The gradient does not depend on the true label: only the given one is raised."""
     tau, given = 0.6, torch.tensor([1, 3, 0])
     logits = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -293,7 +293,7 @@ def test_e31_the_gradient_of_nal_is_told_apart_by_the_given_label():
     assert torch.equal(gradient < 0, one_hot.bool())
 
 
-def test_e31_the_multiplier_of_nal_is_below_tau():
+def test_e31_gradient_factor_of_nal_is_below_tau():
     p = torch.linspace(1e-6, 1 - 1e-6, 1001, dtype=torch.float64)
     for tau in (0.1, 0.5, 0.99):
         factor = p / (p - 1 + 1 / tau)

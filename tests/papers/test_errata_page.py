@@ -1,4 +1,4 @@
-"""Every erratum of the page names a test that exists, and says nothing of causes."""
+"""Every erratum of the page names a test that exists, and does not guess causes."""
 
 import ast
 import re
@@ -13,12 +13,12 @@ CHECK = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 GUESSES = ("probably", "presumably", "likely", "forgot", "mistaken", "careless", "typo", "must have")
 
 
-def names_in(path):
+def functions_in(path):
     tree = ast.parse((HOME / path).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_all_32_are_there_and_those_of_a_part_in_order():
+def test_page_lists_32_errata_in_order():
     parts = [re.findall(r"^### E(\d+)\.", part, re.MULTILINE) for part in PAGE.split("\n## ")]
     numbers = [[int(number) for number in part] for part in parts]
     assert all(part == sorted(part) for part in numbers)
@@ -27,23 +27,23 @@ def test_all_32_are_there_and_those_of_a_part_in_order():
 
 
 @pytest.mark.parametrize("number", SECTIONS)
-def test_each_names_tests_of_its_own_that_exist(number):
+def test_erratum_names_existing_tests(number):
     words, _, checks = SECTIONS[number].partition("\nCheck: ")
     assert len(words) > 60
     found = CHECK.findall(checks)
     assert found
     for path, name in found:
-        assert name in names_in(path), f"{path} has no {name}"
+        assert name in functions_in(path), f"{path} has no {name}"
         assert name.startswith(f"test_{number.lower()}_")
 
 
-def test_tests_of_errata_stand_on_the_page():
+def test_page_names_every_errata_test():
     for path in ("tests/losses/test_errata.py", "tests/papers/test_errata_numbers.py"):
-        for name in names_in(path):
+        for name in functions_in(path):
             if name.startswith("test_"):
                 assert f"`{path}::{name}`" in PAGE, name
 
 
 @pytest.mark.parametrize("word", GUESSES)
-def test_there_are_no_guesses_about_causes(word):
+def test_page_contains_no_guesses_about_causes(word):
     assert not re.search(rf"\b{word}\b", PAGE, re.IGNORECASE)

@@ -38,7 +38,7 @@ def final(run):
     return 100 * float(run["final"])
 
 
-def lost_classes(run):
+def count_unlearned_classes(run):
     return [float(value) for value in run["test_class_accuracy"].split()].count(0)
 
 
@@ -55,27 +55,27 @@ CLIPPED = set(
 SCE = ("sce(q=0.95)", "unit_max(sce(q=0.95))")
 
 
-def test_every_run_is_there_once_and_belongs_to_a_cell():
+def test_committed_runs_are_unique():
     keys = [run["run"] for run in RUNS]
     assert len(keys) == len(set(keys))
     assert {len(runs("unit_max(ce)")), len(runs("unit_max(sce(q=0.95))"))} == {5}
 
 
 @pytest.mark.slow
-def test_the_page_of_all_cells_is_that_of_the_results():
+def test_committed_cells_page_matches_the_results():
     found = compared(*read_results([TABLES / "results"]))
     page = to_markdown(found, read_tried(TABLES / "tried.csv"))
     assert (TABLES / "cells.md").read_text(encoding="utf-8") == page
 
 
-def test_every_miss_says_what_was_tried():
+def test_every_missed_cell_lists_what_was_tried():
     lines = (TABLES / "cells.md").read_text(encoding="utf-8").splitlines()
     misses = [line for line in lines if "| misses" in line]
     assert misses
     assert [line for line in misses if line.split(" | ")[-1].strip(" |") == ""] == []
 
 
-def test_e28_imae_needs_a_saturation():
+def test_e28_imae_without_saturation_has_low_accuracy():
     words = erratum("E28")
     for noise, T, printed_final in (("symmetric(0.4)", 8.0, 84.0), ("", 0.5, 91.4)):
         never, late, early = (
@@ -89,7 +89,7 @@ def test_e28_imae_needs_a_saturation():
             assert f"| {' | '.join(f'{end:.1f}' for end in ends)} |" in words
 
 
-def test_e32_gr_trains_when_it_is_normalised():
+def test_e32_normalized_gr_reproduces_table_3():
     words, table = erratum("E32"), get("gr.table3")
     for row, loss in (
         ("CCE", "ce"),
@@ -102,7 +102,7 @@ def test_e32_gr_trains_when_it_is_normalised():
         assert f"{final(run):.1f}" in words
 
 
-def test_e29_five_seeds_of_sce_decide():
+def test_e29_five_seeds_of_sce_exclude_the_unit_maximum():
     accuracy, snr = printed("SCE", "symmetric 0.4")
     raw, unit = map(runs, SCE)
     decided = [run for run in raw if run["run"] in CLIPPED]
@@ -115,7 +115,7 @@ def test_e29_five_seeds_of_sce_decide():
 
 
 @pytest.mark.parametrize(("row", "loss"), [("SCE", "sce(q=0.95)"), ("GCE", "gce(q=0.4)")])
-def test_e29_sce_and_gce_meet_the_print_without_the_unit_maximum(row, loss):
+def test_e29_sce_and_gce_without_unit_maximum_match_the_paper(row, loss):
     accuracy, snr = printed(row, "symmetric 0.4")
     raw = next(run for run in runs(loss) if run["run"] not in CLIPPED)
     unit = runs(f"unit_max({loss})")[0]
@@ -128,7 +128,7 @@ def test_e29_sce_and_gce_meet_the_print_without_the_unit_maximum(row, loss):
 
 
 @pytest.mark.parametrize(("row", "raw", "unit"), [("AUL", "aul(a=2.0, q=2.0)", 0), ("MAE", "0.5*mae", 1)])
-def test_e29_aul_and_mae_agree_either_way(row, raw, unit):
+def test_e29_aul_and_mae_match_with_and_without_unit_maximum(row, raw, unit):
     """The first of five runs of MAE with the unit maximum left a class unlearned."""
     accuracy, _ = printed(row, "symmetric 0.4")
     named = raw.removeprefix("0.5*")
@@ -136,13 +136,13 @@ def test_e29_aul_and_mae_agree_either_way(row, raw, unit):
     assert final(runs(f"unit_max({named})")[unit]) == pytest.approx(accuracy, abs=1.3)
 
 
-def test_e29_agce_loses_classes_either_way():
+def test_e29_agce_leaves_classes_unlearned_with_and_without_unit_maximum():
     loss = "agce(a=3.0, q=4.0)"
-    assert [lost_classes(run) for run in runs(f"unit_max({loss})")] == [4, 2, 2, 3, 4]
-    assert lost_classes(runs(loss)[0]) == 7
+    assert [count_unlearned_classes(run) for run in runs(f"unit_max({loss})")] == [4, 2, 2, 3, 4]
+    assert count_unlearned_classes(runs(loss)[0]) == 7
 
 
-def test_numbers_of_the_pages():
+def test_gr_and_sl_pages_contain_final_accuracies():
     """Final accuracies that the pages of GR and SL print."""
     for page, folder in (("gr.md", "gr_table3"), ("sl.md", "sl_table1")):
         text = (TABLES / page).read_text(encoding="utf-8")
@@ -152,7 +152,7 @@ def test_numbers_of_the_pages():
                 assert f"{final(run):.{1 if page == 'gr.md' else 2}f}" in text, run["loss"]
 
 
-def test_the_page_of_the_defaults_of_gr_is_that_of_its_results():
+def test_gr_defaults_page_matches_its_results():
     folder = TABLES / "gr_defaults"
     spec = importlib.util.spec_from_file_location("gr_defaults", folder / "run.py")
     study = importlib.util.module_from_spec(spec)

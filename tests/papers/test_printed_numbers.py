@@ -33,7 +33,7 @@ def runnable():
     return [(name, cell) for name, table in TABLES.items() for cell in table.cells if cell.state == "runs"]
 
 
-def test_there_are_1093_printed_numbers_and_7_of_ours_in_as_many_cells():
+def test_tables_hold_1093_printed_and_7_computed_numbers():
     """The body of IMAE Table 7 is missing in the text: its numbers are computed."""
     counts = {name: len(records) for name, records in raw_records()}
     assert sum(counts.values()) == 1100
@@ -44,7 +44,7 @@ def test_there_are_1093_printed_numbers_and_7_of_ours_in_as_many_cells():
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_each_number_is_shown_where_it_belongs(name):
+def test_numbers_are_shown_in_their_row_and_column(name):
     records = dict(raw_records())[name]
     shown = describe.table_to_dict(PRINTED[name])["cells"]
     assert [(cell["printed"], cell["std"], cell["metric"]) for cell in shown] == [
@@ -58,7 +58,7 @@ def test_each_number_is_shown_where_it_belongs(name):
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_blocks_hold_every_cell_once_at_any_width(width):
+def test_blocks_contain_every_cell_once(width):
     for table in TABLES.values():
         found = [
             (line[0], column)
@@ -70,7 +70,7 @@ def test_blocks_hold_every_cell_once_at_any_width(width):
         assert sorted(found) == sorted((cell.row, cell.column) for cell in table.cells)
 
 
-def test_numbers_a_paper_took_from_elsewhere_are_marked_and_never_run():
+def test_quoted_numbers_are_marked_and_have_no_runs():
     quoted = [(cell, record) for cell, record in cells_and_records() if record.get("quoted_from")]
     assert len(quoted) > 50
     for cell, record in quoted:
@@ -81,7 +81,7 @@ def test_numbers_a_paper_took_from_elsewhere_are_marked_and_never_run():
     assert sum("‡" in text for text in marked) == PRINTED["gr.table5"].counts["quoted"] == 21
 
 
-def test_best_of_five_is_compared_with_the_best_of_five():
+def test_best_of_five_cells_have_five_seeds():
     best = [cell for cell, record in cells_and_records() if record.get("best_of") == 5]
     assert len(best) == 66
     for cell in best:
@@ -93,13 +93,13 @@ def test_best_of_five_is_compared_with_the_best_of_five():
     assert all(cell.filling.pick != BEST for cell in others)
 
 
-def test_runs_are_as_many_as_the_paper_has():
+def test_number_of_seeds_equals_the_number_of_the_paper():
     for cell, record in cells_and_records():
         if isinstance(cell.filling, Runs) and record.get("runs"):
             assert len(cell.filling.seeds) == record["runs"], cell
 
 
-def test_curriculum_losses_have_no_unit_maximum_and_their_gradient_is_clipped():
+def test_curriculum_losses_have_clipped_gradients_and_no_unit_maximum():
     settings = [cell.filling.settings for name, cell in runnable() if name.startswith("curriculum.table")]
     specs = {one["loss"] for one in settings}
     assert {spec for spec in specs if not isinstance(get_loss(spec), MarginLoss)} == {
@@ -110,7 +110,7 @@ def test_curriculum_losses_have_no_unit_maximum_and_their_gradient_is_clipped():
     assert {one["clip"] for one in settings} == {5.0}
 
 
-def test_hyper_parameters_of_a_row_reach_its_loss():
+def test_loss_has_the_hyperparameters_of_its_row():
     cell = PRINTED["curriculum.table3"].cell("MAE scale", "symmetric 0.4")
     assert cell.filling.settings["loss"] == "0.5*scale(mae, tau=2.6, initial_margin=5.097)"
     cell = PRINTED["gr.table5"].cell("GR · β=6, λ=0.4, tuned", "symmetric 0.4")
@@ -119,7 +119,7 @@ def test_hyper_parameters_of_a_row_reach_its_loss():
     assert cell.filling.settings["loss"] == "sl(alpha=0.1, beta=5.0, A=-4.0)"
 
 
-def test_every_run_is_a_config_that_the_library_accepts():
+def test_settings_of_every_run_are_a_valid_config():
     settings = {json.dumps(cell.filling.settings, sort_keys=True) for _, cell in runnable()}
     settings |= {
         json.dumps(cell.filling.baseline, sort_keys=True) for _, cell in runnable() if cell.filling.baseline
@@ -134,7 +134,7 @@ def test_every_runnable_metric_can_be_read_from_a_run():
         assert cell.unit.number in NUMBERS, (name, cell)
 
 
-def test_what_needs_no_training_is_computed():
+def test_cells_without_training_are_computed():
     from noiseproof.papers.comparing import computed
 
     found = [cell for cell, _ in cells_and_records() if isinstance(cell.filling, Computed)]
@@ -147,7 +147,7 @@ def test_what_needs_no_training_is_computed():
     assert spreads["100"][1] == pytest.approx(5.0864, abs=1e-4)
 
 
-def test_a_table_that_can_be_run_says_what_was_chosen():
+def test_runnable_tables_have_notes_on_chosen_settings():
     for name, table in TABLES.items():
         if table.counts["runs"]:
             assert table.notes, name

@@ -32,12 +32,12 @@ BY_HAND = (
 
 
 @pytest.fixture(scope="module")
-def whole():
+def all_queued_runs():
     return papers_queue.queued_runs()
 
 
-def test_every_runnable_cell_is_served(whole):
-    served = {(table, row, column) for one in whole for table, row, column, _ in one.planned.cells}
+def test_queue_contains_the_runs_of_every_runnable_cell(all_queued_runs):
+    served = {(table, row, column) for one in all_queued_runs for table, row, column, _ in one.planned.cells}
     runnable = {
         (name, cell.row, cell.column)
         for name, table in PRINTED.items()
@@ -49,34 +49,34 @@ def test_every_runnable_cell_is_served(whole):
     assert runnable - served == needs_data
 
 
-def test_a_run_is_there_once_and_named_parts_come_first(whole):
-    keys = [one.key for one in whole]
+def test_queued_runs_are_unique_and_priorities_come_first(all_queued_runs):
+    keys = [one.key for one in all_queued_runs]
     assert len(keys) == len(set(keys))
-    assert [one.planned.cells[0][0] for one in whole[:2]] == ["sl.table1:code"] * 2
+    assert [one.planned.cells[0][0] for one in all_queued_runs[:2]] == ["sl.table1:code"] * 2
     first = set(plan(get("gr.table3").select((), ("symmetric 0.4",), 1), Changes(precision="bf16")))
     assert set(keys[2 : 2 + len(first)]) == first
 
 
-def test_first_seeds_come_before_second_ones(whole):
-    rest = [one for one in whole if one.rank >= len(papers_queue.PRIORITIES)]
+def test_first_seeds_are_queued_before_second_seeds(all_queued_runs):
+    rest = [one for one in all_queued_runs if one.rank >= len(papers_queue.PRIORITIES)]
     assert [one.rank for one in rest] == sorted(one.rank for one in rest)
     assert len({one.rank for one in rest}) > 2
 
 
-def test_within_a_part_the_most_telling_per_second_come_first(whole):
-    last = [one for one in whole if one.rank == len(papers_queue.PRIORITIES)]
+def test_runs_of_a_part_are_ordered_by_information_per_second(all_queued_runs):
+    last = [one for one in all_queued_runs if one.rank == len(papers_queue.PRIORITIES)]
     worth = [one.information / one.seconds for one in last]
     assert worth == sorted(worth, reverse=True)
 
 
-def test_what_is_done_is_left_out_but_for_the_first_of_a_pair(whole):
-    done = {one.key for one in whole[:5]}
+def test_finished_runs_are_left_out_unless_a_relabelled_run_needs_them(all_queued_runs):
+    done = {one.key for one in all_queued_runs[:5]}
     left = {one.key for one in papers_queue.queued_runs(done=done)}
-    seconds = {one.planned.relabel_of for one in whole if one.planned.relabel_of}
+    seconds = {one.planned.relabel_of for one in all_queued_runs if one.planned.relabel_of}
     assert done & left == done & seconds
 
 
-def test_a_print_far_from_cross_entropy_tells_more():
+def test_distance_from_cross_entropy():
     table = get("gr.table3")
     near = papers_queue.distance_from_ce(table, table.cell("CCE", "symmetric 0.4 · final %"))
     far = papers_queue.distance_from_ce(table, next(c for c in table.cells if c.printed == 83.3))
@@ -84,18 +84,18 @@ def test_a_print_far_from_cross_entropy_tells_more():
     assert far == pytest.approx(22.4)
 
 
-def test_quoted_cross_entropy_counts_too():
+def test_distance_from_quoted_cross_entropy():
     table = get("curriculum.table3")
     assert papers_queue.distance_from_ce(table, table.cell("MAE", "symmetric 0.4")) == pytest.approx(
         1.29 - 39.92
     )
 
 
-def test_runs_that_do_not_fit_into_the_time_are_not_begun(whole):
-    chosen = papers_queue.runs_within(whole, 10)
+def test_runs_beyond_the_time_limit_are_left_out(all_queued_runs):
+    chosen = papers_queue.runs_within(all_queued_runs, 10)
     assert sum(one.seconds for one in chosen) <= 600
     assert [one.seconds for one in chosen] == sorted((one.seconds for one in chosen), reverse=True)
-    assert papers_queue.runs_within(whole, None) == whole
+    assert papers_queue.runs_within(all_queued_runs, None) == all_queued_runs
 
 
 SCRIPT = """
@@ -129,7 +129,7 @@ def run_queue(out, minutes, epochs):
 
 
 @pytest.mark.slow
-def test_results_are_packed(tmp_path):
+def test_queue_packs_its_results(tmp_path):
     ended = run_queue(tmp_path, 5, 1)
     assert ended.stdout == "2 {}\n", ended.stderr
     found, variants = read_results([tmp_path])
@@ -141,13 +141,13 @@ def test_results_are_packed(tmp_path):
 
 
 @pytest.mark.slow
-def test_when_the_time_is_up_runs_are_saved_and_the_same_call_goes_on(tmp_path):
+def test_run_stopped_by_the_time_limit_is_resumed(tmp_path):
     before = epochs_after(tmp_path, 0.2, more_than=1)
     assert epochs_after(tmp_path, 0.2, more_than=before) > before
 
 
 def epochs_after(folder, minutes, more_than):
-    """Epochs of the first run after this time, or after four times as long on a busy machine."""
+    """Epochs of the first run after ``minutes``, four times as many minutes on a busy machine."""
     epochs = 0
     while epochs <= more_than and minutes < 4:
         ended = run_queue(folder, minutes, 100_000)
@@ -159,7 +159,7 @@ def epochs_after(folder, minutes, more_than):
 
 
 @pytest.mark.slow
-def test_a_killed_queue_has_packed_what_was_finished(tmp_path, monkeypatch):
+def test_killed_queue_keeps_packed_results(tmp_path, monkeypatch):
     script = SCRIPT.replace(
         "papers_queue.PRIORITIES = ()", "papers_queue.PRIORITIES = (); papers_queue.PACK_SECONDS = 0.0"
     ).replace('"loss": loss}', '"loss": loss, "epochs": 1 if loss == "ce" else 100_000}')
@@ -175,7 +175,7 @@ def test_a_killed_queue_has_packed_what_was_finished(tmp_path, monkeypatch):
     assert len(read_results([tmp_path])[0]) == 1
 
 
-def test_a_file_that_is_not_of_results_is_named(tmp_path):
+def test_invalid_results_file_is_named_in_the_error(tmp_path):
     (tmp_path / "runs.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match=r"runs\.csv is not a file of results"):
         read_results([tmp_path])
@@ -183,12 +183,12 @@ def test_a_file_that_is_not_of_results_is_named(tmp_path):
         read_results([tmp_path / "nowhere"])
 
 
-def test_an_empty_folder_packs_to_nothing(tmp_path):
+def test_empty_folder_has_no_results(tmp_path):
     assert pack(tmp_path, tmp_path / "pack", "") == 0
     assert read_results([tmp_path]) == ({}, set())
 
 
-def test_the_verb_says_what_it_would_run():
+def test_dry_run_lists_queued_runs():
     words = ["papers", "queue", "--dry", "--minutes", "20", "--json"]
     found = json.loads(CliRunner().invoke(app, words).stdout)
     assert sum(one["seconds"] for one in found) <= 1200

@@ -27,7 +27,7 @@ ROWS = {
 
 @pytest.fixture
 def photos(tmp_path, monkeypatch):
-    """A folder of data with Clothing1M and WebVision."""
+    """A data folder with Clothing1M and WebVision."""
     TREES["clothing1m"](tmp_path / "clothing1m")
     TREES["webvision"](tmp_path / "webvision")
     monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
@@ -39,12 +39,12 @@ def small_network(runs):
 
 
 def small(name):
-    """A row of a table with another network and without weights."""
+    """One row of a table, with a small network without weights."""
     return get(name).select([ROWS[name]], seeds=1).with_runs(small_network)
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in ("gr.table6", "nal.table2")])
-def test_a_dry_run_of_one_epoch_needs_a_few_photos(photos, name):
+def test_run_of_one_epoch_on_a_few_samples(photos, name):
     [entry] = [one for one in run(small(name), out=photos / "out", jobs=1, changes=DRY).entries if one.runs]
     assert entry.finished == 1
     assert 0 <= entry.ours <= 100
@@ -54,7 +54,7 @@ def test_a_dry_run_of_one_epoch_needs_a_few_photos(photos, name):
     assert facts["validation"] is None
 
 
-def test_a_cut_run_is_labelled_and_agrees_with_no_print_and_decides_no_claim(photos, monkeypatch):
+def test_shortened_run_counts_for_no_cell_and_no_claim(photos, monkeypatch):
     table = small("gr.table6")
     found = run(table, out=photos / "out", jobs=1, changes=DRY)
     assert found.changes == "epochs=1, samples=14"
@@ -71,7 +71,7 @@ def test_a_cut_run_is_labelled_and_agrees_with_no_print_and_decides_no_claim(pho
 
 
 @pytest.mark.parametrize("name", ["gr.table7", "imae.table9"])
-def test_people_are_found_again_in_videos_of_others(photos, name):
+def test_retrieval_metrics_on_mars(photos, name):
     TREES["mars"](photos / "mars")
     table = get(name).select(["*CCE"], seeds=1).with_runs(small_network)
     found = run(table, out=photos / "out", jobs=1, changes=Changes(epochs=1, samples=30))
@@ -83,7 +83,7 @@ def test_people_are_found_again_in_videos_of_others(photos, name):
     assert compare(table, out=photos / "out").entries[0].ours == found.entries[0].ours
 
 
-def test_recipes_are_those_of_the_papers():
+def test_plans_have_the_settings_of_the_papers():
     [gr] = {key: one.config for key, one in plan(get("gr.table6").select(["GR"], seeds=1)).items()}.values()
     assert gr.loss == 'gr(beta=16.0, lam=1.0, normalize="batch")'
     assert (gr.epochs, gr.batch_size, gr.lr, gr.weight_decay) == (10, 64, 1e-3, 1e-3)
@@ -110,7 +110,7 @@ def test_recipes_are_those_of_the_papers():
         assert "num_classes" not in one.config.loss or f"num_classes={classes})" in one.config.loss
 
 
-def test_accuracy_at_the_best_validation_epoch_is_what_nal_prints(photos):
+def test_nal_table2_uses_accuracy_at_the_best_validation_epoch(photos):
     found = run(small("nal.table2"), out=photos / "out", jobs=1, changes=Changes(epochs=2, samples=14))
     [folder] = (photos / "out/runs").iterdir()
     assert RunFolder(folder).manifest["data"]["validation"]["samples"] == 14
@@ -130,7 +130,7 @@ def test_accuracy_at_the_best_validation_epoch_is_what_nal_prints(photos):
         ("imae.table5", "Masking · from Masking"),
     ],
 )
-def test_systems_of_which_only_numbers_exist_are_listed_with_the_reason(name, row):
+def test_unimplemented_systems_are_listed_with_the_reason(name, row):
     [why] = {cell.filling.why for cell in get(name).cells if cell.row == row}
     assert why
     page = (Path(__file__).parents[2] / "tables/cells.md").read_text(encoding="utf-8")

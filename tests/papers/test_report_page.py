@@ -10,7 +10,7 @@ from noiseproof.papers.report_page import PAGES, anchor, page
 TABLES = Path(__file__).parents[2] / "tables"
 
 
-def test_every_page_is_there_with_its_pictures_and_nothing_is_remote():
+def test_report_embeds_every_page_and_its_images():
     html = page(TABLES)
     for name in PAGES:
         assert (f'id="{anchor(name)}"' in html) == (TABLES / name).is_file()
@@ -21,7 +21,7 @@ def test_every_page_is_there_with_its_pictures_and_nothing_is_remote():
         assert f'id="{target}"' in html
 
 
-def test_markup_in_a_page_is_text(tmp_path):
+def test_html_in_a_page_is_escaped(tmp_path):
     (tmp_path / "gr.md").write_text(
         "# A\n<script>alert(1)</script> [x](javascript:alert(1)) [b](https://a.b)\n"
     )
@@ -31,6 +31,6 @@ def test_markup_in_a_page_is_text(tmp_path):
     assert 'href="https://a.b"' in html
 
 
-def test_a_folder_without_pages_is_named(tmp_path):
+def test_folder_without_pages_raises_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"has no page such as gr\.md"):
         page(tmp_path)

@@ -25,8 +25,8 @@ from noiseproof.report import NotAvailableError
 from noiseproof.report.evidence import Evidence
 from noiseproof.testing import example_record
 
-FORMULA_OR_DRAWN = {"gr": 10, "imae": 10, "sl": 9, "nal": 13, "curriculum": 10}
-"""Figures of each paper."""
+FIGURES_PER_PAPER = {"gr": 10, "imae": 10, "sl": 9, "nal": 13, "curriculum": 10}
+"""Number of figures of each paper."""
 
 
 @pytest.fixture(scope="module")
@@ -44,23 +44,23 @@ def two_runs(tmp_path_factory):
     return runs
 
 
-def pictures(figure):
+def axes_with_content(figure):
     return [ax for ax in figure.axes if ax.lines or ax.patches or ax.collections or ax.images]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_FIGURES)
-def test_every_figure_is_drawn_from_runs_that_are_named(name, two_runs, tmp_path):
+def test_figure_is_drawn_from_given_runs(name, two_runs, tmp_path):
     wanted = RUN_FIGURES[name]
     figure = draw(name, two_runs)
     assert isinstance(figure, Figure)
     groups = 2 if wanted.each or wanted.by else 1
-    assert len(pictures(figure)) == len(wanted.plots) * groups
+    assert len(axes_with_content(figure)) == len(wanted.plots) * groups
     figure.savefig(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 5000
 
 
-def test_titles_name_the_network_where_runs_differ_in_it():
+def test_run_names_contain_differing_settings():
     from noiseproof.report.evidence import names_of
 
     def of(**changes):
@@ -79,7 +79,7 @@ def test_titles_name_the_network_where_runs_differ_in_it():
     ]
 
 
-def test_what_a_run_does_not_have_is_said(two_runs):
+def test_unusable_runs_raise_an_error(two_runs):
     with pytest.raises(NotAvailableError, match="tau was not recorded"):
         draw("nal.figure11", [example_record()])
     with pytest.raises(ValueError, match="needs the folder of at least one run"):
@@ -88,21 +88,21 @@ def test_what_a_run_does_not_have_is_said(two_runs):
         draw("gr.figure1a", two_runs)
 
 
-def test_every_figure_of_the_papers_has_a_name_of_its_own():
-    for paper, count in FORMULA_OR_DRAWN.items():
+def test_every_figure_of_the_papers_has_a_name():
+    for paper, count in FIGURES_PER_PAPER.items():
         numbers = {f"{paper}.figure{number}" for number in range(1, count + 1)}
         assert numbers <= set(FIGURES)
         assert {name.rstrip("abc") for name in FIGURES if name.startswith(f"{paper}.")} == numbers
 
 
-def test_a_diagram_is_not_drawn_and_says_why():
+def test_diagrams_raise_an_error():
     with pytest.raises(ValueError, match=r"^imae.figure2 is not drawn. A diagram of the pipeline"):
         draw("imae.figure2")
 
 
 @pytest.fixture
-def trained(tmp_path, two_runs):
-    """The runs of the commands a figure suggests, each replaced by one of two known runs."""
+def train_suggested_runs(tmp_path, two_runs):
+    """Copy known runs to the folders of the runs that suggested commands would train."""
 
     def train(commands):
         for command in commands:
@@ -123,42 +123,44 @@ def trained(tmp_path, two_runs):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*RUN_FIGURES, *WHOLE_FIGURES])
-def test_the_command_a_figure_suggests_makes_all_runs_it_asks_for(name, trained, tmp_path):
+def test_suggested_commands_train_all_runs_of_a_figure(name, train_suggested_runs, tmp_path):
     with pytest.raises(ValueError, match=r"to train them: ") as caught:
         draw(name, out=tmp_path)
-    trained(str(caught.value).partition("to train them: ")[2].split("; "))
+    train_suggested_runs(str(caught.value).partition("to train them: ")[2].split("; "))
     wanted = RUN_FIGURES.get(name) or WHOLE_FIGURES[name]
     assert wanted.runs(tmp_path)
 
 
 @pytest.mark.parametrize("name", WHOLE_FIGURES)
-def test_a_whole_figure_shows_its_parts_side_by_side(name, trained, tmp_path, two_runs):
+def test_figure_with_parts_draws_them_side_by_side(name, train_suggested_runs, tmp_path, two_runs):
     whole = WHOLE_FIGURES[name]
     assert [part.removeprefix(name) for part in whole.parts] in (["a", "b"], ["a", "b", "c"])
-    trained([selection.command(tmp_path) for part in whole.parts.values() for selection in part.of])
+    train_suggested_runs(
+        [selection.command(tmp_path) for part in whole.parts.values() for selection in part.of]
+    )
     figure = draw(name, out=tmp_path)
     titles = [place.get_suptitle() for place in figure.subfigs]
     assert titles == [part.title for part in whole.parts.values()]
-    assert len(pictures(figure)) == len(titles)
+    assert len(axes_with_content(figure)) == len(titles)
     with pytest.raises(ValueError, match=f"draw {' or '.join(whole.parts)}"):
         draw(name, two_runs)
 
 
-def test_the_place_of_runs_is_named_where_it_is_not_the_usual_one():
+def test_command_contains_out_unless_it_is_the_default():
     selection = RUN_FIGURES["sl.figure9b"].of[0]
     assert selection.command() == selection.command(Path("runs/papers"))
     assert "--out" not in selection.command()
     assert selection.command(Path("my runs")).endswith(" --seeds 1 --out 'my runs'")
 
 
-def test_the_runs_of_a_figure_are_cells_that_can_be_run():
+def test_figures_select_runnable_cells():
     for name, wanted in RUN_FIGURES.items():
         for selection in wanted.of:
             cells = get(selection.table).select(selection.rows, selection.columns).cells
             assert any(cell.state == "runs" for cell in cells), (name, selection)
 
 
-def test_a_figure_finds_the_runs_of_its_table(tmp_path, monkeypatch):
+def test_figure_reads_the_runs_of_its_table(tmp_path, monkeypatch):
     table = get("imae.figures").select(["T=4", "T=8", "T=16"], ["symmetric 0.4"])
     with pytest.raises(ValueError) as caught:
         draw("imae.figure8", out=tmp_path)
@@ -167,13 +169,13 @@ def test_a_figure_finds_the_runs_of_its_table(tmp_path, monkeypatch):
     quick = on_digits(table)
     monkeypatch.setitem(tables.TABLES, "imae.figures", quick)
     run(quick, out=tmp_path, jobs=1)
-    [ax] = pictures(draw("imae.figure8", out=tmp_path))
+    [ax] = axes_with_content(draw("imae.figure8", out=tmp_path))
     assert len(ax.lines) == 3
     assert ax.get_ylabel() == "accuracy against true labels"
 
 
 def on_digits(table):
-    """The same cells with a network and data that are trained in a moment."""
+    """The same cells with a network and data that train in a moment."""
     quick = {"data": "digits", "model": "mlp(hidden=8)", "batch_size": 512, "epochs": 1}
     cells = []
     for cell in table.cells:
@@ -182,7 +184,7 @@ def on_digits(table):
     return replace(table, cells=tuple(cells))
 
 
-def test_training_accuracy_is_the_share_predicted_as_labelled():
+def test_train_accuracy_is_the_share_predicted_as_labelled():
     record = example_record()
     [line] = plot_train_accuracy([record]).lines
     wanted = [float((now.long() == record.label)[now >= 0].double().mean()) for now in record.prediction]
@@ -194,7 +196,7 @@ def test_relative_update_scales_have_maximum_one(two_runs):
         assert max(line.get_ydata()) == 1
 
 
-def test_the_three_stages_are_those_of_the_metrics(two_runs):
+def test_class_accuracy_at_three_stages_equals_the_metrics(two_runs):
     from noiseproof.dynamics import RunFolder
     from noiseproof.papers.figures.run_curves import plot_class_accuracy_at_stages
 
@@ -220,14 +222,14 @@ OVER_EPOCHS = {"gr.figure7", "sl.figure2", "nal.figure3", "curriculum.figure4a"}
         for name in RUN_FIGURES
     ],
 )
-def test_curves_run_over_iterations_where_the_paper_has_them(name, two_runs):
-    for ax in pictures(draw(name, two_runs)):
+def test_x_axis_is_that_of_the_paper(name, two_runs):
+    for ax in axes_with_content(draw(name, two_runs)):
         assert (ax.get_xlabel() == "iteration") == (name in BY_STEPS)
         for line in ax.lines if name in BY_STEPS else ():
             assert list(line.get_xdata()) == list(range(10, 130, 10))
 
 
-def test_iterations_are_those_of_the_metrics():
+def test_iterations_need_metrics():
     with pytest.raises(
         NotAvailableError, match="record does not say how many steps it had done after epoch 1"
     ):
@@ -236,7 +238,7 @@ def test_iterations_are_those_of_the_metrics():
         plot_train_accuracy([example_record()], x="batch")
 
 
-def test_runs_that_differ_by_their_seed_alone_are_one_curve(two_runs, tmp_path):
+def test_runs_of_several_seeds_are_one_curve(two_runs, tmp_path):
     for seed in (0, 1):
         shutil.copytree(two_runs[0], tmp_path / str(seed))
         settings = {**SETTINGS, "loss": "ce", "seed": seed}
@@ -246,14 +248,14 @@ def test_runs_that_differ_by_their_seed_alone_are_one_curve(two_runs, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["curriculum.figure3", "curriculum.figure9", "curriculum.figure10"])
-def test_ridges_have_the_colours_and_accuracy_of_the_paper(name, two_runs):
-    ax = pictures(draw(name, two_runs))[0]
+def test_ridges_show_the_colours_of_the_paper_and_the_accuracy(name, two_runs):
+    ax = axes_with_content(draw(name, two_runs))[0]
     hills = {line.get_label(): line.get_color() for line in ax.lines if not line.get_label().startswith("_")}
     assert (hills["right labels"], hills["wrong labels"]) == ("#E69F00", "#009E73")
     assert ax.get_title("left").endswith("\ntest accuracy 80.0%")
 
 
-def test_the_bound_of_nce_is_above_every_gradient():
+def test_bound_of_nce_is_above_every_gradient():
     generator = torch.Generator().manual_seed(0)
     for classes, scale in ((3, 1.0), (10, 3.0), (100, 0.3)):
         logits = scale * torch.randn(500, classes, dtype=torch.float64, generator=generator)
@@ -265,12 +267,12 @@ def test_the_bound_of_nce_is_above_every_gradient():
         assert (gradient.abs().sum(1) > 0.2 * bound).any()
 
 
-def test_figure_1a_shows_the_bound_of_nce(two_runs, tmp_path):
+def test_curriculum_figure1a_shows_the_bound_of_nce(two_runs, tmp_path):
     shutil.copytree(two_runs[0], tmp_path / "nce")
     (tmp_path / "nce" / "config.json").write_text(
         json.dumps({**SETTINGS, "loss": "nce", "noise": "symmetric(0.4)"})
     )
-    [ax] = pictures(draw("curriculum.figure1a", [two_runs[1], tmp_path / "nce"]))
+    [ax] = axes_with_content(draw("curriculum.figure1a", [two_runs[1], tmp_path / "nce"]))
     assert [line.get_label() for line in ax.lines][1:] == ["nce", "nce, bound of its weight"]
     record = Evidence(tmp_path / "nce").record
     means = [float(bound_of_weight(now.double(), record.num_classes).mean()) for now in record.margin]

@@ -36,13 +36,13 @@ def test_tables_share_runs():
     assert len(second) == 27
 
 
-def test_a_difference_needs_the_runs_it_is_a_difference_to():
+def test_difference_includes_its_baseline_runs():
     planned = plan(get("curriculum.table5").select(["MAE"], ["symmetric 0.4 · diff"]))
     assert roles(planned) == [BASELINE] * 5 + [OWN] * 5
     assert {run.config.noise for run in planned.values()} == {None, "symmetric(0.4)"}
 
 
-def test_a_retrained_number_needs_two_runs_in_order():
+def test_retrained_number_plans_two_runs_in_order():
     planned = plan(get("gr.table11").select(["GR"], ["symmetric 0.2 · retrained %"], seeds=1))
     (first, one), (second, two) = planned.items()
     assert (roles({0: one}), roles({0: two})) == ([FIRST], [RELABELLED])
@@ -50,13 +50,13 @@ def test_a_retrained_number_needs_two_runs_in_order():
     assert two.folder == f"{one.folder}-relabelled"
 
 
-def test_a_hash_is_of_what_is_learned_and_of_nothing_else():
+def test_config_hash_ignores_folder_and_device():
     assert config_hash(Config(loss="mae", out="somewhere", device="cuda")) == config_hash(Config(loss="mae"))
     assert config_hash(Config(loss="mae")) != config_hash(Config(loss="mae", seed=1))
     assert config_hash(Config(loss="mae")) != config_hash(Config(loss="ce"))
 
 
-def test_fewer_epochs_move_the_schedule_along():
+def test_fewer_epochs_scale_the_milestones():
     table = get("imae.table6").select(["ResNet-20 · CCE"], ["clean · final %"], seeds=1)
     [run] = plan(table, Changes(epochs=2, precision="bf16")).values()
     assert (run.config.epochs, run.config.iterations, run.config.precision) == (2, None, "bf16")
@@ -65,7 +65,7 @@ def test_fewer_epochs_move_the_schedule_along():
     assert run.config.schedule == f"step(milestones='{moved}', by='iteration')"
 
 
-def test_the_code_of_sl_decays_the_rate_in_every_iteration_and_weights_only_of_resnets():
+def test_code_reading_of_sl_has_its_weight_decay_and_schedule():
     table = get("sl.table1:code").select(["*CE"], ["symmetric 0.4"], seeds=1)
     runs = [one.config for one in plan(table, Changes()).values() if one.config.loss == "ce"]
     found = {run.data: (run.weight_decay, run.schedule) for run in runs}
@@ -74,11 +74,11 @@ def test_the_code_of_sl_decays_the_rate_in_every_iteration_and_weights_only_of_r
     assert "sl.table3:code" not in OTHER_READINGS  # Clothing1M is the same in both
 
 
-def test_fewer_epochs_keep_the_decay_at_the_end():
+def test_scaled_schedule_keeps_the_total_decay():
     assert scaled('step(milestones="10,30", decay=0.0001)', 0.1) == "step(milestones='1,3', decay=0.001)"
 
 
-def test_a_plan_in_words_names_every_cell_and_run():
+def test_markdown_plan_names_every_cell_and_run():
     table = get("curriculum.table5").select(["CE", "MAE"], ["clean", "human 0.4"])
     words = to_markdown(table)
     for key in plan(table):
@@ -89,14 +89,14 @@ def test_a_plan_in_words_names_every_cell_and_run():
     assert "Changed from the paper: epochs=3." in to_markdown(table, Changes(epochs=3))
 
 
-def test_a_table_without_runs_has_no_plan():
+def test_plan_of_a_table_without_runs_raises_an_error():
     with pytest.raises(ValueError, match=r"nal.table1 has no cell that can be run: a fact of a dataset"):
         to_markdown(get("nal.table1"))
     with pytest.raises(ValueError, match=r"imae.table7 .*see 'noiseproof papers compare'"):
         to_markdown(get("imae.table7").select(["IMAE*"]))
 
 
-def test_rows_and_columns_are_chosen_by_name_part_and_pattern():
+def test_select_by_name_part_and_pattern():
     table = get("sl.table1")
     assert table.select(["CE"]).rows == table.select(["* · CE"]).rows
     assert table.select(["mnist · 4-layer cnn · ce"], ["clean"]).rows == ["MNIST · 4-layer CNN · CE"]
@@ -108,25 +108,25 @@ def test_rows_and_columns_are_chosen_by_name_part_and_pattern():
     assert {cell.filling.seeds for cell in few.cells if isinstance(cell.filling, Runs)} == {(0, 1)}
 
 
-def test_a_name_that_is_not_there_is_held_against_parts_but_only_whole_names_are_listed():
+def test_unknown_row_error_lists_whole_row_names():
     with pytest.raises(ValueError, match="has no row 'GCEE'") as raised:
         get("sl.table1").select(["GCEE"])
     known = str(raised.value).partition("(known: ")[2].rstrip(")").split(", ")
     assert known == get("sl.table1").rows
 
 
-def test_a_part_of_the_seeds_begins_with_those_of_the_paper():
+def test_selected_seeds_begin_with_those_of_the_paper():
     table = get("imae.table3")
     assert set(plan(table.select(seeds=1))) == set(plan(table))
     assert {run.config.seed for run in plan(table.select(seeds=2)).values()} == {123, 124}
 
 
-def test_a_figure_is_not_a_table():
+def test_name_of_a_figure_suggests_the_figure_command():
     with pytest.raises(ValueError, match=r"'noiseproof papers figure gr.figure4' draws it"):
         get("gr.figure4")
 
 
-def test_e32_the_printed_reading_of_gr_is_the_text():
+def test_e32_printed_reading_of_gr_follows_the_text():
     text, ours = get("gr.table3:printed"), get("gr.table3")
     assert [cell.printed for cell in text.cells] == [cell.printed for cell in ours.cells]
     for cell in text.cells:
@@ -138,7 +138,7 @@ def test_e32_the_printed_reading_of_gr_is_the_text():
     assert {cell.filling.settings["iterations"] for cell in ours.cells} == {100_000}
 
 
-def test_e29_the_unit_reading_of_curriculum_is_the_text():
+def test_e29_unit_reading_of_curriculum_follows_the_text():
     """Without the unit maximum a loss differs only by a factor, which acts like a learning rate."""
     unit, ours = get("curriculum.table5:unit"), get("curriculum.table5")
     margins = torch.linspace(-8, 8, 65, dtype=torch.float64)
@@ -155,7 +155,7 @@ def test_e29_the_unit_reading_of_curriculum_is_the_text():
     assert factors == pytest.approx(wanted, abs=0.005)
 
 
-def test_mae_without_the_unit_maximum_is_one_minus_p():
+def test_mae_without_unit_maximum_has_factor_one_half():
     specs = {
         cell.filling.settings["loss"]
         for cell in get("curriculum.table3").cells
@@ -164,6 +164,6 @@ def test_mae_without_the_unit_maximum_is_one_minus_p():
     assert {spec for spec in specs if "mae" in spec and not spec.startswith("0.5*")} == set()
 
 
-def test_an_unknown_reading_is_named():
+def test_unknown_reading_raises_an_error():
     with pytest.raises(ValueError, match=r"gr\.table3:printed"):
         get("gr.table3:print")

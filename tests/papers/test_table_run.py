@@ -1,4 +1,4 @@
-"""The runs of a table: finished ones are kept, stopped ones resumed, failed ones do not stop others."""
+"""Runs of a table: finished runs are kept, stopped runs resume, failed runs do not stop others."""
 
 import shutil
 import sys
@@ -13,21 +13,21 @@ from noiseproof.papers.plan import Changes, plan, with_folder
 from noiseproof.train import ComparisonWatcher, Interrupted, RunExistsError, fit
 
 
-def results(folder):
+def result_times(folder):
     return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("runs/*/result.json")}
 
 
-def finals(folder, table, **settings):
+def final_accuracies(folder, table, **settings):
     """Final test accuracies of the runs with these settings, in percent."""
     found = [RunFolder(with_folder(one, folder).out) for one in plan(table).values()]
     mine = [one for one in found if all(one.settings[name] == value for name, value in settings.items())]
     return [100 * one.result["final_test_accuracy"] for one in mine]
 
 
-def test_the_mean_over_seeds_beside_the_printed_number(tmp_path, table_of, tiny):
+def test_entry_is_the_mean_over_seeds(tmp_path, table_of, tiny):
     table = table_of(("mae", "clean", Runs({**tiny, "loss": "mae"}, (0, 1))))
     [entry] = run(table, out=tmp_path, jobs=1).entries
-    one, two = finals(tmp_path, table)
+    one, two = final_accuracies(tmp_path, table)
     assert entry.ours == pytest.approx((one + two) / 2)
     assert entry.std == pytest.approx(abs(one - two) / 2**0.5)
     assert entry.difference == pytest.approx(entry.ours - 90)
@@ -35,19 +35,19 @@ def test_the_mean_over_seeds_beside_the_printed_number(tmp_path, table_of, tiny)
     assert (entry.finished, entry.wanted, entry.state) == (2, 2, "finished")
 
 
-def test_finished_runs_are_kept_and_more_can_be_asked_for(tmp_path, table_of):
+def test_finished_runs_are_not_trained_again(tmp_path, table_of):
     first = table_of(("ce", "a", {"loss": "ce"}))
     run(first, out=tmp_path, jobs=1)
-    before = results(tmp_path)
+    before = result_times(tmp_path)
     more = table_of(("ce", "a", {"loss": "ce"}), ("mae", "a", {"loss": "mae"}))
     found = run(more, out=tmp_path, jobs=1)
-    after = results(tmp_path)
+    after = result_times(tmp_path)
     assert (len(before), len(after)) == (1, 2)
     assert {name: after[name] for name in before} == before
     assert [entry.finished for entry in found.entries] == [1, 1]
 
 
-def test_a_run_that_fails_is_told_and_does_not_stop_the_rest(tmp_path, table_of):
+def test_failed_run_is_reported_and_others_finish(tmp_path, table_of):
     broken = {"loss": "ce", "lr": 1e30, "momentum": 0.0, "epochs": 3}
     found = run(table_of(("broken", "a", broken), ("mae", "a", {"loss": "mae"})), out=tmp_path, jobs=1)
     bad, good = found.entries
@@ -61,7 +61,7 @@ DAMAGE = {"config.json": "{bad", "result.json": ""}
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_a_damaged_folder_is_told_and_does_not_stop_the_rest(tmp_path, table_of, name):
+def test_damaged_folder_is_reported_and_others_finish(tmp_path, table_of, name):
     one, two = ("ce", "a", {"loss": "ce"}), ("mae", "a", {"loss": "mae"})
     run(table_of(one), out=tmp_path, jobs=1)
     [damaged] = tmp_path.glob("runs/*")
@@ -78,7 +78,7 @@ def test_a_damaged_folder_is_told_and_does_not_stop_the_rest(tmp_path, table_of,
 
 
 @pytest.mark.parametrize("content", ['{"final_test_accuracy": "high"}', '{"final_test_accuracy": [1]}'])
-def test_a_result_that_says_nothing_is_told(tmp_path, table_of, content):
+def test_invalid_result_is_reported(tmp_path, table_of, content):
     table = table_of(("ce", "a", {"loss": "ce"}))
     run(table, out=tmp_path, jobs=1)
     [result] = tmp_path.glob("runs/*/result.json")
@@ -88,7 +88,7 @@ def test_a_result_that_says_nothing_is_told(tmp_path, table_of, content):
     assert "final_test_accuracy" in problem or "cannot read the numbers" in problem
 
 
-def test_a_run_that_was_stopped_goes_on_from_where_it_was(tmp_path, table_of):
+def test_resumed_run_equals_uninterrupted_run(tmp_path, table_of):
     table = table_of(("ce", "a", {"loss": "ce", "epochs": 3, "batch_size": 64}))
     [planned] = plan(table).values()
     config = with_folder(planned, tmp_path)
@@ -100,7 +100,7 @@ def test_a_run_that_was_stopped_goes_on_from_where_it_was(tmp_path, table_of):
     assert contents(tmp_path / planned.folder) == contents(tmp_path / "unbroken")
 
 
-def test_a_folder_of_another_config_is_not_taken_for_ours(tmp_path, table_of):
+def test_folder_with_another_config_raises_an_error(tmp_path, table_of):
     table = table_of(("ce", "a", {"loss": "ce"}))
     [planned] = plan(table).values()
     fit(with_folder(planned, tmp_path).replace(loss="mae"))
@@ -108,7 +108,7 @@ def test_a_folder_of_another_config_is_not_taken_for_ours(tmp_path, table_of):
         run(table, out=tmp_path, jobs=1)
 
 
-def test_the_best_run_gives_all_numbers_and_differences_are_between_best_runs(tmp_path, table_of, tiny):
+def test_best_run_gives_all_numbers_and_differences(tmp_path, table_of, tiny):
     clean, noisy = {**tiny, "loss": "ce"}, {**tiny, "loss": "ce", "noise": "symmetric(0.4)"}
     table = table_of(
         ("ce", "clean", Runs(clean, (0, 1), pick=BEST)),
@@ -117,17 +117,17 @@ def test_the_best_run_gives_all_numbers_and_differences_are_between_best_runs(tm
     )
     first, difference, snr = run(table, out=tmp_path, jobs=1).entries
     assert (difference.finished, difference.wanted, len(difference.baseline)) == (2, 2, 2)
-    assert first.ours == max(finals(tmp_path, table, noise=None))
-    best = max(finals(tmp_path, table, noise="symmetric(0.4)"))
+    assert first.ours == max(final_accuracies(tmp_path, table, noise=None))
+    best = max(final_accuracies(tmp_path, table, noise="symmetric(0.4)"))
     assert difference.ours == pytest.approx(best - first.ours)
     folders = [RunFolder(path.parent) for path in tmp_path.glob("runs/*/result.json")]
     noisy_runs = [one for one in folders if one.settings["noise"]]
     [chosen] = [one for one in noisy_runs if 100 * one.result["final_test_accuracy"] == best]
     assert snr.ours == chosen.result["snr"]
-    assert len(results(tmp_path)) == 4
+    assert len(result_times(tmp_path)) == 4
 
 
-def test_a_second_run_learns_what_the_first_predicts(tmp_path, table_of, tiny):
+def test_relabelled_run_trains_on_predictions_of_the_first(tmp_path, table_of, tiny):
     settings = {**tiny, "loss": "ce", "noise": "symmetric(0.4)", "epochs": 3}
     metric = "test_accuracy_after_label_correction_retrain_%"
     table = table_of(("gr", "retrained", Runs(settings, (0,), relabel=True), metric))
@@ -139,12 +139,12 @@ def test_a_second_run_learns_what_the_first_predicts(tmp_path, table_of, tiny):
     assert (second.record.label == predicted).all()
     assert (second.record.clean_label == first.record.clean_label).all()
     assert entry.ours == 100 * second.result["final_test_accuracy"]
-    before = results(tmp_path)
+    before = result_times(tmp_path)
     run(table, out=tmp_path, jobs=1)
-    assert results(tmp_path) == before
+    assert result_times(tmp_path) == before
 
 
-def test_without_the_labels_of_the_first_there_is_no_second_run(tmp_path, table_of, tiny):
+def test_relabelled_run_needs_predictions_of_the_first(tmp_path, table_of, tiny):
     metric = "test_accuracy_after_label_correction_retrain_%"
     table = table_of(("gr", "retrained", Runs({**tiny, "loss": "ce"}, (0,), relabel=True), metric))
     [first, _] = plan(table).values()
@@ -155,7 +155,7 @@ def test_without_the_labels_of_the_first_there_is_no_second_run(tmp_path, table_
     assert f"no predictions in {folder}: cannot read {folder}/outputs.safetensors" in found.problems[0]
 
 
-def test_a_first_run_that_fails_is_told_of_the_second(tmp_path, table_of, tiny):
+def test_failure_of_the_first_run_is_reported_for_the_relabelled_run(tmp_path, table_of, tiny):
     broken = {**tiny, "loss": "ce", "lr": 1e30, "momentum": 0.0, "epochs": 3}
     metric = "test_accuracy_after_label_correction_retrain_%"
     table = table_of(("gr", "retrained", Runs(broken, (0,), relabel=True), metric))
@@ -163,7 +163,7 @@ def test_a_first_run_that_fails_is_told_of_the_second(tmp_path, table_of, tiny):
     assert "NonFiniteError" in problem
 
 
-def test_fewer_seeds_than_the_paper_has_are_not_all(tmp_path, table_of, tiny):
+def test_state_counts_seeds_of_the_paper(tmp_path, table_of, tiny):
     table = table_of(("mae", "clean", Runs({**tiny, "loss": "mae"}, (123, 7, 8))))
     found = run(table.select(seeds=1), out=tmp_path, jobs=1)
     for entry in (found.entries[0], compare(table, out=tmp_path).entries[0]):
@@ -176,7 +176,7 @@ def test_fewer_seeds_than_the_paper_has_are_not_all(tmp_path, table_of, tiny):
     assert (entry.state, [one.seed for one in entry.runs]) == ("finished", [123, 7, 8, 124])
 
 
-def test_what_cannot_be_run_says_why(tmp_path, table_of):
+def test_table_without_runnable_cells_raises_an_error(tmp_path, table_of):
     nothing = table_of(("a", "x", Missing("no such data")), ("b", "x", Quoted("Somebody, 2018")))
     with pytest.raises(ValueError, match="no cell that can be run: no such data; quoted from Somebody, 2018"):
         run(nothing, out=tmp_path)
@@ -192,15 +192,15 @@ def test_what_cannot_be_run_says_why(tmp_path, table_of):
         ({"jobs": 0}, "jobs=0 must be at least 1"),
     ],
 )
-def test_an_option_that_is_refused_leaves_no_trace(tmp_path, table_of, monkeypatch, options, words):
+def test_invalid_option_creates_no_folder(tmp_path, table_of, monkeypatch, options, words):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=words):
         run(table_of(("ce", "a", {"loss": "ce"})), out=tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 
-class Meanwhile(ComparisonWatcher):
-    """Does something else before the first run."""
+class CallBeforeFirstRun(ComparisonWatcher):
+    """Watcher that calls ``action`` before the first run."""
 
     def __init__(self, action):
         self.action = action
@@ -209,22 +209,22 @@ class Meanwhile(ComparisonWatcher):
         self.action()
 
 
-def test_another_command_may_write_to_the_same_folder_meanwhile(tmp_path, table_of):
+def test_two_commands_share_a_folder(tmp_path, table_of):
     one = table_of(("ce", "a", {"loss": "ce"}))
     two = table_of(("mae", "a", {"loss": "mae"}), name="mine.table2")
-    run(one, out=tmp_path, jobs=1, watcher=Meanwhile(lambda: run(two, out=tmp_path, jobs=1)))
+    run(one, out=tmp_path, jobs=1, watcher=CallBeforeFirstRun(lambda: run(two, out=tmp_path, jobs=1)))
     for table in (one, two):
         assert [entry.state for entry in compare(table, out=tmp_path).entries] == ["finished"]
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])
-def test_a_place_that_cannot_be_a_folder_is_named_with_advice(tmp_path, table_of, place):
+def test_path_below_a_file_raises_an_error(tmp_path, table_of, place):
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match=r"cannot write .*file.*; a part of the path is a file, choose another"):
         run(table_of(("ce", "a", {"loss": "ce"})), out=tmp_path / place)
 
 
-def test_shortened_runs_are_named_as_such(tmp_path, table_of):
+def test_shortened_runs_are_marked(tmp_path, table_of):
     table = table_of(("ce", "a", {"loss": "ce", "epochs": 5}))
     found = run(table, out=tmp_path, jobs=1, changes=Changes(epochs=1))
     assert found.changes == "epochs=1"
@@ -233,13 +233,13 @@ def test_shortened_runs_are_named_as_such(tmp_path, table_of):
     assert path.read_text().count("\n") == 1
 
 
-def test_a_shortened_run_that_fails_is_told_though_no_other_has_its_length(tmp_path, table_of):
+def test_failed_shortened_run_is_reported(tmp_path, table_of):
     table = table_of(("broken", "a", {"loss": "ce", "lr": 1e30, "momentum": 0.0, "epochs": 9}))
     found = run(table, out=tmp_path, jobs=1, changes=Changes(epochs=3, samples=200))
     assert (found.entries[0].state, found.changes) == ("1 failed", "epochs=3, samples=200")
 
 
-def test_public_names_are_functions_whatever_was_imported_before():
+def test_public_names_are_not_modules():
     import noiseproof.papers
     import noiseproof.papers.comparing
     import noiseproof.papers.running
