@@ -1,4 +1,4 @@
-"""Records made up so that the truth is known: networks that learn, memorise, or give up a class."""
+"""Synthetic records with known wrong labels."""
 
 import torch
 
@@ -7,11 +7,11 @@ from noiseproof.dynamics import Record
 CLASSES = 5
 
 
-def made_up(samples=2000, epochs=30, rate=0.3, seed=0, memorises=True, given_up=(), spread=2.5):
-    """A record and which labels are wrong.
+def synthetic_record(samples=2000, epochs=30, rate=0.3, seed=0, memorises=True, ignored=(), spread=2.5):
+    """Return a record and a mask of the wrong labels.
 
     Margins of right labels rise from 0 to 6; those of wrong ones fall to -5 and, if the network memorises,
-    come back up to 6 in the second half, all with normal noise. Classes given up are low all along.
+    rise to 6 in the second half, all with normal noise. Margins of ignored classes are low in all epochs.
     """
     generator = torch.Generator().manual_seed(seed)
     clean = torch.randint(CLASSES, (samples,), generator=generator)
@@ -26,7 +26,7 @@ def made_up(samples=2000, epochs=30, rate=0.3, seed=0, memorises=True, given_up=
     noise = spread * torch.randn(epochs, samples, generator=generator)
     margin = torch.where(wrong, wrong_way, right_way) + noise
     prediction = torch.where(margin > 0, label, torch.where(wrong, clean, (label + 1) % CLASSES))
-    for lost in given_up:
+    for lost in ignored:
         margin[:, label == lost] -= 14
         neighbour = (lost + 1) % CLASSES
         prediction = torch.where(prediction == lost, neighbour, prediction)
@@ -41,7 +41,7 @@ def f1(marked, wrong):
 
 
 def best_f1(score, wrong):
-    """Of the best threshold of a score."""
+    """The highest F1 of any threshold of a score."""
     hits = wrong[score.argsort()].double().cumsum(0)
     return float((2 * hits / (torch.arange(1, len(score) + 1) + wrong.sum())).max())
 

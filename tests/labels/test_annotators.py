@@ -1,4 +1,4 @@
-"""Consensus of several annotators, against an independent EM and against crowds whose truth is known."""
+"""Consensus of several annotators, against an independent EM and simulated annotators."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from noiseproof.labels import annotators
 
 
 def crowd(seed=0, samples=400, classes=4, people=12, answers=3):
-    """Answers of people of different skill, one of whom guesses and one of whom mixes up two classes."""
+    """True classes, and answers of annotators; annotator 0 guesses, annotator 1 swaps classes 0 and 1."""
     random = np.random.default_rng(seed)
     truth = random.integers(0, classes, samples)
     matrices = []
@@ -25,17 +25,17 @@ def crowd(seed=0, samples=400, classes=4, people=12, answers=3):
     return truth, table
 
 
-def by_hand(table, classes, steps=annotators.MAX_STEPS):
-    """Maximum a posteriori EM, written with loops from the description and not from the code."""
+def reference_em(table, classes, steps=annotators.MAX_STEPS):
+    """Maximum a posteriori EM with loops, written from the description and not from the code."""
     samples, people = table.shape
     own, skill_weight = annotators.MATRIX_PRIOR, annotators.ACCURACY_PRIOR
     answers = table[table >= 0]
     given = np.array([(answers == k).mean() for k in range(classes)])
     true = np.zeros((samples, classes))
     for row in range(samples):
-        said = table[row][table[row] >= 0]
+        answered = table[row][table[row] >= 0]
         for k in range(classes):
-            true[row, k] = ((said == k).sum() + 1 / classes) / (len(said) + 1)
+            true[row, k] = ((answered == k).sum() + 1 / classes) / (len(answered) + 1)
     for _ in range(steps):
         counts = np.zeros((people, classes, classes))
         for row in range(samples):
@@ -65,16 +65,16 @@ def by_hand(table, classes, steps=annotators.MAX_STEPS):
     return true, matrices
 
 
-def test_the_same_as_by_hand():
+def test_consensus_matches_reference_em():
     _, table = crowd(samples=60, people=6)
     found = labels.consensus(table)
-    true, matrices = by_hand(table, 4)
+    true, matrices = reference_em(table, 4)
     np.testing.assert_allclose(found.soft_targets, true, atol=2e-3)
     np.testing.assert_allclose(found.transition, matrices, atol=2e-3)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_better_than_the_majority(seed):
+def test_consensus_is_more_accurate_than_majority_vote(seed):
     truth, table = crowd(seed)
     found = labels.consensus(table)
     consensus = (found.labels.consensus_label == truth).mean()
@@ -84,14 +84,14 @@ def test_better_than_the_majority(seed):
     assert expected == pytest.approx(1 - consensus, abs=0.06)
 
 
-def test_who_is_good_and_which_answers_are_wrong():
+def test_annotator_quality_and_wrong_answers_are_estimated():
     truth, table = crowd()
     found = labels.consensus(table)
     quality = found.annotators.quality
     assert {0, 1} <= set(quality.nsmallest(3).index)
     real = [(table[:, who] == truth)[table[:, who] >= 0].mean() for who in range(table.shape[1])]
     assert np.corrcoef(quality, real)[0, 1] > 0.9
-    assert found.transition[1, 0].argmax() == 1  # takes class 0 for class 1
+    assert found.transition[1, 0].argmax() == 1  # answers class 1 for class 0
     answers = found.answers
     wrong = answers.given_label != truth[answers["index"]]
     assert wrong[answers.is_label_issue].mean() > 0.8
@@ -99,25 +99,25 @@ def test_who_is_good_and_which_answers_are_wrong():
     assert len(answers) == (table >= 0).sum() == found.annotators.answers.sum()
 
 
-def test_one_answer_each_tells_nothing_of_the_annotators():
-    """Nothing is worse than the answers themselves."""
+def test_one_answer_per_sample_is_as_accurate_as_majority_vote():
+    """Such answers contain no information about the annotators."""
     truth, table = crowd(answers=1)
     found = labels.consensus(table).labels
     assert (found.consensus_label == truth).mean() >= (found.majority_label == truth).mean() - 0.03
 
 
-def test_a_classifier_helps_where_answers_are_few():
+def test_classifier_predictions_improve_consensus_of_two_answers():
     truth, table = crowd(answers=2)
     random = np.random.default_rng(0)
-    said = np.eye(4)[np.where(random.random(len(truth)) < 0.8, truth, random.integers(0, 4, len(truth)))]
-    said = 0.6 * said + 0.1
-    alone, both = labels.consensus(table), labels.consensus(table, probabilities=said)
+    predicted = np.eye(4)[np.where(random.random(len(truth)) < 0.8, truth, random.integers(0, 4, len(truth)))]
+    predicted = 0.6 * predicted + 0.1
+    alone, both = labels.consensus(table), labels.consensus(table, probabilities=predicted)
     right = [(found.labels.consensus_label == truth).mean() for found in (alone, both)]
-    assert right[1] > max(right[0], (said.argmax(1) == truth).mean()) + 0.01
+    assert right[1] > max(right[0], (predicted.argmax(1) == truth).mean()) + 0.01
 
 
-def test_every_form_of_answers():
-    """Names, blanks of every kind, a frame, an array and three columns say the same."""
+def test_all_input_formats_give_the_same_consensus():
+    """An array, frames of names with blanks of each kind, and three columns are equivalent."""
     _, table = crowd(samples=50)
     names = np.array(["ant", "bee", "cat", "dog"], dtype=object)
     written = pd.DataFrame(np.where(table >= 0, names[table], None)).rename(columns=lambda n: f"p{n}")
@@ -138,7 +138,7 @@ def test_every_form_of_answers():
     assert forms["numbers"].classes == (0, 1, 2, 3)
 
 
-def test_a_sample_that_nobody_answered():
+def test_sample_without_answers_gets_class_frequencies():
     found = labels.consensus(pd.DataFrame({"a": ["x", "y", None], "b": ["x", "y", None]}))
     assert found.labels.answers.tolist() == [2, 2, 0]
     assert np.isnan(found.labels.agreement[2])
@@ -146,7 +146,7 @@ def test_a_sample_that_nobody_answered():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "message"),
     [
         ({"table": [[None, None]]}, "the table has no answers"),
         ({"table": pd.DataFrame({"a": ["x"], "b": [None]})}, "annotator 'b' has no answers"),
@@ -158,11 +158,11 @@ def test_a_sample_that_nobody_answered():
         ),
     ],
 )
-def test_wrong_answers(given, words):
-    with pytest.raises(ValueError, match=words):
+def test_invalid_answers_raise_value_error(given, message):
+    with pytest.raises(ValueError, match=message):
         labels.consensus(**given)
 
 
-def test_half_of_the_columns():
+def test_incomplete_columns_raise_type_error():
     with pytest.raises(TypeError, match="give a table, or sample=, annotator= and label= together"):
         labels.consensus(sample=[0], label=[1])

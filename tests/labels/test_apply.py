@@ -1,4 +1,4 @@
-"""Decisions become labels."""
+"""Apply decisions to labels; make decisions by thresholds."""
 
 import pandas
 import pytest
@@ -30,7 +30,7 @@ def found():
     return frame
 
 
-def test_labels_change_samples_go_and_the_rest_stays(data):
+def test_apply_relabels_and_drops_and_keeps_the_other_samples(data):
     made = [
         Decision(10, "relabel", "owl"),
         Decision(13, "drop"),
@@ -44,7 +44,7 @@ def test_labels_change_samples_go_and_the_rest_stays(data):
     assert torch.equal(better.batch([3]).input, data.batch([4]).input)
 
 
-def test_decisions_may_be_a_table_objects_or_a_file(data, tmp_path):
+def test_apply_accepts_dicts_data_frame_file_and_folder(data, tmp_path):
     rows = [
         {"sample": 10, "decision": "relabel", "label": 2},
         {"sample": 13, "decision": "drop", "label": None},
@@ -57,7 +57,7 @@ def test_decisions_may_be_a_table_objects_or_a_file(data, tmp_path):
         assert labels.apply(data, way).label.tolist() == [2, 1, 2, 1]
 
 
-def test_rules_relabel_and_drop_by_probability(found):
+def test_decide_relabels_and_drops_by_threshold(found):
     made = labels.decide(found, relabel=0.9, drop=0.7)
     assert [(one.sample, one.decision, one.label) for one in made] == [
         (10, "relabel", "dog"),
@@ -73,7 +73,7 @@ def test_rules_relabel_and_drop_by_probability(found):
     assert [(one.sample, one.label) for one in labels.decide(found, relabel=0.9)] == [(12, "cat")]
 
 
-def test_relabelling_asks_how_sure_the_suggested_class_is(found):
+def test_decide_relabels_by_predicted_probability(found):
     found["wrong_probability"] = [0.99, 0.98, 0.1, 0.95, 0.0]
     found["predicted_probability"] = [0.95, 0.5, 0.9, float("nan"), float("nan")]
     made = labels.decide(found, relabel=0.9, drop=0.4)
@@ -87,7 +87,7 @@ def test_relabelling_asks_how_sure_the_suggested_class_is(found):
     assert made[1].why == "rule: wrong with probability 0.980, drop from 0.4"
 
 
-def test_errors_say_what_to_do(data, found):
+def test_invalid_decisions_and_thresholds_raise_value_error(data, found):
     with pytest.raises(ValueError, match="a decision about sample 99, which is not in the data"):
         labels.apply(data, [Decision(99, "keep")])
     with pytest.raises(ValueError, match="sample 10 is relabelled to 'cow', which is not a class"):
@@ -103,7 +103,7 @@ def test_errors_say_what_to_do(data, found):
 
 
 @pytest.mark.slow
-def test_find_apply_retrain_in_a_few_lines(tmp_path):
+def test_find_apply_and_retrain(tmp_path):
     config = train.Config(
         noise="symmetric(0.4)", loss="gce(q=0.7)", model="mlp(norm=True)", lr=0.05, epochs=20
     )

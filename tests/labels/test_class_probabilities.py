@@ -1,4 +1,4 @@
-"""The class to suggest instead of a wrong label, against data whose noise is known."""
+"""Probabilities of the suggested class, against data with known noise."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def suggested(table, label):
     return others.argmax(1)
 
 
-def test_suggestions_follow_how_labels_go_wrong():
+def test_class_probabilities_use_the_transition_matrix():
     true, clean, label, exact = known_case()
     wrong = 1 - exact[np.arange(len(label)), label]
     found = class_probabilities(true, wrong, label)
@@ -40,21 +40,21 @@ def test_suggestions_follow_how_labels_go_wrong():
     assert found[np.arange(len(label)), label] == pytest.approx(1 - wrong)
 
 
-def test_dull_predictions_are_sharpened():
+def test_class_probabilities_correct_the_temperature():
     true, _, label, exact = known_case()
     wrong = 1 - exact[np.arange(len(label)), label]
-    dull = true**0.3 / (true**0.3).sum(1, keepdims=True)
-    assert np.abs(class_probabilities(dull, wrong, label) - exact).mean() < 0.01
+    flat = true**0.3 / (true**0.3).sum(1, keepdims=True)
+    assert np.abs(class_probabilities(flat, wrong, label) - exact).mean() < 0.01
 
 
-def test_unknown_rows_stay_unknown_and_empty_rows_are_shared_evenly():
+def test_redistribute_keeps_nan_rows_and_fills_zero_rows_uniformly():
     found = redistribute(np.array([[1.0, 0, 0], [1.0, 0, 0]]), np.array([0.4, np.nan]), np.array([0, 0]))
     assert found[0] == pytest.approx([0.6, 0.2, 0.2])
     assert np.isnan(found[1]).all()
 
 
-def test_findings_say_how_sure_the_suggestion_is():
-    """Clusters of three classes, symmetric noise: a share of suggestions as large as told is right."""
+def test_predicted_probability_is_not_overconfident():
+    """Three clusters, symmetric noise: suggestions are right about as often as their mean probability."""
     rng = np.random.default_rng(0)
     clean = rng.integers(0, 3, 400)
     rows = np.eye(3)[clean] * 3 + rng.normal(size=(400, 3))

@@ -1,4 +1,4 @@
-"""Corrected data in the form of the original: everything but the labels stays, the log says what changed."""
+"""Corrected data in the format of the original: only labels change, and a log lists every change."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ def lines_of(rows, end="\n", last=True):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("last", [True, False])
-def test_a_csv_file_keeps_every_other_byte(tmp_path, end, last):
+def test_csv_file_changes_only_in_relabelled_and_dropped_rows(tmp_path, end, last):
     place = tmp_path / "rows.csv"
     place.write_bytes(lines_of(ROWS, end, last))
     run = run_on(
@@ -65,7 +65,7 @@ def test_a_csv_file_keeps_every_other_byte(tmp_path, end, last):
     assert again.read_bytes() == place.read_bytes()
 
 
-def test_the_log_says_row_before_after_why_and_when(tmp_path):
+def test_log_holds_row_before_after_reason_and_time(tmp_path):
     place = tmp_path / "rows.csv"
     place.write_bytes(lines_of(ROWS))
     run = run_on(f'csv(path="{place}", label="kind", features="id")', tmp_path / "run")
@@ -80,7 +80,7 @@ def test_the_log_says_row_before_after_why_and_when(tmp_path):
     assert read_log(done.path) == log_of(done.data) == done.change_log
 
 
-def test_train_on_the_corrected_data_just_works(tmp_path):
+def test_training_on_corrected_data(tmp_path):
     for split in ("train", "test"):
         (tmp_path / f"rows_{split}.csv").write_bytes(lines_of(ROWS))
     run = run_on(f'csv(path="{tmp_path}/rows_{{split}}.csv", label="kind", features="id")', tmp_path / "run")
@@ -91,7 +91,7 @@ def test_train_on_the_corrected_data_just_works(tmp_path):
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
-def test_other_separators_and_numbers_as_labels(tmp_path, separator):
+def test_other_separators_and_numeric_labels(tmp_path, separator):
     place = tmp_path / ("rows.tsv" if separator == "\t" else "rows.csv")
     text = f"x{separator}label\n" + "".join(f"{row}{separator}0{row % 3}\n\n" for row in range(ROWS))
     place.write_text(text)
@@ -104,7 +104,7 @@ def test_other_separators_and_numbers_as_labels(tmp_path, separator):
     assert labels.revert(done.path)[0].read_text() == text
 
 
-def test_a_packed_table_stays_packed(tmp_path):
+def test_compressed_table_stays_compressed(tmp_path):
     place = tmp_path / "rows.csv.gz"
     place.write_bytes(gzip.compress(lines_of(ROWS)))
     run = run_on(f'csv(path="{place}", label="kind", features="id")', tmp_path / "run")
@@ -130,7 +130,7 @@ def frame():
 
 
 @pytest.mark.parametrize("kind", ["category", "str", "int8", "int64"])
-def test_a_parquet_file_keeps_columns_types_and_metadata(tmp_path, frame, kind):
+def test_parquet_file_keeps_columns_types_and_metadata(tmp_path, frame, kind):
     parquet = pytest.importorskip("pyarrow.parquet")
     if kind.startswith("int"):
         frame["kind"] = frame.kind.cat.codes.astype(kind)
@@ -151,7 +151,7 @@ def test_a_parquet_file_keeps_columns_types_and_metadata(tmp_path, frame, kind):
     assert parquet.read_table(again).equals(old)
 
 
-def test_an_npz_file_keeps_its_arrays(tmp_path):
+def test_npz_file_keeps_its_arrays(tmp_path):
     place = tmp_path / "all.npz"
     rng = np.random.default_rng(0)
     arrays = {
@@ -183,7 +183,7 @@ def test_an_npz_file_keeps_its_arrays(tmp_path):
 
 
 @pytest.mark.parametrize("values", [[False, True], [0, 1]])
-def test_labels_of_arrays_are_written_as_they_were(tmp_path, values):
+def test_npz_labels_keep_their_dtype(tmp_path, values):
     y = np.array(values)[np.arange(ROWS) % 2]
     np.savez(tmp_path / "all.npz", x_train=np.random.default_rng(0).random((ROWS, 4)), y_train=y)
     run = run_on(f'npz(path="{tmp_path}/all.npz")', tmp_path / "run")
@@ -195,7 +195,7 @@ def test_labels_of_arrays_are_written_as_they_were(tmp_path, values):
         assert np.array_equal(back["y_train"], y)
 
 
-def test_npy_files_of_inputs_and_labels(tmp_path):
+def test_npy_labels_and_inputs_are_corrected(tmp_path):
     x, y = np.random.default_rng(0).random((ROWS, 4)), np.arange(ROWS) % 3
     np.save(tmp_path / "x.npy", x)
     np.save(tmp_path / "y.npy", y)
@@ -217,7 +217,7 @@ def photos(tmp_path):
     return tmp_path / "photos"
 
 
-def test_a_folder_of_images_becomes_a_table_of_its_files(photos, tmp_path):
+def test_image_folder_is_written_as_table_of_files(photos, tmp_path):
     run = run_on(f'folder(path="{photos}", size=8)', tmp_path / "run")
     done = labels.write_corrected(run, [Decision(0, "relabel", "owl"), Decision(4, "drop")])
     table = pandas.read_csv(done.path)
@@ -232,7 +232,7 @@ def test_a_folder_of_images_becomes_a_table_of_its_files(photos, tmp_path):
     assert back.label[0] == "cat"
 
 
-def test_a_folder_of_images_can_be_copied(photos, tmp_path):
+def test_image_folder_is_copied_with_corrected_labels(photos, tmp_path):
     run = run_on(f'folder(path="{photos}", size=8)', tmp_path / "run")
     done = labels.write_corrected(run, [Decision(0, "relabel", "owl"), Decision(4, "drop")], copy=True)
     files = sorted(file.relative_to(done.path).as_posix() for file in done.path.rglob("*.png"))
@@ -250,7 +250,7 @@ def test_a_folder_of_images_can_be_copied(photos, tmp_path):
         labels.revert(done.path, tmp_path / "back")
 
 
-def test_data_without_a_file_become_an_npz_file_with_the_labels_the_run_saw(tmp_path):
+def test_data_without_file_are_written_as_npz_with_noisy_labels(tmp_path):
     run = run_on("digits", tmp_path / "run", noise="symmetric(0.4)")
     wrong = run.record.flipped.nonzero().flatten().tolist()
     made = [Decision(row, "relabel", int(run.record.clean_label[row])) for row in wrong]
@@ -262,7 +262,7 @@ def test_data_without_a_file_become_an_npz_file_with_the_labels_the_run_saw(tmp_
     assert "noise" in done.changes[-1].why
 
 
-def test_rules_leave_alone_what_people_looked_at(tmp_path):
+def test_rules_skip_samples_with_decisions(tmp_path):
     run = run_on("digits", tmp_path / "run")
     found = labels.find(run)
     worst = found.nlargest(5, "wrong_probability")["index"].tolist()
@@ -277,7 +277,7 @@ def test_rules_leave_alone_what_people_looked_at(tmp_path):
     assert done.changes[0].why.startswith("rule: wrong with probability")
 
 
-def test_rules_by_cross_fitting_the_data_of_a_run(tmp_path):
+def test_rules_use_cross_fitting_of_the_data(tmp_path):
     place = tmp_path / "rows.csv"
     lines = [f"{row % 2 * 9 + row / 100},{'ab'[row % 2 if row != 3 else 0]}" for row in range(40)]
     place.write_text("x,label\n" + "\n".join(lines) + "\n")
@@ -288,7 +288,7 @@ def test_rules_by_cross_fitting_the_data_of_a_run(tmp_path):
     assert found[found.is_label_issue]["index"].tolist() == [3]
 
 
-def test_nothing_foreign_is_overwritten(tmp_path):
+def test_original_and_other_files_are_not_overwritten(tmp_path):
     place = tmp_path / "rows.csv"
     place.write_bytes(lines_of(ROWS))
     run = run_on(f'csv(path="{place}", label="kind", features="id")', tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Finding wrong labels in data as users have them."""
+"""Find wrong labels in tables, texts and images by cross-fitting."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from noiseproof.data import LabelledData, load
 
 
 def table(rows=300, rate=0.2, seed=0):
-    """Numbers, a category, missing values and a text that all tell the class a little; which are wrong."""
+    """A table of numbers, categories, texts and missing values; its labels; which labels are wrong."""
     rng = np.random.default_rng(seed)
     clean = rng.integers(0, 3, rows)
     frame = pd.DataFrame(
@@ -34,7 +34,7 @@ def precision(found, wrong):
     return average_precision_score(wrong, found.wrong_probability)
 
 
-def test_wrong_labels_of_a_messy_table_are_found():
+def test_wrong_labels_in_mixed_table_are_found():
     frame, given, wrong = table()
     found = labels.find(frame, label=given, folds=3)
     assert found.attrs["class_names"] == ["ant", "bee", "cat"]
@@ -46,7 +46,7 @@ def test_wrong_labels_of_a_messy_table_are_found():
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_misspelt_class_names_hardly_change_what_is_found_in_the_other_rows(rows):
+def test_misspelt_class_names_change_few_suspects_in_other_rows(rows):
     data, clean = load_iris(return_X_y=True)
     rng = np.random.default_rng(0)
     given = np.array(["a", "b", "c"])[np.where(rng.random(150) < 0.15, (clean + 1) % 3, clean)]
@@ -69,14 +69,14 @@ def test_findings_have_the_index_of_the_data(index):
     assert found.index.equals(frame.index)
 
 
-def test_class_names_that_differ_in_case_are_told():
+def test_class_names_that_differ_in_case_warn():
     frame, given, _ = table(60)
     given[:20] = np.char.upper(given[:20])
     with pytest.warns(UserWarning, match="label: classes whose names differ only in spaces or case: 'ANT'"):
         labels.find(frame, label=given, model="linear")
 
 
-def test_texts_are_judged():
+def test_wrong_labels_of_texts_are_found():
     rng = np.random.default_rng(1)
     words = [["sea", "boat", "fish", "wave"], ["tree", "leaf", "wood", "root"]]
     clean = rng.integers(0, 2, 200)
@@ -90,12 +90,12 @@ def test_texts_are_judged():
 @pytest.mark.parametrize(
     "model", ["linear", ["trees", "neighbours"], LogisticRegression(), GaussianNB(), KNeighborsClassifier(5)]
 )
-def test_any_witness_can_be_asked(model):
+def test_model_names_and_estimators_are_accepted(model):
     frame, given, wrong = table()
     assert precision(labels.find(frame[["size", "colour"]], label=given, model=model, folds=3), wrong) > 0.6
 
 
-def test_data_of_the_library_keep_their_numbers_and_order():
+def test_labelled_data_keeps_index_and_order():
     frame, given, wrong = table(150)
     data = LabelledData(frame[["size"]].fillna(0).to_numpy(np.float32), given)
     part = data.subset(np.arange(140)[::-1].copy())
@@ -105,14 +105,14 @@ def test_data_of_the_library_keep_their_numbers_and_order():
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_findings():
+def test_same_seed_gives_same_findings():
     frame, given, _ = table(120)
     first, second = (labels.find(frame, label=given, seed=5) for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
 
 
 @pytest.mark.slow
-def test_a_network_can_be_the_witness():
+def test_network_finds_wrong_labels():
     digits = load_digits()
     rng = np.random.default_rng(0)
     wrong = rng.random(600) < 0.2
@@ -121,7 +121,7 @@ def test_a_network_can_be_the_witness():
     assert precision(labels.find(data, model="mlp", folds=3), wrong) > 0.9
 
 
-def test_a_network_judges_inputs_that_are_read_from_files(monkeypatch, tmp_path):
+def test_network_accepts_subsets_and_csv_files(monkeypatch, tmp_path):
     monkeypatch.setattr("noiseproof.labels.networks.default_epochs", lambda rows: 2)
     table(60)[0].assign(kind=table(60)[1]).to_csv(tmp_path / "rows.csv", index=False)
     selection = load("digits").subset(np.arange(60))
@@ -130,18 +130,20 @@ def test_a_network_judges_inputs_that_are_read_from_files(monkeypatch, tmp_path)
         assert found.predicted_label.between(0, data.num_classes - 1).all()
 
 
-def test_groups_never_straddle_folds():
-    """A model that remembers rows by heart finds nothing new where a group is in one fold."""
+def test_groups_prevent_leakage_between_folds():
+    """One nearest neighbour repeats the label of a near-duplicate, unless groups keep both in one fold."""
     rng = np.random.default_rng(0)
     rows = np.repeat(rng.normal(size=(60, 4)), 2, axis=0) + rng.normal(0, 1e-3, (120, 4))
     given = np.repeat(rng.integers(0, 2, 60), 2)
-    seen = labels.find(rows, label=given, model=KNeighborsClassifier(1), folds=4)
-    kept = labels.find(rows, label=given, model=KNeighborsClassifier(1), folds=4, groups=np.arange(120) // 2)
-    agrees = [(found.given_label == found.predicted_label).mean() for found in (seen, kept)]
-    assert seen.wrong_probability.mean() < kept.wrong_probability.mean() or agrees[0] > agrees[1]
+    leaked = labels.find(rows, label=given, model=KNeighborsClassifier(1), folds=4)
+    grouped = labels.find(
+        rows, label=given, model=KNeighborsClassifier(1), folds=4, groups=np.arange(120) // 2
+    )
+    agrees = [(found.given_label == found.predicted_label).mean() for found in (leaked, grouped)]
+    assert leaked.wrong_probability.mean() < grouped.wrong_probability.mean() or agrees[0] > agrees[1]
 
 
-def test_misuse_is_told_in_one_line():
+def test_invalid_arguments_raise():
     frame, given, _ = table(30)
     with pytest.raises(ValueError, match="model 'forest' is unknown, choose among linear, trees"):
         labels.find(frame, label=given, model=["forest"])
@@ -156,12 +158,12 @@ def test_misuse_is_told_in_one_line():
 
 
 class Boosted(LogisticRegression):
-    """An estimator of a user, with an attribute that pipelines have too."""
+    """A user-defined estimator with the attribute ``steps``, which pipelines have too."""
 
     steps = 100
 
 
-def test_an_estimator_with_an_attribute_steps_is_not_a_pipeline():
+def test_estimator_with_attribute_steps_is_not_a_pipeline():
     frame, given, _ = table(60)
     rows = frame[["size"]].fillna(0)
     found, plain = (labels.find(rows, label=given, model=one) for one in (Boosted(), LogisticRegression()))

@@ -1,4 +1,4 @@
-"""The file of decisions: nothing confirmed is lost, cut lines are no decisions, reviewers are merged."""
+"""The file of decisions: confirmed ones are kept, truncated lines are skipped, reviewers are merged."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def decision(sample, kind, time="", **more):
     return Decision(sample, kind, time=time, **more)
 
 
-def test_what_is_appended_is_read_again(tmp_path):
+def test_appended_decisions_round_trip(tmp_path):
     log = DecisionLog(tmp_path / NAME)
     log.append([decision(3, "relabel", label="cat\n</script>\u202e", reviewer="anna"), decision(4, "keep")])
     again = DecisionLog(tmp_path / NAME)
@@ -32,7 +32,7 @@ def test_what_is_appended_is_read_again(tmp_path):
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_a_cut_last_line_is_not_a_decision_and_harms_no_later_one(tmp_path, cut):
+def test_truncated_last_line_is_skipped(tmp_path, cut):
     log = DecisionLog(tmp_path / NAME)
     log.append([decision(1, "keep")])
     log.append([decision(2, "drop")])
@@ -47,7 +47,7 @@ def test_a_cut_last_line_is_not_a_decision_and_harms_no_later_one(tmp_path, cut)
     assert third.damaged == (0 if cut == 1 else 1)
 
 
-def test_two_writers_see_each_other(tmp_path):
+def test_two_logs_of_one_file_read_each_others_decisions(tmp_path):
     one, other = DecisionLog(tmp_path / NAME), DecisionLog(tmp_path / NAME)
     one.append([decision(1, "keep")])
     assert [found.sample for found in other.refresh()] == [1]
@@ -57,7 +57,7 @@ def test_two_writers_see_each_other(tmp_path):
     assert one.decisions[0].time < one.decisions[1].time < one.decisions[2].time
 
 
-def test_a_file_that_was_replaced_is_read_anew(tmp_path):
+def test_replaced_file_is_read_from_the_start(tmp_path):
     log = DecisionLog(tmp_path / NAME)
     log.append([decision(sample, "keep") for sample in range(9)])
     (tmp_path / NAME).write_bytes(Decision(77, "drop", id="x").line())
@@ -65,38 +65,38 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path):
     assert [found.sample for found in log.decisions] == [77]
 
 
-def test_the_latest_decision_holds_whatever_the_order_of_the_lines():
+def test_latest_decision_applies_regardless_of_line_order():
     lines = [decision(1, "drop", "3"), decision(1, "keep", "1"), decision(1, "unsure", "2")]
     assert current_states(lines)[1].current.decision == "drop"
 
 
-def test_undo_takes_back_the_decision_it_has_seen():
+def test_undo_reverts_the_decision_it_refers_to():
     first, second = decision(1, "drop", "1", id="a"), decision(1, "keep", "2", id="b", seen="a")
     assert current_states([first, second, decision(1, "undo", "3", seen="b")])[1].current.decision == "drop"
     assert current_states([first, decision(1, "undo", "3", seen="a")]) == {}
     assert current_states([first, decision(1, "undo", "3", seen="gone")])[1].current.decision == "drop"
 
 
-def test_a_conflict_is_a_decision_nobody_had_seen():
+def test_conflict_is_a_different_decision_made_without_reading_the_other():
     first = decision(1, "keep", "1", id="a", seen=None, reviewer="anna")
-    blind = decision(1, "drop", "2", id="b", seen=None, reviewer="ben")
-    knowing = decision(1, "drop", "2", id="b", seen="a", reviewer="ben")
+    unaware = decision(1, "drop", "2", id="b", seen=None, reviewer="ben")
+    aware = decision(1, "drop", "2", id="b", seen="a", reviewer="ben")
     same = decision(1, "keep", "2", id="b", seen=None, reviewer="ben")
-    assert current_states([first, blind])[1].conflict == first
-    assert current_states([first, knowing])[1].conflict is None
+    assert current_states([first, unaware])[1].conflict == first
+    assert current_states([first, aware])[1].conflict is None
     assert current_states([first, same])[1].conflict is None
     settled = decision(1, "keep", "3", id="c", seen="b", reviewer="anna")
-    assert current_states([first, blind, settled])[1].conflict is None
+    assert current_states([first, unaware, settled])[1].conflict is None
 
 
-def test_decisions_written_by_hand_need_only_sample_and_decision(tmp_path):
+def test_handwritten_decisions_need_only_sample_and_decision(tmp_path):
     (tmp_path / NAME).write_text('{"sample": 4, "decision": "drop"}\n{"sample": "4"}\n[]\n')
     assert read_decisions(tmp_path) == [Decision(4, "drop")]
     row = pandas.DataFrame({"sample": [4], "decision": ["relabel"], "label": [2]}).to_dict("records")[0]
     assert from_mapping(row).label == 2
 
 
-def test_errors_name_the_value(tmp_path):
+def test_invalid_decisions_and_files_raise(tmp_path):
     with pytest.raises(ValueError, match="decision='remove' of sample 3 must be one of keep"):
         Decision(3, "remove")
     with pytest.raises(ValueError, match="sample 3: relabel needs label"):
@@ -120,7 +120,7 @@ for sample in range(100_000):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.01, 0.05, 0.2])
-def test_nothing_confirmed_is_lost_by_a_kill(tmp_path, seconds):
+def test_confirmed_decisions_survive_sigkill(tmp_path, seconds):
     place = tmp_path / NAME
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(place)], stdout=subprocess.PIPE, text=True)  # noqa: S603
     writer.stdout.readline()

@@ -1,4 +1,4 @@
-"""Files of suspects: complete, worst first, and harmless in a spreadsheet or terminal."""
+"""Files of suspects: complete, worst first, and safe to open in a spreadsheet or terminal."""
 
 import csv
 import importlib.util
@@ -46,7 +46,7 @@ def find(names):
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_cells_are_no_formulas_and_hold_no_control_characters(payload, tmp_path):
+def test_cells_contain_neither_formulas_nor_control_characters(payload, tmp_path):
     labels.write(find([payload, payload + "2"]), tmp_path / "a.csv", everything=True)
     text = (tmp_path / "a.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -60,7 +60,7 @@ def test_cells_are_no_formulas_and_hold_no_control_characters(payload, tmp_path)
 
 @settings(deadline=None)
 @given(st.text())
-def test_any_text_becomes_neutral_and_stays_so(text):
+def test_neutral_is_idempotent(text):
     found = neutral(text)
     assert not found.lstrip().startswith(("=", "+", "-", "@"))
     assert neutral(found) == found
@@ -80,13 +80,13 @@ def test_suspects_are_written_worst_first_and_read_back(tmp_path):
     assert labels.write(found, tmp_path / "b.csv", everything=True) == 6
 
 
-def test_other_endings_are_refused_and_nothing_is_written(tmp_path):
+def test_unknown_suffix_raises_value_error_and_writes_nothing(tmp_path):
     with pytest.raises(ValueError, match=r"must end in \.csv or \.parquet"):
         labels.write(find(["a", "b"]), tmp_path / "a.xlsx")
     assert not list(tmp_path.iterdir())
 
 
-def test_folders_are_made_but_not_written_over(tmp_path):
+def test_parent_folders_are_created_and_folders_are_not_overwritten(tmp_path):
     assert labels.write(find(["a", "b"]), tmp_path / "new" / "deep" / "A.CSV") == 2
     assert len(pd.read_csv(tmp_path / "new" / "deep" / "A.CSV")) == 2
     (tmp_path / "folder.csv").mkdir()
@@ -94,7 +94,7 @@ def test_folders_are_made_but_not_written_over(tmp_path):
         labels.write(find(["a", "b"]), tmp_path / "folder.csv")
 
 
-def test_parquet_is_written_or_its_missing_package_named(tmp_path):
+def test_parquet_is_written_or_missing_pyarrow_raises_value_error(tmp_path):
     path = tmp_path / "a.parquet"
     if importlib.util.find_spec("pyarrow") is None:
         with pytest.raises(ValueError, match=r"pyarrow is missing, pip install 'noiseproof\[parquet\]'"):
@@ -106,7 +106,7 @@ def test_parquet_is_written_or_its_missing_package_named(tmp_path):
     assert back.predicted_name.tolist() == ["'=a", "'=a"]
 
 
-def test_suspects_carry_the_columns_of_the_users_table(tmp_path):
+def test_suspects_include_columns_of_the_original_table(tmp_path):
     rows = pd.DataFrame({"label": ["a", "b", "a"], "index": [7, 8, 9], "note": ["=1+1", "x", "y\nz"]})
     rows["number"], rows["size"] = ["007", "1", "010"], ["-1.50", "-2+3", "1e3"]
     rows.to_csv(tmp_path / "rows.csv", index=False)

@@ -1,4 +1,4 @@
-"""Finding wrong labels where the truth is known, and what may not change the findings."""
+"""Find wrong labels in synthetic records; invariances of the findings."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from label_samples import CLASSES, average_precision, best_f1, f1, made_up
+from label_samples import CLASSES, average_precision, best_f1, f1, synthetic_record
 
 from noiseproof import labels
 from noiseproof.dynamics import Record
@@ -21,16 +21,16 @@ def judged(record, **options):
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.4, 0.6])
 @pytest.mark.parametrize("memorises", [True, False])
-def test_wrong_labels_are_found_at_any_rate(rate, memorises):
-    record, wrong = made_up(rate=rate, memorises=memorises)
+def test_wrong_labels_are_found_at_each_noise_rate(rate, memorises):
+    record, wrong = synthetic_record(rate=rate, memorises=memorises)
     found, score, issue = judged(record)
     assert average_precision(score, wrong) > 0.98
     assert f1(issue, wrong) > best_f1(score, wrong) - 0.02
     assert found.attrs["noise_rate"] == pytest.approx(float(wrong.float().mean()), abs=0.02)
 
 
-def test_rates_and_transitions_are_those_of_the_noise():
-    record, wrong = made_up(samples=8000, rate=0.3, memorises=False)
+def test_noise_rates_and_transition_are_estimated():
+    record, wrong = synthetic_record(samples=8000, rate=0.3, memorises=False)
     record.label[:] = torch.where(wrong, (record.clean_label + 1) % CLASSES, record.clean_label)
     record.prediction[:] = torch.where(record.margin > 0, record.label, record.clean_label.int())
     found = labels.find(record)
@@ -39,15 +39,15 @@ def test_rates_and_transitions_are_those_of_the_noise():
     assert found.attrs["class_noise_rate"] == pytest.approx([0.3] * CLASSES, abs=0.04)
 
 
-def test_clean_labels_are_not_looked_at():
-    record, _ = made_up(samples=300)
+def test_clean_labels_do_not_change_findings():
+    record, _ = synthetic_record(samples=300)
     with_truth, without = labels.find(record), labels.find(replace(record, clean_label=None))
     assert with_truth.equals(without)
     assert with_truth.attrs == without.attrs
 
 
-def test_the_order_of_samples_and_names_of_indices_change_nothing():
-    record, _ = made_up(samples=500)
+def test_order_of_samples_does_not_change_findings():
+    record, _ = synthetic_record(samples=500)
     order = torch.randperm(500, generator=torch.Generator().manual_seed(5))
     columns = record.margin[:, order], record.prediction[:, order]
     mixed = Record(record.index[order], record.label[order], None, record.class_names, *columns)
@@ -57,8 +57,8 @@ def test_the_order_of_samples_and_names_of_indices_change_nothing():
     assert np.allclose(first.label_score, second.label_score, atol=1e-5)
 
 
-def test_the_frame_has_the_columns_of_the_contract_and_plain_attributes():
-    record, _ = made_up(samples=200)
+def test_frame_has_documented_columns_and_plain_attributes():
+    record, _ = synthetic_record(samples=200)
     found = labels.find(record)
     contract = ["index", "is_label_issue", "label_score", "wrong_probability"]
     contract += ["given_label", "given_name", "predicted_label", "predicted_name", "predicted_probability"]
@@ -72,16 +72,16 @@ def test_the_frame_has_the_columns_of_the_contract_and_plain_attributes():
 
 
 @pytest.mark.parametrize("memorises", [True, False])
-def test_the_probabilities_of_a_record_have_the_order_of_the_scores(memorises):
-    record, _ = made_up(memorises=memorises)
+def test_wrong_probability_of_record_has_the_order_of_label_score(memorises):
+    record, _ = synthetic_record(memorises=memorises)
     found = labels.find(record).sort_values("label_score")
     assert found.wrong_probability.is_monotonic_decreasing
     assert found.wrong_probability.nunique() > 0.99 * found.label_score.nunique()
     assert found.wrong_probability.between(0, 1).all()
 
 
-def test_samples_never_seen_are_unknown_and_not_suspected():
-    record, wrong = made_up(samples=400)
+def test_samples_without_epochs_are_unknown_and_not_suspects():
+    record, wrong = synthetic_record(samples=400)
     record.margin[:, :50], record.prediction[:, :50] = torch.nan, -1
     found = labels.find(record)
     assert found.label_score[:50].isna().all()
@@ -92,16 +92,16 @@ def test_samples_never_seen_are_unknown_and_not_suspected():
     assert f1(torch.tensor(found.is_label_issue.to_numpy())[50:], wrong[50:]) > 0.95
 
 
-def test_epochs_that_missed_samples_do_not_count_against_them():
-    record, wrong = made_up(samples=1500, memorises=False)
+def test_missing_epochs_of_a_sample_are_ignored():
+    record, wrong = synthetic_record(samples=1500, memorises=False)
     gone = torch.rand(record.margin.shape, generator=torch.Generator().manual_seed(3)) < 0.5
     record.margin[gone], record.prediction[gone] = torch.nan, -1
     _, score, issue = judged(record)
     assert f1(issue, wrong) > max(0.95, best_f1(score, wrong) - 0.02)
 
 
-def test_labels_that_no_one_doubts_are_not_suspected():
-    record, _ = made_up(samples=300, rate=0.0, memorises=False)
+def test_labels_always_predicted_are_not_suspects():
+    record, _ = synthetic_record(samples=300, rate=0.0, memorises=False)
     sure = replace(record, prediction=record.label.int().expand(30, 300).clone())
     found = labels.find(sure)
     assert not found.is_label_issue.any()
@@ -111,7 +111,7 @@ def test_labels_that_no_one_doubts_are_not_suspected():
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 12), st.integers(1, 8), st.integers(0, 2**20))
-def test_any_record_is_judged(samples, epochs, seed):
+def test_random_records_are_judged(samples, epochs, seed):
     generator = torch.Generator().manual_seed(seed)
     prediction = torch.randint(-1, 3, (epochs, samples), generator=generator).int()
     margin = torch.where(prediction < 0, torch.nan, torch.randn(epochs, samples, generator=generator)).half()
@@ -124,8 +124,8 @@ def test_any_record_is_judged(samples, epochs, seed):
     assert found.attrs["noise_rate"] <= 1
 
 
-def test_probabilities_help_where_the_record_is_silent_and_add_to_it_elsewhere():
-    record, wrong = made_up(samples=1500, epochs=6, memorises=False)
+def test_probabilities_complement_the_record():
+    record, wrong = synthetic_record(samples=1500, epochs=6, memorises=False)
     record.margin[:] += 8 * torch.randn(6, 1500, generator=torch.Generator().manual_seed(1)).half()
     table = torch.full((1500, CLASSES), 0.05)
     table[torch.arange(1500), record.clean_label] = 0.8
@@ -137,8 +137,8 @@ def test_probabilities_help_where_the_record_is_silent_and_add_to_it_elsewhere()
     assert average_precision(both[40:], wrong[40:]) > average_precision(alone[40:], wrong[40:])
 
 
-def test_what_cannot_be_judged_is_told():
-    record, _ = made_up(samples=20)
+def test_invalid_arguments_raise():
+    record, _ = synthetic_record(samples=20)
     empty = replace(record, margin=record.margin[:0], prediction=record.prediction[:0])
     with pytest.raises(
         ValueError,

@@ -1,4 +1,4 @@
-"""From probabilities to marks, scores and rates."""
+"""Suspects, scores and noise rates from probabilities."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def judged(wrong, label=None, classes=2):
 
 
 @given(CHANCES)
-def test_marks_lie_above_the_threshold_and_scores_below_one_half(wrong):
+def test_suspects_have_probability_above_threshold_and_score_below_half(wrong):
     assert 0.35 <= threshold(wrong) <= 0.5
     found = frame(judged(wrong), np.arange(len(wrong)), ("a", "b"), {})
     assert (found.is_label_issue == marked(wrong)).all()
@@ -37,7 +37,7 @@ def test_marks_lie_above_the_threshold_and_scores_below_one_half(wrong):
 
 
 @given(CHANCES)
-def test_the_threshold_has_the_best_expected_f1_in_its_range(wrong):
+def test_threshold_maximises_expected_f1_in_its_range(wrong):
     mine = expected_f1(wrong)
     if threshold(wrong) == 0.5:
         return  # perhaps because a lower one would mark most labels
@@ -48,7 +48,7 @@ def test_the_threshold_has_the_best_expected_f1_in_its_range(wrong):
         assert mine >= other - 1e-9
 
 
-def test_rates_add_up():
+def test_noise_rates_and_transition_of_small_case():
     label = np.array([0, 0, 1, 1])
     true = np.array([[0.9, 0.1, 0], [0.2, 0.6, 0.2], [0, 0.5, 0.5], [0, 1.0, 0]])
     found = rates(Judgement(label, np.array([0.1, 0.8, 0.5, 0.0]), true))
@@ -59,7 +59,7 @@ def test_rates_add_up():
     assert found["transition"][0][:2] == pytest.approx(np.array(joint_first) / 1.1)
 
 
-def test_rows_of_which_nothing_is_known_are_not_counted():
+def test_nan_rows_are_excluded_from_rates():
     found = frame(judged([np.nan, 0.9]), np.arange(2), ("a", "b"), {})
     assert found.predicted_label.tolist() == [-1, 1]
     assert not found.is_label_issue[0]
@@ -67,7 +67,7 @@ def test_rows_of_which_nothing_is_known_are_not_counted():
     assert found.attrs["noise_rate"] == pytest.approx(0.9)
 
 
-def test_evidence_that_marks_little_of_what_is_expected_is_weak_and_told():
+def test_low_expected_f1_is_weak_and_gives_a_warning():
     unsure = np.full(100, 0.2)
     assert is_weak(unsure, 2)
     assert not is_weak(np.r_[np.full(20, 0.9), np.full(80, 0.02)], 2)
@@ -76,16 +76,16 @@ def test_evidence_that_marks_little_of_what_is_expected_is_weak_and_told():
     assert weakness({"weak": False, "noise_rate": 0.2}) is None
 
 
-def test_probabilities_that_do_not_tell_labels_apart_mark_few_and_are_weak():
-    """To mark every label has the best expected F1 there, which helps nobody."""
+def test_similar_probabilities_give_few_suspects_and_are_weak():
+    """All labels as suspects have the best expected F1 there, which is not useful."""
     alike = np.random.default_rng(0).normal(0.44, 0.03, 1000)
     assert 2 * alike.mean() / (1 + alike.mean()) > 0.6
     assert marked(alike).mean() < 0.05
     assert is_weak(alike, 2)
 
 
-def test_most_labels_may_be_wrong_where_that_is_sure():
+def test_most_labels_can_be_suspects_if_probabilities_are_high():
     sure = np.r_[np.full(60, 0.95), np.full(40, 0.05)]
     assert marked(sure).sum() == 60
     assert not is_weak(sure, 10)
-    assert is_weak(sure, 2)  # two classes: labels drawn at random would be wrong less often
+    assert is_weak(sure, 2)  # two classes: random labels are wrong less often

@@ -1,4 +1,4 @@
-"""Folds: every row predicted once, classes shared out, groups and equal rows kept together."""
+"""Folds: each row is predicted once, classes are stratified, groups and equal rows share a fold."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def fold_of(splits, count):
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(6, 60), st.integers(2, 6), st.integers(0, 1000))
-def test_every_row_is_predicted_once_and_groups_stay_together(count, folds, seed):
+def test_each_row_is_predicted_once_and_groups_share_a_fold(count, folds, seed):
     rng = np.random.default_rng(seed)
     label, groups = rng.integers(0, 3, count), rng.integers(0, max(count // 2, 2), count)
     groups[:2] = 0, 1
@@ -30,13 +30,13 @@ def test_every_row_is_predicted_once_and_groups_stay_together(count, folds, seed
     found = fold_of(split(label, folds, groups=groups, seed=seed), count)
     for group in np.unique(groups):
         assert len(np.unique(found[groups == group])) == 1
-    label[:6], rows[:6, 0] = [0, 1, 2, 0, 1, 2], np.arange(7, 13)  # no class has one kind of row alone
+    label[:6], rows[:6, 0] = [0, 1, 2, 0, 1, 2], np.arange(7, 13)  # no class has only equal rows
     found = fold_of(split(label, folds, rows=rows, seed=seed), count)
     for row in np.unique(rows, axis=0):
         assert len(np.unique(found[(rows == row).all(1)])) == 1
 
 
-def test_rows_joined_through_a_third_share_a_fold():
+def test_transitively_grouped_rows_share_a_fold():
     label = np.zeros(8, int)
     rows = np.array([[0], [0], [1], [2], [3], [4], [5], [6]])
     groups = np.array(["a", "b", "b", "c", "d", "e", "f", "g"])
@@ -44,19 +44,19 @@ def test_rows_joined_through_a_third_share_a_fold():
     assert found[0] == found[1] == found[2]
 
 
-def test_every_fold_gets_its_share_of_each_class():
+def test_folds_are_stratified():
     label = np.repeat([0, 1, 2], [100, 50, 10])
     for _, predicted in split(label, 5, seed=3):
         assert np.bincount(label[predicted]).tolist() == [20, 10, 2]
 
 
-def test_equal_rows_of_a_sparse_matrix_are_seen():
+def test_equal_rows_of_sparse_matrix_share_a_fold():
     table = csr_matrix(np.array([[0, 1.0], [1, 0], [0, 1], [2, 0]]))
     found = fold_of(split(np.array([0, 1, 1, 0]), 3, rows=table), 4)
     assert found[1] != found[0] == found[2] != found[3]
 
 
-def test_equal_rows_that_are_all_of_a_class_lie_in_several_folds():
+def test_class_whose_rows_are_equal_is_split_over_folds():
     rows, label = np.repeat([[0.0], [1.0], [2.0], [2.0]], 6, axis=0), np.repeat([0, 1, 1, 0], 6)
     found = fold_of(split(label, 2, rows=rows), 24)
     assert [len(np.unique(found[rows[:, 0] == value])) for value in range(3)] == [1, 1, 1]
@@ -65,7 +65,7 @@ def test_equal_rows_that_are_all_of_a_class_lie_in_several_folds():
     assert [len(np.unique(found[rows[:, 0] == value])) for value in range(3)] == [2, 1, 1]
 
 
-def test_what_cannot_be_split_is_told():
+def test_invalid_splits_raise_value_error():
     with pytest.raises(ValueError, match="all rows are equal: cross-fitting needs at least two"):
         split(np.array([0, 1, 0, 1]), 2, rows=np.ones((4, 2)))
     with pytest.raises(ValueError, match="every class has one row: cross-fitting needs classes"):

@@ -1,4 +1,4 @@
-"""Judging by out-of-sample probabilities alone."""
+"""Find wrong labels by out-of-sample probabilities alone."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def problem(samples=3000, classes=6, rate=0.25, seed=0, sharp=3.0):
     return logits.softmax(1), label, wrong
 
 
-def test_wrong_labels_are_ranked_better_than_by_self_confidence_and_counted_well():
+def test_ranking_beats_self_confidence_and_noise_rate_is_estimated():
     table, label, wrong = problem()
     found = labels.find(probabilities=table, label=label)
     score, own = torch.tensor(found.label_score.to_numpy()), table.gather(1, label[:, None]).squeeze(1)
@@ -28,7 +28,7 @@ def test_wrong_labels_are_ranked_better_than_by_self_confidence_and_counted_well
     assert np.diag(np.roll(found.attrs["transition"], -1, axis=1)).mean() == pytest.approx(0.25, abs=0.1)
 
 
-def test_several_witnesses_are_heard_together():
+def test_predictions_of_several_models_are_combined():
     good, label, wrong = problem(sharp=2.0)
     other, _, _ = problem(sharp=2.0)
     other = other.flip(0)[torch.randperm(len(other), generator=torch.Generator().manual_seed(1))]
@@ -38,15 +38,15 @@ def test_several_witnesses_are_heard_together():
     assert average_precision(scores[1], wrong) > average_precision(scores[0], wrong) - 0.02
 
 
-def test_labels_are_wrong_as_often_as_is_said():
+def test_wrong_probability_is_calibrated():
     table, label, wrong = problem(sharp=3.0)
-    said = labels.find(probabilities=table, label=label).wrong_probability.to_numpy()
+    estimated = labels.find(probabilities=table, label=label).wrong_probability.to_numpy()
     for low in (0.0, 0.5):
-        part = (said >= low) & (said < low + 0.5)
-        assert abs(said[part].mean() - wrong.numpy()[part].mean()) < 0.12, low
+        part = (estimated >= low) & (estimated < low + 0.5)
+        assert abs(estimated[part].mean() - wrong.numpy()[part].mean()) < 0.12, low
 
 
-def test_every_kind_of_array_is_read_and_none_is_written_to():
+def test_array_types_are_accepted_and_not_modified():
     table, label, _ = problem(50)
     expected = labels.find(probabilities=table, label=label)
     frozen = table.numpy().copy()
@@ -58,7 +58,7 @@ def test_every_kind_of_array_is_read_and_none_is_written_to():
     assert (frozen == table.numpy()).all()
 
 
-def test_certainty_does_not_become_infinite():
+def test_probabilities_zero_and_one_give_finite_scores():
     table = np.repeat(np.eye(2), 50, axis=0)
     label = np.repeat([0, 1], 50)
     label[7] = 1
@@ -67,7 +67,7 @@ def test_certainty_does_not_become_infinite():
     assert found.label_score.notna().all()
 
 
-def test_no_samples_are_no_problem():
+def test_zero_samples():
     found = labels.find(probabilities=np.zeros((0, 3)), label=[])
     assert len(found) == 0
     assert found.attrs["noise_rate"] == 0
@@ -82,7 +82,7 @@ def test_no_samples_are_no_problem():
         ([0.5, 0.2, 0.1], "row 1 of probabilities sums to 0.8, not to 1: pass probabilities"),
     ],
 )
-def test_the_first_bad_row_is_named(row, message):
+def test_first_invalid_row_is_named(row, message):
     table = [[0.2, 0.3, 0.5], row, row]
     with pytest.raises(ValueError, match=message):
         labels.find(probabilities=table, label=[0, 1, 2])
@@ -102,12 +102,12 @@ def test_the_first_bad_row_is_named(row, message):
         ([["a", "b"]], [0], TypeError, "floating-point numbers, got <U1"),
     ],
 )
-def test_misfits_are_told(table, label, kind, message):
+def test_invalid_probabilities_and_labels_raise(table, label, kind, message):
     with pytest.raises(kind, match=message):
         labels.find(probabilities=table, label=label)
 
 
-def test_class_names_are_one_per_column():
+def test_class_names_need_one_name_per_column():
     found = labels.find(probabilities=[[0.5, 0.5]], label=[0], class_names=["cat", "dog"])
     assert found.attrs["class_names"] == ["cat", "dog"]
     with pytest.raises(ValueError, match="must be 2 names"):

@@ -10,7 +10,7 @@ from noiseproof.dynamics import Recorder
 
 
 def marked(shape, suspects):
-    """The frame of find with these places as suspects: {place: (given, predicted)}."""
+    """A frame of find with suspects at these positions: {position: (given, predicted)}."""
     size = int(np.prod(shape))
     found = pd.DataFrame(
         {
@@ -22,14 +22,14 @@ def marked(shape, suspects):
             "predicted_label": 0,
         }
     )
-    for place, (given, predicted) in suspects.items():
-        row = int(np.ravel_multi_index(place, shape))
+    for position, (given, predicted) in suspects.items():
+        row = int(np.ravel_multi_index(position, shape))
         found.loc[row, ["is_label_issue", "label_score", "wrong_probability"]] = [True, 0.2, 0.8]
         found.loc[row, ["given_label", "predicted_label"]] = [given, predicted]
     return found
 
 
-def test_samples_with_most_wrong_labels_come_first():
+def test_worst_samples_are_sorted_by_expected_wrong_labels():
     found = marked((4, 5), {(1, 0): (0, 1), (3, 2): (0, 1), (3, 4): (0, 2)})
     table = labels.with_positions(found, (4, 5))
     assert table[table.is_label_issue][["sample", "position"]].to_numpy().tolist() == [[1, 0], [3, 2], [3, 4]]
@@ -40,8 +40,8 @@ def test_samples_with_most_wrong_labels_come_first():
     assert worst.expected_wrong.tolist() == pytest.approx([1.6, 0.8])
 
 
-def test_regions_touch_and_say_the_same():
-    """Diagonal neighbours touch; other labels, and the next image, begin a region of their own."""
+def test_regions_are_connected_and_have_equal_labels():
+    """Diagonal neighbours are connected; suspects with other labels or of other images are not."""
     square = {(0, 1, 1): (2, 1), (0, 1, 2): (2, 1), (0, 2, 3): (2, 1)}
     others = {(0, 2, 2): (0, 1), (0, 4, 4): (2, 1), (1, 1, 1): (2, 1)}
     found = labels.regions(marked((2, 5, 5), square | others), (2, 5, 5))
@@ -55,8 +55,8 @@ def test_regions_touch_and_say_the_same():
     assert labels.regions(marked((2, 6), {}), (2, 6)).empty
 
 
-def test_each_label_by_itself():
-    """Labels of different noise; their rates are told apart."""
+def test_find_multilabel_estimates_noise_rate_of_each_label():
+    """Two labels with different noise rates."""
     generator = torch.Generator().manual_seed(0)
     truth = torch.rand(600, 2, generator=generator) < torch.tensor([0.5, 0.15])
     flipped = torch.rand(600, 2, generator=generator) < torch.tensor([0.02, 0.2])
@@ -73,7 +73,7 @@ def test_each_label_by_itself():
     assert float((marks == flipped).float().mean()) > 0.97
 
 
-def test_wrong_shapes_are_named():
+def test_invalid_shapes_raise_value_error():
     found = marked((4, 5), {})
     with pytest.raises(ValueError, match=r"index 19 is out of range for shape \(3, 5\)"):
         labels.with_positions(found, (3, 5))
@@ -84,6 +84,6 @@ def test_wrong_shapes_are_named():
         labels.find_multilabel(recorder.record(), (4, 2), ["one"])
 
 
-def test_a_table_instead_of_a_record_is_refused():
+def test_find_multilabel_rejects_arrays():
     with pytest.raises(TypeError, match=r"record is a ndarray, .*call find once per label"):
         labels.find_multilabel(np.zeros((4, 2)), (4, 2))

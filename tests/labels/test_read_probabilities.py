@@ -1,4 +1,4 @@
-"""Probabilities from files: the right row for every sample, or one line that says what is wrong."""
+"""Probabilities from files: rows are matched by index, errors take one line."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ def table_of(index, classes, seed=0):
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=20, unique=True), st.randoms())
-def test_every_sample_gets_its_own_row(tmp_path_factory, index, random):
+def test_rows_are_matched_by_index(tmp_path_factory, index, random):
     path = tmp_path_factory.mktemp("p") / "p.csv"
     table, values = table_of(index, 3)
     order, columns = random.sample(range(len(index)), len(index)), random.sample(list(table), 4)
@@ -31,7 +31,7 @@ def test_every_sample_gets_its_own_row(tmp_path_factory, index, random):
     assert np.allclose(found, values[wanted], atol=1e-12)
 
 
-def test_arrays_and_parquet_are_read_too(tmp_path):
+def test_npy_and_parquet_files_are_read(tmp_path):
     pytest.importorskip("pyarrow")
     table, values = table_of([5, 3, 9], 3)
     table.to_parquet(tmp_path / "p.parquet")
@@ -68,14 +68,14 @@ def test_arrays_and_parquet_are_read_too(tmp_path):
         ("p.npy", "", r"p\.npy': it is not an array of numbers"),
     ],
 )
-def test_what_cannot_be_read_is_told_in_one_line(name, content, message, tmp_path):
+def test_invalid_files_raise_value_error_in_one_line(name, content, message, tmp_path):
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=message) as told:
         read_probabilities(tmp_path / name, np.array([1, 2]), ["a", "b"])
     assert "\n" not in str(told.value).strip()
 
 
-def test_nothing_is_unpickled(tmp_path):
+def test_pickled_arrays_are_rejected(tmp_path):
     np.save(tmp_path / "p.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="is not an array of numbers"):
         read_probabilities(tmp_path / "p.npy", np.array([1]), ["a", "b"])

@@ -1,4 +1,4 @@
-"""The labels of real runs: clean and noisy digits, small tables, networks that hardly learned."""
+"""Findings of trained runs: clean digits, small tables, barely trained networks."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def trained(data, folder, **settings):
 
 
 def small_csv(path, seed):
-    """200 rows of two classes that overlap little, 5% of the labels wrong; returns which."""
+    """Write 200 rows of two classes that overlap little; return a mask of the 5% wrong labels."""
     generator = np.random.default_rng(seed)
     clean, wrong = generator.integers(0, 2, 200), generator.random(200) < 0.05
     points = generator.normal(size=(200, 4)) + np.outer(2 * clean - 1, [2.0, 2.0, 0.0, 0.0])
@@ -30,7 +30,7 @@ def small_csv(path, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("epochs", [15, 100])
-def test_clean_digits_are_hardly_suspected(seed, epochs, tmp_path):
+def test_clean_digits_have_few_suspects(seed, epochs, tmp_path):
     found = trained("digits", tmp_path / "run", epochs=epochs, seed=seed)
     assert found.is_label_issue.mean() <= 0.035
     assert found.attrs["weak"] == (epochs == 15)
@@ -38,7 +38,7 @@ def test_clean_digits_are_hardly_suspected(seed, epochs, tmp_path):
 
 @pytest.mark.parametrize("loss", ["ce", pytest.param("gce", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.slow)])
-def test_clean_digits_learned_fast_are_hardly_suspected(loss, seed, tmp_path):
+def test_clean_digits_with_high_learning_rate_have_few_suspects(loss, seed, tmp_path):
     settings = {"epochs": 15, "lr": 0.05, "model": "mlp(norm=True)"}
     found = trained("digits", tmp_path / "run", loss=loss, seed=seed, **settings)
     assert found.is_label_issue.mean() < 0.025
@@ -46,7 +46,7 @@ def test_clean_digits_learned_fast_are_hardly_suspected(loss, seed, tmp_path):
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_the_wrong_labels_of_a_small_table_are_found_and_few_others(seed, tmp_path):
+def test_wrong_labels_of_small_table_are_found(seed, tmp_path):
     wrong = small_csv(tmp_path / "a.csv", seed)
     data = f"csv(path={str(tmp_path / 'a.csv')!r})"
     found = trained(data, tmp_path / "run", test="none", seed=seed, epochs=100)
@@ -56,7 +56,7 @@ def test_the_wrong_labels_of_a_small_table_are_found_and_few_others(seed, tmp_pa
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_network_that_hardly_learned_is_weak_evidence(seed, tmp_path):
+def test_barely_trained_network_is_weak_evidence(seed, tmp_path):
     small_csv(tmp_path / "a.csv", seed)
     data = f"csv(path={str(tmp_path / 'a.csv')!r})"
     found = trained(data, tmp_path / "run", test="none", seed=seed, epochs=5, lr=0.00001)

@@ -30,7 +30,7 @@ MATRIX_PRIOR, ACCURACY_PRIOR = 10.0, 4.0
 POOLED_PRIOR, PRIOR_ACCURACY = 0.1, 0.7
 """Weight of the prior of the pooled matrix, as a share of the answers, and its accuracy: with one answer per
 sample the answers contain no information about the accuracy."""
-MOST_CELLS = 1 << 27
+MAX_MATRIX_ENTRIES = 1 << 27
 TEMPERATURE_ROWS, TEMPERATURE_PRIOR = 5000, 0.05
 """Rows used to fit a temperature, and the weight of the penalty on its squared logarithm."""
 
@@ -45,7 +45,7 @@ class Consensus:
 
     labels: DataFrame
     """One row per sample: ``consensus_label`` (class number), ``wrong_probability`` (that it is wrong),
-    ``agreement`` (share of answers that say the same), ``answers``, ``majority_label``."""
+    ``agreement`` (share of answers with that class), ``answers``, ``majority_label``."""
     annotators: DataFrame
     """One row per annotator: ``quality`` (probability that an answer is right), ``answers``, ``agreement``
     (with the consensus), ``worst_class`` (name), ``expected_wrong``."""
@@ -100,7 +100,7 @@ def consensus(
     answers = _answers(table, sample, annotator, label)
     codes, classes = as_labels(answers.label, "label")
     prior = None if probabilities is None else _prior(probabilities, answers.samples, len(classes))
-    if answers.people * len(classes) ** 2 > MOST_CELLS:
+    if answers.people * len(classes) ** 2 > MAX_MATRIX_ENTRIES:
         raise ValueError(
             f"the matrices of {answers.people:,} annotators and {len(classes):,} classes are too large:"
             " split the annotators into groups"

@@ -28,8 +28,8 @@ CrossFitter = Callable[[np.ndarray | None], list[np.ndarray]]
 """A function from sample weights to the out-of-sample probabilities of each model."""
 Fit = Callable[[Sequence[Split], OnFit], list[np.ndarray]]
 """From splits to the probabilities of each model, 0 in the rows that no split predicts."""
-LEAST_WEIGHT = 1e-3
-"""Smallest sample weight in the second round."""
+MIN_WEIGHT = 1e-3
+"""Minimum sample weight in the second round."""
 
 
 def judge_by_cross_fitting(
@@ -92,7 +92,7 @@ def two_rounds(fit: CrossFitter, label: np.ndarray) -> Rounds:
     """Cross-fit twice: with equal weights, then weighted by the probability that each label is right."""
     first = fit(None)
     estimate = posterior(first, label)
-    second = fit(np.clip(estimate.true[np.arange(len(label)), label], LEAST_WEIGHT, 1))
+    second = fit(np.clip(estimate.true[np.arange(len(label)), label], MIN_WEIGHT, 1))
     rounds = [estimate, posterior(second, label)] if second else [estimate]
     return Rounds(first, second, judge(rounds, label))
 

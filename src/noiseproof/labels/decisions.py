@@ -19,7 +19,7 @@ from ..files import open_regular
 NAME = "decisions.jsonl"
 TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 KINDS = ("keep", "relabel", "drop", "unsure", "undo")
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class DecisionLog:
     def _unread(self) -> bytes:
         if not self.path.exists():
             return b""
-        with open_regular(self.path, MOST_BYTES) as file:
+        with open_regular(self.path, MAX_BYTES) as file:
             if os.fstat(file.fileno()).st_size < self._read:  # the file was replaced
                 self._forget()
             file.seek(self._read)

@@ -76,7 +76,7 @@ def find(
         the index of a DataFrame or Series, with ``index`` (permanent number: of rows, from 0),
         ``is_label_issue``, ``label_score`` (higher = cleaner, in [0, 1]; below 1/2 for issues),
         ``wrong_probability`` (calibrated, except for a record: there the share of epochs that contradict the
-        label), ``given_label``, ``predicted_label`` (class numbers; -1 and NaN for a sample never seen),
+        label), ``given_label``, ``predicted_label`` (class numbers; -1 and NaN if never predicted),
         ``given_name`` and ``predicted_name`` (the classes themselves, as they are in ``label``),
         ``predicted_probability`` (that ``predicted_label`` is the true class). ``frame.attrs`` holds
         ``noise_rate``, ``class_noise_rate``, ``transition`` (``transition[i][j]`` = P(given j | true i)),

@@ -13,7 +13,7 @@ from .posterior import redistribute
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]
 
-LOWEST, HIGHEST = 0.35, 0.5
+MIN_THRESHOLD, MAX_THRESHOLD = 0.35, 0.5
 """Range of the threshold of a suspect."""
 MAX_SUSPECT_SHARE, MIN_GAIN = 0.55, 0.1
 """The highest threshold applies if the best one makes a larger share of the labels suspects and closes a
@@ -38,9 +38,9 @@ def threshold(wrong: np.ndarray) -> float:
     """The lowest probability of a suspect.
 
     Chosen:
-        the threshold with the best expected F1, clipped to [LOWEST, HIGHEST]; below LOWEST most suspects
-        would be right labels. HIGHEST if most labels would be suspects with hardly a better expected F1 than
-        all labels: then the evidence does not separate wrong from right labels.
+        the threshold with the best expected F1, clipped to [MIN_THRESHOLD, MAX_THRESHOLD]; with a lower one
+        most suspects would be right labels. MAX_THRESHOLD if most labels would be suspects with hardly a
+        better expected F1 than all labels: then the evidence does not separate wrong from right labels.
     Example:
         >>> threshold(np.array([0.9, 0.8, 0.4] + [0.1] * 3)), threshold(np.array([0.9] + [0.02] * 99))
         (0.4, 0.5)
@@ -49,15 +49,15 @@ def threshold(wrong: np.ndarray) -> float:
     """
     known = wrong[~np.isnan(wrong)]
     if not len(known):
-        return HIGHEST
+        return MAX_THRESHOLD
     ordered = np.sort(known)[::-1]
     expected = 2 * np.cumsum(ordered) / (np.arange(1, len(ordered) + 1) + ordered.sum())
-    best = float(np.clip(ordered[expected.argmax()], LOWEST, HIGHEST))
+    best = float(np.clip(ordered[expected.argmax()], MIN_THRESHOLD, MAX_THRESHOLD))
     suspects = np.count_nonzero(known >= best)
     is_flat = suspects > MAX_SUSPECT_SHARE * len(known) and (
         expected[suspects - 1] - expected[-1] < MIN_GAIN * (1 - expected[-1])
     )
-    return HIGHEST if is_flat else best
+    return MAX_THRESHOLD if is_flat else best
 
 
 def marked(wrong: np.ndarray) -> np.ndarray:

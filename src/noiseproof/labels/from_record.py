@@ -14,7 +14,7 @@ from .evidence import Evidence, lowest_with_best_f1, standard
 from .window import epochs_of
 
 NOT_SEEN = -1
-LAST_PART, LARGEST_WEIGHT = 5, 1 / 3
+LAST_PART, MAX_WEIGHT = 5, 1 / 3
 """The last epochs are one part in so many; the window has weight 1 and they have at most this one."""
 
 
@@ -92,7 +92,7 @@ def with_last_epochs(record: Record, margin: Tensor, beaten: Tensor) -> Tensor:
     last = epochs_of(record, slice(-max(1, record.epochs // LAST_PART), None))
     agreed = correctness(last)
     still = 1 - float(agreed[~agreed.isnan()].mean()) if not bool(agreed.isnan().all()) else 0.0
-    weight = LARGEST_WEIGHT * min(1.0, still / float(beaten.mean())) if bool(beaten.any()) else 0.0
+    weight = MAX_WEIGHT * min(1.0, still / float(beaten.mean())) if bool(beaten.any()) else 0.0
     early, late = standard(margin), standard(mean_margin(last))
     return early + weight * torch.where(late.isnan(), early, late)
 

@@ -42,7 +42,7 @@ def progress(record: Record) -> Progress:
 
 
 def first_learned_epoch(found: Progress) -> int | None:
-    """The first epoch, counted from 0, whose predictions say something about labels; None if there is none.
+    """The first epoch, counted from 0, whose predictions are evidence about labels; None if there is none.
 
     Chosen:
         the confidence of a network that has learned settles at the share of correct labels, which is the
@@ -68,9 +68,10 @@ def first_learned_epoch(found: Progress) -> int | None:
 def memorises(found: Progress, begin: int) -> bool:
     """Whether confidence fell behind agreement between epoch ``begin`` and the last ones.
 
-    The network agrees with a memorised label before it is confident of it, and stays less confident of others
-    as long as wrong labels pull: agreement grows faster than confidence. Where confidence kept pace, what was
-    learned late was learned like the rest.
+    A network predicts a memorised label before it is confident of it, and is less confident of other labels
+    while it memorises wrong ones: agreement grows faster than confidence. If confidence grew as fast, the
+    labels that were learned late were not memorised.
+
     Example:
         >>> agreement = torch.tensor([0.6] * 5 + [0.9] * 5)
         >>> confidence = torch.tensor([0.6] * 5 + [0.7] * 5)

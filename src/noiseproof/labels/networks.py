@@ -17,7 +17,7 @@ from ..train import Config
 from ..train.comparison.streams import fit_each
 from .folds import Split
 
-STEPS, FEWEST, MOST = 3000, 30, 500
+STEPS, MIN_EPOCHS, MAX_EPOCHS = 3000, 30, 500
 VALIDATION = 0.1
 """Share of the training rows held out to select the epoch, before wrong labels are memorised."""
 
@@ -29,7 +29,7 @@ def default_epochs(rows: int) -> int:
         >>> default_epochs(1000), default_epochs(50_000)
         (384, 30)
     """
-    return min(max(STEPS * Config().batch_size // rows, FEWEST), MOST)
+    return min(max(STEPS * Config().batch_size // rows, MIN_EPOCHS), MAX_EPOCHS)
 
 
 def network_probabilities(

@@ -19,8 +19,8 @@ RARE = 0.25
 """A class is rare if it has fewer rows than this share of the mean number of rows of a class."""
 ACCURACY_SCALE = 20.0
 """A model whose accuracy on given labels is lower by a has exp(-20 a) times the weight of the best one."""
-MOST_ROWS, MOST_CLASSES, BLOCK = 50_000, 64, 4096
-"""Most rows to estimate T from; most classes considered for a row; rows of a block."""
+MAX_ROWS, MAX_CLASSES, BLOCK = 50_000, 64, 4096
+"""Maximum number of rows to estimate T from, and of classes considered for a row; rows of a block."""
 
 
 class Posterior(NamedTuple):
@@ -67,7 +67,7 @@ def rescale(probability: np.ndarray, label: np.ndarray, weight: np.ndarray | Non
     """Temperature scaling: the temperature maximises the weighted likelihood of the given labels."""
     from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]
 
-    count = min(len(label), MOST_ROWS)
+    count = min(len(label), MAX_ROWS)
     chosen = np.random.default_rng(0).choice(len(label), count, replace=False)
     logs = np.log(np.clip(probability[chosen], 1e-6, 1))
     rows, given = np.arange(len(logs)), label[chosen]
@@ -90,9 +90,9 @@ def transition(noisy: np.ndarray, label: np.ndarray) -> np.ndarray:
     """
     classes = noisy.shape[1]
     sizes = np.bincount(label, minlength=classes)
-    if len(noisy) > MOST_ROWS:
-        chosen = np.random.default_rng(0).choice(len(noisy), MOST_ROWS, replace=False)
-        noisy, sizes = noisy[chosen], sizes * MOST_ROWS // len(label)
+    if len(noisy) > MAX_ROWS:
+        chosen = np.random.default_rng(0).choice(len(noisy), MAX_ROWS, replace=False)
+        noisy, sizes = noisy[chosen], sizes * MAX_ROWS // len(label)
     found = np.empty((classes, classes), dtype=noisy.dtype)
     for k in range(classes):
         count = max(int(ANCHORS * sizes[k]), min(3, len(noisy)))
@@ -108,12 +108,12 @@ def true_probability(noisy: np.ndarray, matrix: np.ndarray, label: np.ndarray) -
 
     With many classes, only the likeliest classes of each row and its label are considered.
     """
-    if noisy.shape[1] <= MOST_CLASSES:
+    if noisy.shape[1] <= MAX_CLASSES:
         return _by_em(noisy, matrix)
     found = np.zeros_like(noisy)
     for start in range(0, len(noisy), BLOCK):
         part = slice(start, start + BLOCK)
-        columns = np.argpartition(-noisy[part], MOST_CLASSES - 1, axis=1)[:, :MOST_CLASSES]
+        columns = np.argpartition(-noisy[part], MAX_CLASSES - 1, axis=1)[:, :MAX_CLASSES]
         missing = ~(columns == label[part, None]).any(1)
         columns[missing, -1] = label[part][missing]
         near = np.take_along_axis(noisy[part], columns, axis=1)

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..dynamics import Record
 from ..dynamics.statistics.blocks import Block, blocks
 
-FEWEST_EPOCHS = 5
+MIN_EPOCHS = 5
 """Predictions of fewer epochs are too noisy to choose by."""
 CANDIDATES = 24
 AS_GOOD = 0.99
@@ -30,7 +30,7 @@ def candidates(epochs: int) -> list[int]:
         >>> candidates(10), candidates(3)
         ([5, 6, 7, 8, 9, 10], [3])
     """
-    fewest = min(FEWEST_EPOCHS, epochs)
+    fewest = min(MIN_EPOCHS, epochs)
     steps = [fewest * (epochs / fewest) ** (step / (CANDIDATES - 1)) for step in range(CANDIDATES)]
     return sorted({round(step) for step in steps})
 
