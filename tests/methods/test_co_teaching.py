@@ -1,4 +1,4 @@
-"""Co-teaching and decoupling against numpy: which samples are chosen, by whom, for whom."""
+"""Co-teaching and decoupling against numpy: the samples that each network selects for the other."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SIZE = 20
 LABEL = torch.arange(SIZE) % 3
 
 
-def made(seed, dtype=torch.float32):
+def random_batch(seed, dtype=torch.float32):
     one, two = (normal(SIZE, 3, seed=2 * seed + k, dtype=dtype).requires_grad_() for k in range(2))
     return one, two, Batch(torch.zeros(SIZE, 1), LABEL, torch.arange(SIZE))
 
@@ -26,10 +26,10 @@ def gradients(method, one, two, batch, epoch):
 
 @pytest.mark.parametrize("rate", [0.0, 0.4, 0.9])
 @pytest.mark.parametrize("exponent", [0.5, 1.0])
-def test_each_network_learns_from_the_small_losses_of_the_other(rate, exponent):
+def test_each_network_trains_on_small_loss_samples_of_the_other(rate, exponent):
     method = CoTeaching(noise_rate=rate, gradual=4, exponent=exponent)
     for epoch in range(1, 7):
-        one, two, batch = made(epoch)
+        one, two, batch = random_batch(epoch)
         loss, found = gradients(method, one, two, batch, epoch)
         kept = int((1 - min(rate * epoch**exponent / 4, rate)) * SIZE + 1e-6)
         wanted, chosen = 0.0, []
@@ -45,7 +45,7 @@ def test_each_network_learns_from_the_small_losses_of_the_other(rate, exponent):
 
 @pytest.mark.parametrize("count", [1, 3, 10, 128])
 @pytest.mark.parametrize("rate", [0.0, 0.2, 0.3, 0.4, 0.45, 0.7, 0.99])
-def test_as_many_as_the_rate_says(count, rate):
+def test_smallest_selects_the_given_share(count, rate):
     chosen = smallest(normal(count), torch.tensor(1.0) - torch.tensor(rate))
     assert int(chosen.sum()) == max(int((100 - round(100 * rate)) * count // 100), 1)
 
@@ -55,12 +55,12 @@ class Seen:
         self.validation_accuracy = accuracy
 
 
-def test_the_rate_comes_from_the_highest_validation_accuracy_so_far():
+def test_forget_rate_follows_the_highest_validation_accuracy():
     method = CoTeaching(gradual=1)
     method.prepare(training_info(LABEL)._replace(validation=10))
     kept = []
     for epoch, accuracy in enumerate((0.3, None, 0.6, 0.5), 1):
-        _, found = gradients(method, *made(0), epoch)
+        _, found = gradients(method, *random_batch(0), epoch)
         kept.append(int((found[0].abs().sum(1) > 0).sum()))
         method.between_epochs(Seen(accuracy), epoch)
     assert kept == [SIZE, 6, 6, 12]
@@ -68,7 +68,7 @@ def test_the_rate_comes_from_the_highest_validation_accuracy_so_far():
     assert float(method.state_dict()["forgotten"]) == pytest.approx(0.4)
 
 
-def test_without_a_rate_and_without_validation_it_says_what_to_give():
+def test_missing_or_invalid_noise_rate_raises_value_error():
     with pytest.raises(ValueError, match=r"give it, such as noise_rate=0.4, or validation=0.1"):
         CoTeaching().prepare(training_info(LABEL))
     CoTeaching(noise_rate=0.2).prepare(training_info(LABEL))
@@ -76,10 +76,10 @@ def test_without_a_rate_and_without_validation_it_says_what_to_give():
         CoTeaching(noise_rate=1.0)
 
 
-def test_decoupling_learns_where_the_networks_disagree():
+def test_decoupling_trains_on_samples_with_different_predictions():
     method = Decoupling(warmup=1)
     for epoch in (1, 2, 3):
-        one, two, batch = made(epoch)
+        one, two, batch = random_batch(epoch)
         loss, found = gradients(method, one, two, batch, epoch)
         differ = (one.argmax(1) != two.argmax(1)) | (epoch == 1)
         assert 0 < int(differ.sum()) <= SIZE
@@ -89,8 +89,8 @@ def test_decoupling_learns_where_the_networks_disagree():
             assert torch.equal(gradient.abs().sum(1) > 0, differ)
 
 
-def test_decoupling_without_disagreement_is_zero_and_few_do_not_weigh_too_much():
-    one, _, batch = made(0)
+def test_decoupling_is_zero_without_disagreement_and_divides_by_least():
+    one, _, batch = random_batch(0)
     loss, found = gradients(Decoupling(), one, one.detach().clone().requires_grad_(), batch, 1)
     assert float(loss.detach()) == 0
     assert not found[0].any()

@@ -11,13 +11,13 @@ from noiseproof.methods import confusion, confusions
 
 @settings(deadline=None, max_examples=25)
 @given(pairs=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
-def test_rows_are_the_truth_as_in_scikit_learn(pairs):
+def test_confusion_matches_scikit_learn(pairs):
     label, clean = torch.tensor(pairs).T
     wanted = confusion_matrix(clean.numpy(), label.numpy(), labels=range(4))
     assert confusion(label, clean, 4).tolist() == wanted.tolist()
 
 
-def test_given_and_corrected_are_not_mixed_up():
+def test_confusions_of_noisy_and_corrected_labels():
     class Fixed:
         def corrected_labels(self):
             return torch.tensor([1, 1, 1])
@@ -27,7 +27,7 @@ def test_given_and_corrected_are_not_mixed_up():
     assert found.corrected.tolist() == [[0, 1], [0, 2]]
 
 
-def test_strays_and_other_lengths_are_named():
+def test_invalid_labels_and_shapes_raise_value_error():
     two, three = torch.tensor([0, 1]), torch.tensor([0, 1, 0])
     with pytest.raises(ValueError, match=r"clean_label has the shape \(3,\)"):
         confusion(two, three, 2)

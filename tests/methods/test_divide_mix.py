@@ -1,4 +1,4 @@
-"""DivideMix against numpy: the division, who decides for whom, targets and the three parts of the loss."""
+"""DivideMix against numpy: division of the samples, targets and the three terms of the loss."""
 
 import numpy as np
 import pytest
@@ -22,14 +22,14 @@ def softmax(z):
 
 def reference(logits, unmixed, w, *, share, weight, temperature):
     total, one_hot = 0.0, np.eye(3)[LABEL.numpy()]
-    said = [softmax(u) for u in unmixed]
+    predicted = [softmax(u) for u in unmixed]
     for k in range(2):
         peer = w[:, 1 - k]
         labelled = peer > 0.5
         target = np.where(
             labelled[:, None],
-            peer[:, None] * one_hot + (1 - peer[:, None]) * said[k],
-            (said[0] + said[1]) / 2,
+            peer[:, None] * one_hot + (1 - peer[:, None]) * predicted[k],
+            (predicted[0] + predicted[1]) / 2,
         ) ** (1 / temperature)
         target /= target.sum(1, keepdims=True)
         target = share * target + (1 - share) * target[PARTNER.numpy()]
@@ -42,7 +42,7 @@ def reference(logits, unmixed, w, *, share, weight, temperature):
 
 @pytest.mark.parametrize("share", [0.6, 1.0])
 @pytest.mark.parametrize("epoch", [3, 4, 40])
-def test_loss(share, epoch):
+def test_loss_matches_numpy(share, epoch):
     method = DivideMix(warmup=2, lam=10.0, ramp=4, temperature=0.4)
     method.prepare(training_info(LABEL))
     w = torch.rand(SIZE, 2, generator=torch.Generator().manual_seed(1))
@@ -62,7 +62,7 @@ def test_loss(share, epoch):
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_all_labelled_or_none(value):
+def test_loss_is_finite_if_all_or_no_samples_are_labelled(value):
     method = DivideMix(warmup=0)
     method.prepare(training_info(LABEL))
     method.memory.values.fill_(value)
@@ -71,7 +71,7 @@ def test_all_labelled_or_none(value):
     assert method.loss(given, BATCH, 1).isfinite()
 
 
-def test_warm_up_is_cross_entropy_less_the_entropy_if_asked():
+def test_warm_up_is_cross_entropy_with_optional_entropy_penalty():
     logits = [normal(SIZE, 3, seed=k) for k in range(2)]
     given = tuple(Outputs(z) for z in logits)
     ce = sum(torch.nn.functional.cross_entropy(z, LABEL) for z in logits)
@@ -82,7 +82,7 @@ def test_warm_up_is_cross_entropy_less_the_entropy_if_asked():
         torch.testing.assert_close(method.loss(given, BATCH, 1), wanted)
 
 
-class Seen:
+class StubEvaluation:
     def __init__(self, *logits):
         self.logits = logits
 
@@ -90,13 +90,13 @@ class Seen:
         return tuple(Outputs(z) for z in self.logits)
 
 
-def test_division_after_the_warm_up_from_the_losses_of_each_network():
+def test_division_after_warm_up_uses_losses_of_each_network():
     method = DivideMix(warmup=2)
     method.prepare(training_info(LABEL))
     logits = [3 * normal(SIZE, 3, seed=k).float() for k in range(2)]
-    method.between_epochs(Seen(*logits), 1)
+    method.between_epochs(StubEvaluation(*logits), 1)
     assert (method.memory.values == 1).all()
-    method.between_epochs(Seen(*logits), 2)
+    method.between_epochs(StubEvaluation(*logits), 2)
     for k in range(2):
         rows = torch.nn.functional.cross_entropy(logits[k], LABEL, reduction="none")
         torch.testing.assert_close(method.memory.values[:, k], low_component(rows).float())

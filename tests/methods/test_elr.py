@@ -1,4 +1,4 @@
-"""Early-learning regularisation against its recursion and its gradient written out."""
+"""Early-learning regularisation: loss, memory and gradient against explicit formulas."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from training_info import normal, training_info
 from noiseproof.methods import ELR
 
 
-def test_loss_and_memory_follow_the_recursion_of_the_public_code():
+def test_loss_and_memory_match_the_public_code():
     label, index = torch.tensor([0, 2]), torch.tensor([0, 1])
     method = ELR(beta=0.6, lam=2.5)
     method.prepare(training_info(label))
@@ -24,8 +24,8 @@ def test_loss_and_memory_follow_the_recursion_of_the_public_code():
         torch.testing.assert_close(method.memory.values.double(), memory, rtol=1e-5, atol=1e-7)
 
 
-def test_gradient_is_the_one_of_the_paper():
-    r"""(p - y) + lam / (1 - <t,p>) * p * (<t,p> - t): towards the classes the memory holds likely."""
+def test_gradient_matches_the_paper():
+    r"""(p - y) + lam / (1 - <t,p>) * p * (<t,p> - t): towards the classes with high targets."""
     label, index = torch.tensor([1, 0]), torch.tensor([0, 1])
     method = ELR(beta=0.5, lam=3.0)
     method.prepare(training_info(label, classes=3))
@@ -33,11 +33,11 @@ def test_gradient_is_the_one_of_the_paper():
     (found,) = torch.autograd.grad(method.step(logits, label, index, epoch=1), logits)
     p, t = logits.detach().softmax(1), method.memory.values.double()
     agreement = (t * p).sum(1, keepdim=True)
-    pull = 3.0 / (1 - agreement) * p * (agreement - t)
-    torch.testing.assert_close(found, (p - one_hot(label, 3) + pull) / 2, rtol=1e-6, atol=1e-9)
+    regularisation = 3.0 / (1 - agreement) * p * (agreement - t)
+    torch.testing.assert_close(found, (p - one_hot(label, 3) + regularisation) / 2, rtol=1e-6, atol=1e-9)
 
 
-def test_what_is_believed_firmly_cannot_make_the_logarithm_infinite():
+def test_saturated_predictions_give_finite_loss():
     method = ELR(beta=0.0)
     method.prepare(training_info([0, 1]))
     logits = torch.tensor([[1e4, 0.0], [0.0, 1e4]])

@@ -1,4 +1,4 @@
-"""ELR+ against numpy: whose predictions become whose targets, mixed with what."""
+"""ELR+ against numpy: targets from the other network, mixed labels and the loss."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def softmax(z):
 @pytest.mark.parametrize("share", [0.5, 0.8, 1.0])
 @pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("ramp", [0, 4])
-def test_against_numpy_over_several_epochs(share, refine, ramp):
+def test_loss_and_targets_match_numpy_over_several_epochs(share, refine, ramp):
     method = ELRPlus(beta=0.6, lam=2.0, ramp=ramp, refine=refine)
     method.prepare(training_info(LABEL))
     remembered = np.zeros((2, 6, 3))

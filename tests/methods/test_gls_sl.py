@@ -1,4 +1,4 @@
-"""Label smoothing with symmetric cross entropy is a sum of losses that exist already."""
+"""Label smoothing with symmetric cross entropy against sums of other losses."""
 
 import math
 
@@ -16,7 +16,7 @@ def gradient(function, logits):
 
 
 @pytest.mark.parametrize(("smoothing", "A"), [(0.1, -4.0), (0.5, -4.0), (0.1, -1.0)])
-def test_gradient_is_that_of_gls_plus_rce_with_the_clipped_contrast(smoothing, A):
+def test_gradient_is_that_of_gls_plus_rce_with_clipped_contrast(smoothing, A):
     logits, label = 2 * normal(8, 5), torch.arange(8) % 5
     top, rest = 1 - smoothing + smoothing / 5, smoothing / 5
     contrast = max(math.log(rest), A) - max(math.log(top), A)
@@ -26,7 +26,7 @@ def test_gradient_is_that_of_gls_plus_rce_with_the_clipped_contrast(smoothing, A
     torch.testing.assert_close(found, gradient(lambda z: summed(z, label), logits))
 
 
-def test_without_smoothing_it_is_sl():
+def test_smoothing_zero_is_sl():
     logits, label = 2 * normal(8, 5), torch.arange(8) % 5
     method = GLSSL(smoothing=0.0, alpha=0.3, beta=2.0, A=-6.0)
     wanted = losses.get("sl(alpha=0.3, beta=2.0, A=-6.0)")(logits, label)

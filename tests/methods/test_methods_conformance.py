@@ -1,4 +1,4 @@
-"""Methods keep their promises: conformance, the gradient of the value, no use of clean labels."""
+"""All methods: conformance checks, gradients of the loss, no use of clean labels."""
 
 import pytest
 import torch
@@ -39,8 +39,8 @@ def test_conformance(spec, check):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_gradient_is_that_of_the_value(spec):
-    """Central differences in float64, with the memory frozen; MentorNet's last weights are functions of p."""
+def test_gradient_matches_finite_differences(spec):
+    """In float64 with constant memory; the last weights of MentorNet are functions of the logits."""
     epoch = 30 if spec.startswith("mentornet_pd") else EPOCHS[-1]
     trial = Trial(spec)
     method = trial.make()

@@ -1,4 +1,4 @@
-"""On a GPU: the same losses and memory as on the CPU, no host synchronisation, capturable in a CUDA graph."""
+"""Methods on a GPU: same results as on the CPU, no host synchronisation, capture in a CUDA graph."""
 
 import warnings
 
@@ -26,7 +26,7 @@ def prepared(spec, device):
 
 
 def inputs(method, epoch, device):
-    """A third of the samples, and what a network might say of them."""
+    """Random outputs of a network for a third of the samples."""
     index = 5 + 3 * torch.arange(epoch % 3, SAMPLES, 3)
     logits, features = 3 * normal(ROWS, CLASSES, seed=epoch), normal(ROWS, FEATURES, seed=epoch + 1)
     batch = Batch(torch.zeros(ROWS, 1), index % CLASSES, index).to(device)
@@ -45,7 +45,7 @@ def assert_same_state(found, wanted):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_same_as_on_the_cpu(spec):
+def test_cuda_matches_cpu(spec):
     methods = {device: prepared(spec, device) for device in ("cpu", "cuda")}
     for epoch in EPOCHS:
         wanted, found = (step(m, *inputs(m, epoch, device), epoch) for device, m in methods.items())
@@ -57,12 +57,12 @@ def test_same_as_on_the_cpu(spec):
 @pytest.mark.parametrize("spec", SPECS)
 def test_no_host_synchronisation(spec):
     method = prepared(spec, "cuda")
-    shown = {epoch: inputs(method, epoch, "cuda") for epoch in EPOCHS}
+    batches = {epoch: inputs(method, epoch, "cuda") for epoch in EPOCHS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.cuda.set_sync_debug_mode("error")
     try:
-        for epoch, (outputs, batch) in shown.items():
+        for epoch, (outputs, batch) in batches.items():
             step(method, outputs, batch, epoch)
     finally:
         torch.cuda.set_sync_debug_mode("default")
@@ -70,8 +70,8 @@ def test_no_host_synchronisation(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("epoch", [1, 70])
-def test_capturable(spec, epoch):
-    """A replayed step moves the memory on as an eager one does."""
+def test_cuda_graph_replay_matches_eager(spec, epoch):
+    """A replayed step changes the memory as an eager step does."""
     method, eager = prepared(spec, "cuda"), prepared(spec, "cpu")
     outputs, batch = inputs(method, epoch, "cuda")
     start = {name: value.clone() for name, value in method.state_dict().items()}

@@ -1,4 +1,4 @@
-"""What the papers claim, on digits with 40% wrong labels: more accurate than ce, less memorised."""
+"""Methods on digits with 40% wrong labels: more accurate than ce, fewer memorised labels."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Names, options and values: what is wrong is named, and what prints can be read again."""
+"""Specs of methods: parsing, printing, errors and registration."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from noiseproof.methods import ELR, METHODS, LossMethod, TrainingInfo, get, regi
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_name_of_a_method_is_its_key(name):
+def test_name_of_method_is_its_key(name):
     assert get(name).name == name
 
 
@@ -17,11 +17,11 @@ def test_default_specs_round_trip(name):
     assert str(get(str(get(name)))) == str(get(name)) == repr(get(name))
 
 
-def test_the_printed_spec_holds_the_values_given():
+def test_printed_spec_contains_given_values():
     numbers = "lam=10.0, alpha=0.5, start=7, period=2, threshold=0.25"
     spec = f"nal({numbers}, renormalize=True, rce=0.5, A=-2.0, floor=0.0)"
     assert str(get(spec)) == spec
-    assert str(get("elr")) == "elr(beta=0.7, lam=3.0)", "defaults are printed too: they may change one day"
+    assert str(get("elr")) == "elr(beta=0.7, lam=3.0)", "defaults are printed too"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_printed_spec_holds_the_values_given():
         ("gce(q=0.7)", "'gce' is a loss, not a method"),
     ],
 )
-def test_mistakes_are_named(spec, message):
+def test_invalid_specs_raise_value_error(spec, message):
     with pytest.raises(ValueError, match=message):
         get(spec)
 
@@ -65,18 +65,18 @@ def test_mistakes_are_named(spec, message):
         ("selc(alpha=True)", "alpha"),
     ],
 )
-def test_values_of_another_kind_are_refused(spec, option):
+def test_option_of_wrong_type_raises_type_error(spec, option):
     with pytest.raises(TypeError, match=f"{option} must be"):
         get(spec)
 
 
-def test_a_loss_beside_a_method_with_its_own_is_refused():
+def test_loss_with_method_that_has_its_own_raises_value_error():
     with pytest.raises(ValueError, match=r"elr has its own loss: leave out loss='gce\(q=0.7\)'"):
         get("elr", loss="gce")
     assert isinstance(get("elr", loss="ce"), ELR)
 
 
-def test_losses_and_methods_pass_through():
+def test_get_returns_losses_and_methods_unchanged():
     loss, method = losses.get("mae"), ELR()
     assert get(method) is method
     assert get(loss).criterion is loss
@@ -85,7 +85,7 @@ def test_losses_and_methods_pass_through():
         get(3)
 
 
-def test_registered_methods_get_the_loss_of_the_run():
+def test_registered_method_receives_the_loss_of_the_run():
     class Scaled(LossMethod):
         def __init__(self, *, times: float = 2.0, loss=None):
             super().__init__(times * loss)
@@ -100,23 +100,23 @@ def test_registered_methods_get_the_loss_of_the_run():
 
 
 @pytest.mark.parametrize("name", ["elr", "a b", "class", "naïve"])
-def test_names_that_cannot_be_registered(name):
+def test_register_rejects_invalid_names(name):
     with pytest.raises(ValueError, match=name):
         register(name, ELR)
 
 
-def test_what_is_not_callable_cannot_be_registered():
+def test_register_rejects_objects_that_are_not_callable():
     with pytest.raises(TypeError, match="must be callable"):
         register("mine", 3)
 
 
-def test_public_names_are_there():
+def test_public_names_exist():
     assert all(hasattr(methods, name) for name in methods.__all__)
 
 
 @pytest.mark.parametrize("label", [-1, -100, 4, 9])
 @pytest.mark.parametrize("name", ["joint", "gls_sl", "elr", "selc", "bootstrap_soft", "truncated_gce"])
-def test_labels_that_are_no_class_are_refused(name, label):
+def test_labels_out_of_range_raise_value_error(name, label):
     method = get(name)
     index = torch.arange(3)
     method.prepare(TrainingInfo(torch.tensor([0, 1, 2]), index, 4, None, epochs=100, seed=0))

@@ -1,4 +1,4 @@
-"""Mixup: which labels count how much, and which methods can be trained with it."""
+"""Mixup: targets of losses and methods, and the methods that support it."""
 
 import pytest
 import torch
@@ -22,21 +22,21 @@ def outputs(mix=MIX, networks=1):
 
 
 @pytest.mark.parametrize("spec", ["ce", "gce(q=0.4)", "mae", "sl", "nce", "10*nce + 0.1*agce"])
-def test_a_loss_is_that_of_the_soft_target(spec):
+def test_mixup_of_loss_equals_soft_target_loss(spec):
     found = loss_of_step(methods.get(None, loss=spec), outputs(), BATCH, 1)
     wanted = losses.get(spec)(outputs()[0].logits, SOFT)
     torch.testing.assert_close(found, wanted)
 
 
 @pytest.mark.parametrize("beta", [0.5, 0.95])
-def test_bootstrapping_mixes_the_label_only(beta):
+def test_bootstrap_mixes_only_the_label(beta):
     method = methods.get(f"bootstrap_soft(beta={beta})")
     log_p = outputs()[0].logits.log_softmax(1)
     wanted = -((beta * SOFT + (1 - beta) * log_p.exp()) * log_p).sum(1).mean()
     torch.testing.assert_close(loss_of_step(method, outputs(), BATCH, 1), wanted)
 
 
-def test_forward_mixes_the_label_only():
+def test_forward_mixes_only_the_label():
     method = methods.get("forward(transition='symmetric(0.4)')")
     method.prepare(training_info(LABEL))
     matrix = torch.full((3, 3), 0.2, dtype=torch.float64) + 0.4 * torch.eye(3, dtype=torch.float64)
@@ -48,22 +48,22 @@ SELECTION = ["self_paced(warmup=0)", "mentornet_pd(burn_in=0.0)", "co_teaching(n
 
 
 @pytest.mark.parametrize("spec", SELECTION)
-def test_selection_compares_losses_of_mixed_labels(spec):
-    """The same loss as for labels that are one-hot after all, and another where they are not."""
+def test_selection_uses_losses_of_mixed_labels(spec):
+    """Equal to the loss without mixup if each sample is its own partner, and different otherwise."""
     same = Mixed(torch.arange(5), 0.7)
 
-    def of(mix):
+    def loss_with(mix):
         method = methods.get(spec)
         method.prepare(training_info(LABEL))
         return loss_of_step(method, outputs(mix, method.networks), BATCH, 1)
 
-    torch.testing.assert_close(of(same), of(None))
-    assert not torch.allclose(of(MIX), of(None))
+    torch.testing.assert_close(loss_with(same), loss_with(None))
+    assert not torch.allclose(loss_with(MIX), loss_with(None))
     soft = -(SOFT * outputs()[0].logits.log_softmax(1)).sum(1)
     torch.testing.assert_close(cross_entropy(outputs()[0], LABEL), soft)
 
 
-def test_methods_that_remember_single_samples_say_that_they_cannot():
+def test_methods_with_memory_reject_mixup():
     from noiseproof.methods.mixed import mixup_of
 
     refused = {name for name, factory in methods.METHODS.items() if factory.mixup is None}
@@ -76,7 +76,7 @@ def test_methods_that_remember_single_samples_say_that_they_cannot():
     assert mixup_of(0.0, methods.get("elr_plus")) == 0
 
 
-def test_a_method_without_unmixed_logits_says_what_to_give():
+def test_missing_unmixed_logits_raise_type_error():
     for spec in ("elr_plus", "divide_mix(warmup=0)"):
         method = methods.get(spec)
         method.prepare(training_info(LABEL))

@@ -1,4 +1,4 @@
-"""Mixup and averaged weights in the loop."""
+"""Mixup and averaged weights in the training loop."""
 
 import pytest
 import torch
@@ -11,24 +11,24 @@ from noiseproof.train.steps import PlainSteps
 from noiseproof.train.task import make_task
 
 
-def test_draws_are_a_function_of_seed_epoch_and_batch():
-    seen = [draw_mix(1.0, 8, seed=s, epoch=e, batch=b) for s in (0, 1) for e in (1, 2) for b in (0, 1)]
-    assert len({mix.share for mix in seen}) == len(seen)
-    assert all(0.5 <= mix.share <= 1 and sorted(mix.partner.tolist()) == list(range(8)) for mix in seen)
+def test_draw_mix_depends_on_seed_epoch_and_batch():
+    mixes = [draw_mix(1.0, 8, seed=s, epoch=e, batch=b) for s in (0, 1) for e in (1, 2) for b in (0, 1)]
+    assert len({mix.share for mix in mixes}) == len(mixes)
+    assert all(0.5 <= mix.share <= 1 and sorted(mix.partner.tolist()) == list(range(8)) for mix in mixes)
     again = draw_mix(1.0, 8, seed=1, epoch=2, batch=1)
-    assert again.share == seen[-1].share
-    assert torch.equal(again.partner, seen[-1].partner)
+    assert again.share == mixes[-1].share
+    assert torch.equal(again.partner, mixes[-1].partner)
     assert draw_mix(0.0, 3, seed=0, epoch=1, batch=0).share == 1
 
 
 @pytest.mark.parametrize(("alpha", "mean"), [(1.0, 0.75), (4.0, 0.637)])
-def test_shares_are_those_of_the_larger_part_of_a_beta_distribution(alpha, mean):
-    """E max(b, 1 - b): 3/4 for the uniform, 0.6367 for Beta(4, 4) by quadrature."""
+def test_mean_share_matches_beta_distribution(alpha, mean):
+    """E max(b, 1 - b) is 3/4 for Beta(1, 1), and 0.6367 for Beta(4, 4) by quadrature."""
     shares = [draw_mix(alpha, 1, seed=0, epoch=1, batch=number).share for number in range(4000)]
     assert sum(shares) / len(shares) == pytest.approx(mean, abs=0.01)
 
 
-def test_the_average_is_a_plain_mean_and_then_an_exponential_one():
+def test_weight_average_is_mean_then_exponential_average():
     model = torch.nn.BatchNorm1d(2)
     average = WeightAverage(model, 0.75)
     wanted, values = None, [1.0, 2.0, 6.0, 5.0, -3.0, 8.0]
@@ -45,7 +45,7 @@ def test_the_average_is_a_plain_mean_and_then_an_exponential_one():
     assert not average.model.training
 
 
-def test_looking_without_a_gradient_changes_nothing():
+def test_logits_without_gradient_change_no_state():
     network = models.get(
         "mlp(hidden=4, norm=True, dropout=0.5)", num_classes=3, in_channels=4, seed=0
     ).train()
@@ -58,18 +58,18 @@ def test_looking_without_a_gradient_changes_nothing():
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
 
 
-def test_what_predicts_and_is_saved_is_the_average(config, blobs):
+def test_saved_model_has_averaged_weights(config, blobs):
     settings = config(weight_average=0.9, validation=0.2)
     run = fit(settings, data=blobs(), test=blobs(seed=1))
     plain = fit(config(out=f"{settings.out} plain", validation=0.2), data=blobs(), test=blobs(seed=1))
-    assert run.metrics[0]["loss"] == plain.metrics[0]["loss"], "training itself is the same"
+    assert run.metrics[0]["loss"] == plain.metrics[0]["loss"], "averaging must not change training"
     weight, other = (one.load_model().state_dict()["head.weight"] for one in (run, plain))
     assert not torch.equal(weight, other)
     probability = run.outputs["test_probability"].float()
     torch.testing.assert_close(probability, run.predict(blobs(seed=1)), atol=1e-3, rtol=0)
 
 
-def test_a_step_sees_mixed_inputs_and_records_their_emphasis(config, blobs):
+def test_step_uses_mixed_inputs_and_records_their_emphasis(config, blobs):
     settings = config(mixup=1.0, batch_size=60)
     data = blobs(wrong=10)
     session = Session(settings, make_task(settings, data), torch.device("cpu"))
@@ -92,7 +92,7 @@ def test_a_step_sees_mixed_inputs_and_records_their_emphasis(config, blobs):
     torch.testing.assert_close(found, (p - soft).abs().sum(1).detach() / 2, atol=2e-3, rtol=2e-3)
 
 
-def test_no_mixing_and_no_second_look_in_the_warm_up(config, blobs, monkeypatch):
+def test_warm_up_has_no_mixing(config, blobs, monkeypatch):
     settings = config(method="divide_mix(warmup=1)", epochs=2)
     session = Session(settings, make_task(settings, blobs()), torch.device("cpu"))
     assert [one.extra for one in session.step_outputs(torch.ones(4, 4))] == [None, None]
@@ -101,7 +101,7 @@ def test_no_mixing_and_no_second_look_in_the_warm_up(config, blobs, monkeypatch)
     assert all(mix.unmixed.shape == (4, 3) and mix.share < 1 for mix in mixed)
 
 
-def test_settings_are_checked_when_the_run_begins(config, blobs):
+def test_invalid_mixup_settings_raise_value_error(config, blobs):
     with pytest.raises(ValueError, match="mixup=1 cannot be used with elr, which stores predictions"):
         fit(config(mixup=1.0, method="elr"), data=blobs())
     with pytest.raises(ValueError, match="weight_average"):

@@ -1,4 +1,4 @@
-"""The mixture of two normal distributions, against scikit-learn's."""
+"""The mixture of two normal distributions, against scikit-learn."""
 
 import warnings
 
@@ -21,8 +21,8 @@ def losses(seed, low=(0.3, 0.25), high=(3.0, 0.8), wrong=0.4, count=1000):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("wrong", [0.1, 0.4, 0.8])
 @pytest.mark.parametrize("high", [(3.0, 0.8), (1.2, 0.4)])
-def test_responsibilities_are_those_of_scikit_learn(seed, wrong, high):
-    """Begun there by the k-means of scikit-learn from both ends, since its own begins at random."""
+def test_responsibilities_match_scikit_learn(seed, wrong, high):
+    """Both start from k-means with the extreme values as initial centres."""
     values, _ = losses(seed, high=high, wrong=wrong)
     scaled = ((values - values.min()) / (values.max() - values.min()))[:, None]
     cluster = KMeans(2, init=np.array([[0.0], [1.0]]), n_init=1, tol=0.0).fit_predict(scaled)
@@ -37,18 +37,18 @@ def test_responsibilities_are_those_of_scikit_learn(seed, wrong, high):
         precisions_init=[[[1 / (part.var() + 5e-4)]] for part in parts],
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ten rounds may be too few for it
+        warnings.simplefilter("ignore")  # it may not converge in ten iterations
         wanted = fitted.fit(scaled).predict_proba(scaled)[:, fitted.means_.argmin()]
     np.testing.assert_allclose(low_component(torch.from_numpy(values)).numpy(), wanted, atol=1e-8)
 
 
-def test_it_tells_right_from_wrong():
+def test_low_component_separates_right_from_wrong_labels():
     values, is_wrong = losses(9)
     found = low_component(torch.from_numpy(values)) < 0.5
     assert (found.numpy() == is_wrong).mean() > 0.97
 
 
-def test_order_changes_no_bit_and_equal_values_are_all_right():
+def test_result_is_independent_of_order_and_one_for_equal_values():
     values = torch.from_numpy(losses(3)[0]).float()
     order = torch.randperm(1000, generator=torch.Generator().manual_seed(0))
     assert torch.equal(low_component(values)[order], low_component(values[order]))

@@ -1,4 +1,4 @@
-"""Noise attention learning: theorem, best attention, targets, head, and what it does on digits."""
+"""Noise attention learning: gradient, optimal attention, loss, targets and head."""
 
 import math
 
@@ -21,7 +21,7 @@ def prepared(label, width=1, **options):
 
 
 def with_attention(method, value):
-    """The head says ``value`` of the single feature 1."""
+    """Set the logit of the attention to ``value`` for features of 1."""
     with torch.no_grad():
         method.head.weight.fill_(value)
         method.head.bias.zero_()
@@ -37,7 +37,7 @@ def loss_of(method, logits, label, epoch=1, features=None):
 
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 10**6), scale=st.floats(0.1, 20), attention=st.floats(-12, 12))
-def test_gradient_is_phi_times_that_of_cross_entropy_and_phi_lies_below_tau(seed, scale, attention):
+def test_gradient_is_phi_times_cross_entropy_gradient_and_phi_is_at_most_tau(seed, scale, attention):
     logits = (scale * normal(1, 5, seed=seed)).requires_grad_()
     label = torch.tensor([seed % 5])
     hidden = torch.tensor([attention], dtype=torch.float64)
@@ -53,7 +53,7 @@ def test_gradient_is_phi_times_that_of_cross_entropy_and_phi_lies_below_tau(seed
 
 @pytest.mark.parametrize("lam", [0.05, 0.5, 10.0, 50.0])
 @pytest.mark.parametrize("p", [0.001, 0.1, 0.3, 0.6, 0.9])
-def test_the_best_attention_is_the_one_of_the_specification(lam, p):
+def test_optimal_attention_has_closed_form(lam, p):
     best = min(1.0, lam / ((1 + lam) * (1 - p)))
     log_p = torch.tensor([[p, 1 - p]], dtype=torch.float64).log()
     tau = torch.linspace(1e-4, 1 - 1e-4, 9999, dtype=torch.float64)
@@ -64,7 +64,7 @@ def test_the_best_attention_is_the_one_of_the_specification(lam, p):
 
 @pytest.mark.parametrize("renormalize", [False, True])
 @pytest.mark.parametrize("rce", [0.0, 0.7])
-def test_the_loss_is_the_formula(renormalize, rce):
+def test_loss_matches_formula(renormalize, rce):
     label = torch.tensor([2, 0, 1])
     method = prepared(label, width=4, lam=0.3, rce=rce, A=-3.0, renormalize=renormalize)
     logits, features = normal(3, 3), normal(3, 4, seed=1, dtype=torch.float32)
@@ -79,14 +79,14 @@ def test_the_loss_is_the_formula(renormalize, rce):
     torch.testing.assert_close(method.observed()["tau"].double(), tau.squeeze(1), rtol=1e-5, atol=0)
 
 
-def test_heads_that_say_ten_thousand():
+def test_extreme_attention_logits_give_finite_loss_and_gradients():
     logits = normal(2, 3, dtype=torch.float32)
     label = torch.tensor([0, 2])
-    believing = with_attention(prepared(label, floor=0.0), 1e4)
-    torch.testing.assert_close(loss_of(believing, logits, label), cross_entropy(logits, label))
-    doubting = with_attention(prepared(label, floor=0.0), -1e4)
-    assert float(loss_of(doubting, logits, label).detach()) == pytest.approx(0.5 * 1e4)
-    for method in (believing, doubting):
+    trusting = with_attention(prepared(label, floor=0.0), 1e4)
+    torch.testing.assert_close(loss_of(trusting, logits, label), cross_entropy(logits, label))
+    distrusting = with_attention(prepared(label, floor=0.0), -1e4)
+    assert float(loss_of(distrusting, logits, label).detach()) == pytest.approx(0.5 * 1e4)
+    for method in (trusting, distrusting):
         leaf = (1e4 * logits).requires_grad_()
         loss = loss_of(method, leaf, label)
         loss.backward()
@@ -95,13 +95,13 @@ def test_heads_that_say_ten_thousand():
         assert all(gradient.isfinite().all() for gradient in gradients)
 
 
-def test_attention_learns_also_where_the_sigmoid_is_flat_in_float32():
+def test_attention_has_gradient_where_float32_sigmoid_saturates():
     method = with_attention(prepared([0]), -200.0)
     loss_of(method, torch.zeros(1, 3), [0]).backward()
     assert float(method.head.bias.grad) == pytest.approx(-0.5, rel=1e-5), "-lam (1 - tau) is lost"
 
 
-def test_targets_move_only_from_start_and_every_period_epochs():
+def test_targets_change_from_start_every_period_epochs():
     method = prepared([0, 1], start=6, period=3)
     logits = normal(2, 3, dtype=torch.float32)
     changed = []
@@ -113,7 +113,7 @@ def test_targets_move_only_from_start_and_every_period_epochs():
     assert changed == [6, 9, 12]
 
 
-def test_targets_move_by_momentum_before_the_loss_is_taken():
+def test_targets_are_updated_before_the_loss():
     method = prepared([0], alpha=0.9, start=1, period=1)
     logits = torch.tensor([[0.0, 3.0, 0.0]])
     p = logits.softmax(1)
@@ -130,7 +130,7 @@ def test_targets_move_by_momentum_before_the_loss_is_taken():
     assert method.corrected_labels().tolist() == [1]
 
 
-def test_clamped_targets_have_too_much_mass_and_renormalised_ones_have_not():
+def test_clamped_targets_sum_to_one_only_if_renormalised():
     logits = torch.tensor([[0.0, 30.0, 0.0]])
     for renormalize in (False, True):
         method = prepared([0], alpha=0.0, start=1, period=1, renormalize=renormalize)
@@ -140,7 +140,7 @@ def test_clamped_targets_have_too_much_mass_and_renormalised_ones_have_not():
         assert method.memory.values.min() > 0.99e-4
 
 
-def test_samples_with_little_attention_keep_their_target():
+def test_samples_below_attention_threshold_keep_their_target():
     method = prepared([0, 0], start=1, period=1, threshold=0.5)
     with torch.no_grad():
         method.head.weight.fill_(1.0)
@@ -150,7 +150,7 @@ def test_samples_with_little_attention_keep_their_target():
     assert float(method.memory.values[1, 0]) < 0.99
 
 
-def test_the_head_is_a_function_of_the_seed_alone():
+def test_head_depends_only_on_the_seed():
     heads = []
     for seed in (0, 0, 1):
         method = NAL()
@@ -164,16 +164,16 @@ def test_the_head_is_a_function_of_the_seed_alone():
     assert float(heads[0].abs().max()) <= 1 / math.sqrt(16)
 
 
-def test_the_head_is_trained_with_the_network():
+def test_head_and_network_receive_gradients():
     features = normal(2, 4, dtype=torch.float32).requires_grad_()
     method = prepared([0, 1], width=4)
     loss_of(method, torch.zeros(2, 3), [0, 1], features=features).backward()
     assert len(list(method.parameters())) == 2
     assert all(bool(p.grad.any()) for p in method.parameters())
-    assert bool(features.grad.any()), "the attention must reach the backbone, as in the public code"
+    assert bool(features.grad.any()), "the backbone gets gradients of the attention, as in the public code"
 
 
-def test_missing_features_are_named():
+def test_missing_features_and_prepare_raise():
     with pytest.raises(ValueError, match="num_features must not be None"):
         NAL().prepare(training_info([0, 1]))
     zero = torch.tensor([0])
@@ -185,7 +185,7 @@ def test_missing_features_are_named():
         NAL().step(torch.zeros(1, 3), zero, zero, 1)
 
 
-def test_presets_have_the_lambdas_of_the_appendix():
+def test_presets_match_the_appendix():
     found = {dataset: get(spec) for dataset, spec in nal.PRESETS.items()}
     lam = {dataset: method.lam for dataset, method in found.items()}
     assert lam == {"cifar10": 0.5, "cifar100": 10, "animal10n": 0.5, "webvision": 50, "clothing1m": 50}

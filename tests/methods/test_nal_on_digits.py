@@ -1,4 +1,4 @@
-"""What the paper claims of noise attention, seen on digits with 40% wrong labels."""
+"""Claims of the paper about noise attention, on digits with 40% wrong labels."""
 
 import pytest
 import torch
@@ -52,26 +52,26 @@ def train(digits, method=None):
 
 
 @pytest.fixture(scope="module")
-def outcome(digits):
+def trained(digits):
     method = NAL(lam=0.5, start=1000)
     prediction, features = train(digits, method)
     return prediction, torch.sigmoid(method.attention(features)).detach()
 
 
-def test_attention_separates_clean_from_wrong_labels(digits, outcome):
+def test_attention_separates_clean_from_wrong_labels(digits, trained):
     _, noisy, clean = digits
-    wrong, tau = noisy != clean, outcome[1]
+    wrong, tau = noisy != clean, trained[1]
     ahead = (tau[~wrong].unsqueeze(1) > tau[wrong]).double().mean()
     assert float(ahead) > 0.85, "share of (clean, wrong) pairs in which the clean sample has more attention"
     assert float(tau[~wrong].mean() - tau[wrong].mean()) > 0.15
 
 
-def test_training_accuracy_settles_at_the_share_of_right_labels(digits, outcome):
-    """Where cross entropy memorises everything."""
+def test_training_accuracy_is_near_the_share_of_right_labels(digits, trained):
+    """Cross entropy memorises nearly all wrong labels."""
     noisy = digits[1]
     memorised = float((train(digits)[0] == noisy).double().mean())
-    settled = float((outcome[0] == noisy).double().mean())
-    assert abs(settled - (1 - RATE)) < 0.1
+    agreement = float((trained[0] == noisy).double().mean())
+    assert abs(agreement - (1 - RATE)) < 0.1
     assert memorised > 0.9
 
 

@@ -1,4 +1,4 @@
-"""Methods with a memory are refused by name in a user's loop of several processes, each with its own."""
+"""Methods with a memory raise an error if the user's own loop runs in several processes."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ REFUSED = ("elr", "selc", "joint", "nal", "s_adaptation", "truncated_gce")
 
 @pytest.fixture(params=[1, 2])
 def processes(request):
-    """A process group of that size, whose other members are pretended."""
+    """The size of a fake process group."""
     distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=request.param)
     yield request.param
     distributed.destroy_process_group()
@@ -24,7 +24,7 @@ def processes(request):
 
 @pytest.mark.filterwarnings("ignore:.* is never active")
 @pytest.mark.parametrize("name", [*REFUSED, "bootstrap_soft", "bootstrap_hard", "gls_sl"])
-def test_only_what_remembers_is_refused(processes, name):
+def test_only_methods_with_memory_reject_several_processes(processes, name):
     index = torch.arange(4)
     outputs = (Outputs(torch.zeros(4, 3, requires_grad=True), torch.zeros(4, 5)),)
 

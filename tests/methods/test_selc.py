@@ -1,4 +1,4 @@
-"""Self-ensemble label correction: when targets begin to move, and how."""
+"""Self-ensemble label correction: moving averages of the targets."""
 
 import torch
 from torch.nn.functional import cross_entropy, one_hot
@@ -7,7 +7,7 @@ from training_info import normal, training_info
 from noiseproof.methods import SELC
 
 
-def test_plain_cross_entropy_up_to_start_and_moving_targets_after():
+def test_cross_entropy_up_to_start_then_moving_average_targets():
     label, index = torch.tensor([0, 2]), torch.tensor([0, 1])
     method = SELC(alpha=0.8, start=2)
     method.prepare(training_info(label))
@@ -23,7 +23,7 @@ def test_plain_cross_entropy_up_to_start_and_moving_targets_after():
         torch.testing.assert_close(method.memory.values.double(), target, rtol=1e-6, atol=1e-7)
 
 
-def test_no_gradient_flows_through_the_targets():
+def test_targets_have_no_gradient():
     method = SELC(alpha=0.5, start=0)
     method.prepare(training_info([0], classes=3))
     logits = normal(1, 3).requires_grad_()
@@ -33,14 +33,14 @@ def test_no_gradient_flows_through_the_targets():
     torch.testing.assert_close(found, wanted.double(), rtol=1e-5, atol=1e-7)
 
 
-def test_labels_are_corrected_in_time():
+def test_label_is_corrected_when_its_weight_falls_below_half():
     method = SELC(alpha=0.9, start=0)
     method.prepare(training_info([0, 1]))
     logits = torch.tensor([[0.0, 9.0], [0.0, 9.0]])
-    seen = []
+    corrected = []
     for epoch in range(1, 11):
         method.step(logits, torch.tensor([0, 1]), torch.arange(2), epoch)
-        seen.append(method.corrected_labels().tolist())
-    assert seen[0] == [0, 1]
-    assert seen[5] == [0, 1], "0.9^6 = 0.53 still speaks for the label"
-    assert seen[6] == [1, 1], "0.9^7 = 0.48 no longer does"
+        corrected.append(method.corrected_labels().tolist())
+    assert corrected[0] == [0, 1]
+    assert corrected[5] == [0, 1], "the weight of the label is 0.9^6 = 0.53"
+    assert corrected[6] == [1, 1], "the weight of the label is 0.9^7 = 0.48"

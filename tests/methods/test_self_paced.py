@@ -1,4 +1,4 @@
-"""Self-paced learning and MentorNet's predefined curriculum: which samples are used, and how much."""
+"""Self-paced learning and the predefined curriculum of MentorNet: weights of the samples."""
 
 import numpy as np
 import pytest
@@ -12,22 +12,22 @@ from noiseproof.methods.self_paced import quantile
 
 @pytest.mark.parametrize("count", [1, 2, 7, 128])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.75, 1.0])
-def test_quantile_is_that_of_numpy(count, share):
+def test_quantile_matches_numpy(count, share):
     values = normal(count, seed=count)
     assert float(quantile(values, share)) == pytest.approx(np.quantile(values.numpy(), share), abs=1e-12)
 
 
-def rows_of(logits, label):
+def losses_of(logits, label):
     return cross_entropy(logits, label, reduction="none")
 
 
-def test_self_paced_uses_the_samples_below_a_running_quantile():
+def test_self_paced_uses_samples_below_running_quantile():
     method = SelfPaced(begin=0.4, end=0.6, growth=0.1, warmup=1, decay=0.25)
     label, index = torch.arange(20) % 3, torch.arange(20)
     threshold = None
     for epoch, share in ((1, 0.4), (2, 0.4), (3, 0.5), (4, 0.6), (9, 0.6)):
         logits = normal(20, 3, seed=epoch, dtype=torch.float32).requires_grad_()
-        rows = rows_of(logits.detach(), label)
+        rows = losses_of(logits.detach(), label)
         now = float(np.quantile(rows.numpy(), share))
         threshold = now if threshold is None else 0.25 * threshold + 0.75 * now
         loss = method.step(logits, label, index, epoch)
@@ -38,7 +38,7 @@ def test_self_paced_uses_the_samples_below_a_running_quantile():
         assert float(method.threshold) == pytest.approx(threshold, rel=1e-6)
 
 
-def test_a_sample_that_was_left_out_comes_back_when_it_becomes_easy():
+def test_excluded_sample_is_used_again_when_its_loss_is_low():
     method = SelfPaced(begin=0.5, warmup=0, growth=0.0, decay=0.0)
     label = torch.tensor([0, 0])
     hard = torch.tensor([[0.0, 3.0], [3.0, 0.0]], requires_grad=True)
@@ -52,29 +52,29 @@ def test_a_sample_that_was_left_out_comes_back_when_it_becomes_easy():
 
 
 @pytest.mark.parametrize("lambda2", [0.5, 2.0])
-def test_weights_of_mentornet_minimise_its_objective(lambda2):
-    """v l + lambda2 v^2 / 2 - (lambda1 + lambda2) v over a fine grid of v in [0, 1]."""
+def test_mentornet_weights_minimise_its_objective(lambda2):
+    """Objective: v l + lambda2 v^2 / 2 - (lambda1 + lambda2) v, on a fine grid of v in [0, 1]."""
     method = MentorNetPD(percentile=0.5, lambda2=lambda2, burn_in=0.2, linear=0.6, decay=0.0)
     label, index = torch.arange(9) % 3, torch.arange(9)
     method.prepare(training_info(label, epochs=10))
     grid = torch.linspace(0, 1, 100_001, dtype=torch.float64)
     for epoch, curvature in ((1, None), (2, None), (3, 0.0), (6, 0.0), (7, lambda2), (10, lambda2)):
         logits = (3 * normal(9, 3, seed=epoch, dtype=torch.float32)).requires_grad_()
-        rows = rows_of(logits.detach(), label)
+        rows = losses_of(logits.detach(), label)
         if curvature is None:
             wanted = torch.ones_like(rows)
         else:
             middle = rows.median()
             cost = rows[:, None] * grid + curvature / 2 * grid**2 - (middle + curvature) * grid
             wanted = grid[cost.argmin(1)]
-            wanted[rows.argsort()[4]] = 1  # on the threshold every v costs the same
+            wanted[rows.argsort()[4]] = 1  # on the threshold all v have the same cost
         loss = method.step(logits, label, index, epoch)
         torch.testing.assert_close(loss, (wanted * rows).mean().float(), rtol=1e-4, atol=0)
         (found,) = torch.autograd.grad(loss, logits)
         assert torch.equal(found.abs().sum(1) > 1e-9, wanted > 1e-9), epoch
 
 
-def test_mentornet_says_that_it_was_not_prepared():
+def test_mentornet_step_before_prepare_raises_runtime_error():
     label = torch.tensor([0])
     with pytest.raises(RuntimeError, match="mentornet_pd is not prepared"):
         MentorNetPD().step(torch.zeros(1, 2), label, label, 1)

@@ -1,4 +1,4 @@
-"""SOP against the formulas of its public code, written with one-hot labels and torch's own optimiser."""
+"""SOP against the formulas of its public code, with one-hot labels and an optimiser of torch."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from noiseproof.methods import SOP
 
 
 def reference(u, v, logits, label):
-    """The two terms; the first carries no gradient to v, the second none to u."""
+    """The two terms; the first has no gradient for v, the second none for u."""
     y = one_hot(label, logits.shape[1]).to(logits.dtype)
     of_u = (u**2 * y).clamp(0, 1 - 1e-4)
     of_v = (v**2 * (1 - y)).clamp(0, 1 - 1e-4)
@@ -19,7 +19,7 @@ def reference(u, v, logits, label):
     return -(y * q.log()).sum(1).mean() + square
 
 
-def test_losses_and_numbers_of_samples_follow_the_public_code():
+def test_loss_and_parameters_of_samples_match_the_public_code():
     label, index = torch.tensor([0, 2, 1, 1]), torch.tensor([5, 3, 8, 1])
     method = SOP(lr_u=2.0, lr_v=30.0, scale=0.1)
     method.prepare(training_info(label, index=index))
@@ -42,8 +42,8 @@ def test_losses_and_numbers_of_samples_follow_the_public_code():
         )
 
 
-def test_only_numbers_of_samples_that_are_contradicted_grow():
-    """Two samples of label 0; the network believes the first and, for long enough, not the second."""
+def test_only_parameters_of_contradicted_labels_grow():
+    """Two samples with label 0; the network predicts class 0 for the first and class 1 for the second."""
     label, index = torch.tensor([0, 0]), torch.arange(2)
     method = SOP(lr_u=1.0, lr_v=1.0)
     method.prepare(training_info(label, classes=3))
@@ -52,12 +52,12 @@ def test_only_numbers_of_samples_that_are_contradicted_grow():
     for epoch in range(2, 60):
         last = method.step(logits, label, index, epoch)
     v = method.memory.values[:, 1:].square()
-    assert v[1, 1] > 0.9, "what the network says instead of the label"
+    assert v[1, 1] > 0.9, "the class predicted instead of the label"
     assert float(v.sum() - v[1, 1]) < 1e-6
     assert last < first - 2
 
 
-def test_numbers_begin_small_normal_and_different():
+def test_initial_parameters_are_small_and_normally_distributed():
     method = SOP()
     method.prepare(training_info(torch.arange(4000) % 5))
     values = method.memory.values.double() / 1e-8

@@ -1,4 +1,4 @@
-"""Methods with targets record how much of a target the given label still has."""
+"""Methods with soft targets record the probability of the given label in the target."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from noiseproof.train import Config, fit
 
 
 @pytest.mark.parametrize("method", ["elr", "selc(start=2)", "nal(start=2, period=1)"])
-def test_recorded_and_low_where_labels_are_wrong(method, tmp_path):
+def test_target_probability_is_recorded_and_lower_for_wrong_labels(method, tmp_path):
     config = Config(
         noise="symmetric(0.4)", model="mlp(norm=True)", method=method, epochs=8, lr=0.05, device="cpu"
     )

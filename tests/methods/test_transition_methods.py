@@ -1,4 +1,4 @@
-"""Forward and Backward: stable, right in expectation, and careful with the matrix they are given."""
+"""Forward, Backward and SAdaptation: losses, numerical stability, and checks of the matrix."""
 
 import json
 
@@ -30,7 +30,7 @@ def per_label(method, logits):
 
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), scale=st.floats(0.1, 8))
-def test_forward_is_the_negative_logarithm_of_the_spoiled_prediction(seed, scale):
+def test_forward_is_negative_log_of_noisy_prediction(seed, scale):
     logits = scale * normal(1, 3, seed=seed)
     noisy = (logits.softmax(1) @ CYCLE).squeeze(0)
     torch.testing.assert_close(per_label(prepared(Forward), logits), -noisy.log(), rtol=1e-6, atol=1e-9)
@@ -38,7 +38,7 @@ def test_forward_is_the_negative_logarithm_of_the_spoiled_prediction(seed, scale
     torch.testing.assert_close(reverse, -noisy.log() + 0.5 * 3 * (1 - noisy), rtol=1e-6, atol=1e-9)
 
 
-def test_forward_with_the_identity_is_cross_entropy_and_its_booster_symmetric_cross_entropy():
+def test_forward_with_identity_is_cross_entropy_plus_rce():
     logits, label = normal(6, 3), torch.arange(6) % 3
     plain = prepared(Forward, torch.eye(3), label).step(logits, label, label, 1)
     torch.testing.assert_close(plain, cross_entropy(logits, label))
@@ -46,31 +46,31 @@ def test_forward_with_the_identity_is_cross_entropy_and_its_booster_symmetric_cr
     torch.testing.assert_close(boosted, losses.get("ce + 2.0*rce")(logits, label))
 
 
-def test_forward_stays_exact_where_probabilities_underflow():
+def test_forward_is_exact_where_probabilities_underflow():
     found = per_label(prepared(Forward), torch.tensor([[0.0, -1e4, -2e4]]))
     wanted = [-np.log(0.7), -np.log(0.3), 1e4 - np.log(0.2)]
     assert found.tolist() == pytest.approx(wanted, rel=1e-6)
 
 
-def test_the_clean_posterior_is_stationary_under_forward():
+def test_forward_gradient_vanishes_at_the_clean_posterior():
     """With p the true posterior, the gradient averaged over labels drawn from pT vanishes."""
     logits = normal(1, 3).requires_grad_()
     share = (logits.detach().softmax(1) @ CYCLE).squeeze(0)
     (found,) = torch.autograd.grad((share * per_label(prepared(Forward), logits)).sum(), logits)
     torch.testing.assert_close(found, torch.zeros_like(found), rtol=0, atol=1e-7)
     (plain,) = torch.autograd.grad((share * per_label(prepared(Forward, torch.eye(3)), logits)).sum(), logits)
-    assert plain.abs().max() > 1e-2, "without the matrix it would move"
+    assert plain.abs().max() > 1e-2, "without the matrix the gradient does not vanish"
 
 
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6))
-def test_backward_is_unbiased_whatever_the_prediction(seed):
+def test_backward_is_unbiased(seed):
     logits = 3 * normal(1, 3, seed=seed)
     expected = CYCLE @ per_label(prepared(Backward), logits)
     torch.testing.assert_close(expected, -logits.log_softmax(1).squeeze(0), rtol=1e-5, atol=1e-6)
 
 
-def test_a_matrix_without_inverse_is_refused_by_backward_alone():
+def test_only_backward_rejects_singular_matrix():
     flat = torch.full((3, 3), 1 / 3)
     with pytest.raises(ValueError, match=r"cannot be inverted \(condition number .*use forward"):
         prepared(Backward, flat)
@@ -78,12 +78,12 @@ def test_a_matrix_without_inverse_is_refused_by_backward_alone():
 
 
 @pytest.mark.parametrize("kind", [Forward, Backward])
-def test_without_a_matrix_the_message_says_what_to_give(kind):
+def test_missing_matrix_raises_value_error(kind):
     with pytest.raises(ValueError, match=rf"{kind.name} needs a matrix: give transition=\.\.\."):
         prepared(kind, None)
 
 
-def test_a_label_the_matrix_calls_impossible_is_named():
+def test_label_with_zero_column_raises_value_error():
     matrix = torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0, 1.0]])
     with pytest.raises(ValueError, match="2 samples have the label 1, but column 1 of the matrix is zero"):
         prepared(Forward, matrix, label=(0, 1, 1))
@@ -99,13 +99,13 @@ def test_a_label_the_matrix_calls_impossible_is_named():
         (torch.tensor([[2.0, -1.0], [0.0, 1.0]]), r"transition\[0, 1\] = -1"),
     ],
 )
-def test_bad_matrices_are_named(matrix, message):
+def test_invalid_matrices_raise_value_error(matrix, message):
     with pytest.raises(ValueError, match=message):
         prepared(Forward, matrix)
 
 
 @pytest.mark.parametrize("kind", ["npy", "csv", "json", "npz"])
-def test_matrices_from_files(tmp_path, kind):
+def test_matrix_files_are_read(tmp_path, kind):
     path = tmp_path / f"matrix.{kind}"
     match kind:
         case "npy":
@@ -123,7 +123,7 @@ def test_matrices_from_files(tmp_path, kind):
     assert str(path) in str(method)
 
 
-def test_files_that_are_missing_or_pickled_are_refused(tmp_path):
+def test_missing_and_pickled_files_are_rejected(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         Forward(transition=str(tmp_path / "nothing.npy"))
     np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
@@ -131,32 +131,32 @@ def test_files_that_are_missing_or_pickled_are_refused(tmp_path):
         Forward(transition=tmp_path / "pickled.npy")
 
 
-def test_the_matrix_of_a_noise_spec():
+def test_matrix_of_noise_spec():
     method = prepared(Forward, "symmetric(0.4)")
     wanted = torch.full((3, 3), 0.2).fill_diagonal_(0.6)
     torch.testing.assert_close(method.log_transition.exp(), wanted)
 
 
-def test_an_array_in_memory_prints_as_its_digest_which_cannot_be_read_back():
+def test_array_prints_as_digest_that_cannot_be_parsed():
     method = prepared(Backward)
     assert "<array sha256:" in str(method)
     with pytest.raises(ValueError, match="stands for an array that was in memory"):
         get(str(method))
 
 
-def test_the_adaptation_layer_begins_near_the_identity_or_at_the_matrix():
+def test_adaptation_layer_is_initialised_near_identity_or_at_the_matrix():
     method = prepared(SAdaptation, None, rate=0.3)
     torch.testing.assert_close(method.learned(), torch.full((3, 3), 0.15).fill_diagonal_(0.7))
     torch.testing.assert_close(prepared(SAdaptation).learned().double(), CYCLE, rtol=0, atol=2e-4)
 
 
-def test_the_adaptation_layer_begins_as_forward():
+def test_initial_adaptation_layer_equals_forward():
     full = 0.9 * CYCLE + 0.1 / 3
     adapted, forward = (per_label(prepared(kind, full), normal(1, 3)) for kind in (SAdaptation, Forward))
     torch.testing.assert_close(adapted, forward, rtol=1e-5, atol=1e-6)
 
 
-def test_the_adaptation_layer_learns_the_matrix_from_a_sure_network():
+def test_adaptation_layer_learns_the_matrix():
     clean = torch.arange(300) % 3
     given_label = torch.where(torch.arange(300) % 10 < 3, (clean + 1) % 3, clean)
     method = SAdaptation()

@@ -1,4 +1,4 @@
-"""Pruning: who is given up, when, and that they may come back."""
+"""Truncated GCE with pruning: which samples are pruned and restored, and when."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def prepared(label, **options):
     return method
 
 
-def test_before_start_it_is_gce_minus_a_constant():
+def test_loss_before_start_is_gce_minus_a_constant():
     label = torch.tensor([0, 1, 2, 0])
     method = prepared(label, q=0.6, k=0.4, start=10)
     logits = normal(4, 3).requires_grad_()
@@ -28,7 +28,7 @@ def test_before_start_it_is_gce_minus_a_constant():
     torch.testing.assert_close(gradient(found, logits), gradient(gce(logits, label), logits))
 
 
-def test_pruning_at_every_step_has_the_gradient_of_the_loss_of_that_name():
+def test_pruning_at_every_step_has_gradient_of_truncated_gce():
     label = torch.arange(30) % 3
     method = prepared(label, start=1, period=1)
     logits = (3 * normal(30, 3)).requires_grad_()
@@ -41,7 +41,7 @@ def test_pruning_at_every_step_has_the_gradient_of_the_loss_of_that_name():
     assert not kept.all()
 
 
-def test_samples_are_given_up_by_epochs_and_come_back():
+def test_samples_are_pruned_and_restored_by_epoch():
     label = torch.tensor([0])
     method = prepared(label, start=4, period=2)
     lost, fitted = torch.tensor([[0.0, 5.0, 0.0]]), torch.tensor([[5.0, 0.0, 0.0]])
@@ -53,7 +53,7 @@ def test_samples_are_given_up_by_epochs_and_come_back():
     assert weights == [1, 1, 1, 0, 0, 1, 1]
 
 
-def test_a_sample_given_up_has_neither_loss_nor_gradient():
+def test_pruned_sample_has_neither_loss_nor_gradient():
     label = torch.tensor([0, 1])
     method = prepared(label, start=1, period=1)
     logits = torch.tensor([[0.0, 5.0, 0.0], [0.0, 5.0, 0.0]], requires_grad=True)
@@ -65,30 +65,37 @@ def test_a_sample_given_up_has_neither_loss_nor_gradient():
     torch.testing.assert_close(loss, kept / 2, msg="the mean is over the whole batch")
 
 
-class Made:
-    """An evaluation that says these logits, and whether the epoch is the best."""
+class StubEvaluation:
+    """An evaluation with given logits, and whether the epoch is the best."""
 
     def __init__(self, is_best, logits=None):
         self.is_best, self.logits = is_best, logits
 
     def outputs(self, positions=None, *, features=False):
-        assert self.logits is not None, "only the best network needs to be asked"
+        assert self.logits is not None, "outputs are needed only in the best epoch"
         return (Outputs(self.logits),)
 
 
-def test_by_validation_the_best_network_up_to_then_decides():
+def test_by_validation_prunes_with_the_best_network():
     label = torch.tensor([0, 0])
     method = PrunedGCE(start=3, period=2, by="validation")
     method.prepare(training_info(label, classes=2)._replace(validation=5))
     one, other = torch.tensor([[5.0, 0.0], [0.0, 5.0]]), torch.tensor([[0.0, 5.0], [5.0, 0.0]])
     weights = []
-    looks = [Made(True, one), Made(False), Made(False), Made(True, other), Made(False), Made(False)]
-    for epoch, made in enumerate(looks, 1):
+    evaluations = [
+        StubEvaluation(True, one),
+        StubEvaluation(False),
+        StubEvaluation(False),
+        StubEvaluation(True, other),
+        StubEvaluation(False),
+        StubEvaluation(False),
+    ]
+    for epoch, evaluation in enumerate(evaluations, 1):
         method.step(one, label, torch.arange(2), epoch)
-        method.between_epochs(made, epoch)
+        method.between_epochs(evaluation, epoch)
         weights.append(method.memory.values.tolist())
-    decided, again = [1.0, 0.0], [0.0, 1.0]
-    assert weights == [[1, 1], [1, 1], decided, decided, again, again]
+    first, second = [1.0, 0.0], [0.0, 1.0]
+    assert weights == [[1, 1], [1, 1], first, first, second, second]
 
 
 def test_by_validation_needs_validation_data():

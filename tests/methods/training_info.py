@@ -1,4 +1,4 @@
-"""Small situations the tests of methods share."""
+"""Helpers of the tests of methods: training information and random numbers."""
 
 import torch
 

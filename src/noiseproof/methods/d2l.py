@@ -14,10 +14,10 @@ from .base import Evaluation, Method, Outputs, TrainingInfo, not_prepared
 from .probabilities import log_probabilities, take_labels
 
 STREAM = 0x44324C
-"""Keeps the choice of samples apart from other draws of the same seed."""
+"""Makes the choice of samples independent of other draws with the same seed."""
 CHUNK = 128
-"""Samples among which neighbours are looked for."""
-SMALLEST = 1e-8
+"""Number of samples in which neighbours are searched."""
+EPSILON = 1e-8
 
 
 def local_dimensionality(points: Tensor, k: int = 20) -> Tensor:
@@ -40,11 +40,11 @@ def local_dimensionality(points: Tensor, k: int = 20) -> Tensor:
     points = points.double()
     distance = torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
     distance = distance.fill_diagonal_(-1).sort(1).values[:, 1 : k + 1]
-    return -1 / (distance / distance[:, -1:] + SMALLEST).log().mean(1)
+    return -1 / (distance / distance[:, -1:] + EPSILON).log().mean(1)
 
 
 class D2L(Method):
-    r"""Dimensionality-driven learning: labels count less once the features need more dimensions.
+    r"""Dimensionality-driven learning: labels get less weight when the dimensionality of the features grows.
 
     Loss:
         :math:`-\alpha\log p_y-(1-\alpha)\log\max_k p_k`, with :math:`\alpha=1` up to the turning point
@@ -55,7 +55,7 @@ class D2L(Method):
         two of their standard deviations is the turning point. From there on, after every epoch,
         :math:`\alpha = \exp(-\frac{e}{E}\cdot\frac{LID_e}{\min_j LID_j})`, e of E epochs being done.
     Deviations:
-        The paper puts the network back to where it was before the turning point. The public code loads the
+        The paper restores the network from before the turning point. The public code loads the
         weights it wrote at the end of the same epoch, which changes nothing; here nothing is loaded.
         There the LID of the untrained network counts as well.
     Settings:

@@ -28,9 +28,9 @@ class Joint(MemoryMethod):
         its last ``average`` epochs (``hard=True``: the class where that is largest)
     Deviations:
         The public code updates all labels at the end of an epoch, here each sample is updated when it is
-        visited, from the same epochs. A sample that an epoch skipped keeps an older probability instead;
-        one never seen keeps its label. Probabilities are stored in float16. The code writes the prior
-        term without its constant :math:`\sum\pi\log\pi`. The second step, training from scratch on
+        visited, from the same epochs. A sample that was not in an epoch keeps an older probability; a
+        sample without predictions keeps its label. Probabilities are stored in float16. The code writes the
+        prior term without its constant :math:`\sum\pi\log\pi`. The second step, training from scratch on
         ``corrected_labels()``, is another run.
     Settings:
         ``alpha=1.2, beta=0.8`` under symmetric and ``alpha=0.8, beta=0.4`` under asymmetric noise,

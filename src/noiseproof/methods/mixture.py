@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-ROUNDS, TOLERANCE, SMALLEST_VARIANCE = 10, 1e-2, 5e-4
+ROUNDS, TOLERANCE, MIN_VARIANCE = 10, 1e-2, 5e-4
 """Largest number of steps, tolerance of the log likelihood, and constant added to each variance."""
 
 
@@ -61,7 +61,7 @@ def _fitted(values: Tensor, share: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Weight, mean and variance of both components."""
     count = share.sum(0) + 10 * torch.finfo(share.dtype).eps
     mean = (share * values[:, None]).sum(0) / count
-    variance = (share * (values[:, None] - mean).square()).sum(0) / count + SMALLEST_VARIANCE
+    variance = (share * (values[:, None] - mean).square()).sum(0) / count + MIN_VARIANCE
     return count / count.sum(), mean, variance
 
 

@@ -12,7 +12,7 @@ from .forward import log_noisy_probability
 from .probabilities import log_probabilities
 from .transition import TransitionMethod
 
-LEAST = 1e-4
+MIN_PROBABILITY = 1e-4
 """Smallest initial entry; a zero would have no gradient."""
 
 
@@ -58,7 +58,7 @@ class SAdaptation(TransitionMethod):
         found = others + (1 - self.rate - others) * torch.eye(classes, dtype=torch.float64)
         if self.transition is not None:
             found = self.matrix(info)
-        start = found.clamp_min(LEAST).log().float()
+        start = found.clamp_min(MIN_PROBABILITY).log().float()
         self.b = nn.Parameter(start.to(info.label.device))
 
     def learned(self) -> Tensor:
