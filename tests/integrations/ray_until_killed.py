@@ -30,7 +30,7 @@ def table():
 
 
 def disturb(folder, kind, killed):
-    """Signal the process that writes each run, once it has come some way."""
+    """Send a signal to the process that writes each run, after two epochs."""
     left = set()
     while len(killed) < 2:
         for metrics in Path(folder).glob("runs/*/metrics.jsonl"):

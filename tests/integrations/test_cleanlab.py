@@ -1,4 +1,4 @@
-"""cleanlab takes what noiseproof finds, and noiseproof what cleanlab computes."""
+"""Exchange of label issues and probabilities with cleanlab."""
 
 import runpy
 from pathlib import Path
@@ -28,8 +28,8 @@ def task():
     return rows, label, said
 
 
-def test_probabilities_in(task):
-    """What cleanlab calls pred_probs; the suspects agree with its own to a large part."""
+def test_find_accepts_pred_probs_of_cleanlab(task):
+    """Most suspects of ``labels.find`` and cleanlab on the same pred_probs agree."""
     from cleanlab.filter import find_label_issues
 
     from noiseproof import labels
@@ -42,7 +42,7 @@ def test_probabilities_in(task):
     assert (ours & theirs).sum() / (ours | theirs).sum() > 0.7
 
 
-def test_issues_out_to_clean_learning(task):
+def test_label_issues_are_used_by_clean_learning(task):
     """CleanLearning fits without the rows noiseproof marked."""
     from cleanlab.classification import CleanLearning
     from sklearn.linear_model import LogisticRegression
@@ -59,7 +59,7 @@ def test_issues_out_to_clean_learning(task):
     np.testing.assert_allclose(learner.clf.coef_, wanted, rtol=1e-6)
 
 
-def test_our_classifier_inside_clean_learning(task):
+def test_clean_learning_with_noiseproof_classifier(task):
     from cleanlab.classification import CleanLearning
 
     from noiseproof import NoiseproofClassifier
@@ -72,7 +72,7 @@ def test_our_classifier_inside_clean_learning(task):
 
 
 @pytest.mark.parametrize("given", ["found", "pred_probs"])
-def test_an_issue_type_of_datalab(task, given, capsys):
+def test_datalab_issue_type(task, given, capsys):
     pytest.importorskip("datasets", reason=DATALAB)
     from cleanlab import Datalab
 
@@ -93,7 +93,7 @@ def test_an_issue_type_of_datalab(task, given, capsys):
         manager.find_issues(found=found[:3])
 
 
-def test_the_example(capsys):
+def test_cleanlab_example_runs(capsys):
     pytest.importorskip("datasets", reason=DATALAB)
     runpy.run_path(str(EXAMPLES / "cleanlab_both_ways.py"), run_name="__main__")
     assert "noiseproof" in capsys.readouterr().out

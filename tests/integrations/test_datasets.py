@@ -1,4 +1,4 @@
-"""Columns of a Hugging Face dataset in, findings as columns out."""
+"""Find label errors in a Hugging Face dataset and add them as columns."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def reviews():
     )
 
 
-def test_texts(reviews):
+def test_find_in_text_column(reviews):
     from noiseproof.integrations.datasets import find_in, with_findings
 
     found = find_in(reviews, "text")
@@ -36,7 +36,7 @@ def test_texts(reviews):
     assert suspects["predicted_label"] == [0, 1, 0, 1]
 
 
-def test_several_columns_and_names(reviews):
+def test_find_in_several_columns(reviews):
     from noiseproof.integrations.datasets import find_in, with_findings
 
     names = np.array(["no", "yes"])[reviews["label"]].tolist()

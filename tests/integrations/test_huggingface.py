@@ -1,4 +1,4 @@
-"""Hugging Face's own Trainer: accumulation, several tasks, the record, and language models."""
+"""Hugging Face Trainer: gradient accumulation, several tasks, the record, and language models."""
 
 import runpy
 import sys
@@ -54,7 +54,7 @@ def tiny(kind, **options):
 
 
 def rows(kind, samples=SAMPLES):
-    """Sentences of different lengths, filled up; labels of places that are not words are -100."""
+    """Padded sentences of different lengths; the labels of padding are -100."""
     import datasets
 
     generator = torch.Generator().manual_seed(1)
@@ -78,8 +78,8 @@ def rows(kind, samples=SAMPLES):
     )
 
 
-def trained(model, data, folder, *, batch=16, accumulation=1, epochs=1, optimizer=True, **options):
-    """The Trainer after training by plain SGD in the order of the data."""
+def train_model(model, data, folder, *, batch=16, accumulation=1, epochs=1, optimizer=True, **options):
+    """Return a Trainer after training by SGD in the order of the data."""
     import transformers
 
     class InOrder(transformers.Trainer):
@@ -119,21 +119,23 @@ TASKS = [
 
 
 @pytest.mark.parametrize(("task", "spec", "options"), TASKS)
-def test_accumulated_batches_are_as_one(hf, task, spec, options, tmp_path):
-    """4 batches of 4, with different numbers of labels, move the weights as one batch of 16 does."""
+def test_gradient_accumulation_equals_one_batch(hf, task, spec, options, tmp_path):
+    """4 batches of 4, with different numbers of labels, give the weights of one batch of 16."""
     kind = "SequenceClassification" if task == "multi-label" else task
     found = []
     for batch, accumulation in ((16, 1), (4, 4)):
         model = tiny(kind, **options)
         loss = hf.compute_loss(spec, causal=task == "CausalLM")
-        trained(model, rows(task), tmp_path, batch=batch, accumulation=accumulation, compute_loss_func=loss)
+        train_model(
+            model, rows(task), tmp_path, batch=batch, accumulation=accumulation, compute_loss_func=loss
+        )
         found.append(weights(model))
     torch.testing.assert_close(found[0], found[1], atol=1e-6, rtol=1e-5)
     assert (found[0] - weights(tiny(kind, **options))).abs().max() > 1e-4
 
 
-def test_a_mean_of_each_batch_would_be_four_times_as_large(hf, tmp_path):
-    """What the adapter is for: the same loss without it."""
+def test_accumulated_means_without_the_adapter_are_four_times_as_large(hf, tmp_path):
+    """Compare ``compute_loss`` with the same loss without the adapter."""
     from noiseproof import losses
 
     moved, loss = [], losses.get("ce")
@@ -142,24 +144,24 @@ def test_a_mean_of_each_batch_would_be_four_times_as_large(hf, tmp_path):
         lambda outputs, labels, num_items_in_batch=None: loss(outputs.logits, labels),
     ):
         model = tiny("SequenceClassification")
-        trained(
+        train_model(
             model, rows("SequenceClassification"), tmp_path, batch=4, accumulation=4, compute_loss_func=func
         )
         moved.append((weights(model) - weights(tiny("SequenceClassification"))).norm())
     assert 3 < moved[1] / moved[0] < 5
 
 
-def test_cross_entropy_is_what_trainer_does_itself(hf, tmp_path):
+def test_cross_entropy_equals_the_loss_of_trainer(hf, tmp_path):
     found = []
     for options in ({}, {"compute_loss_func": hf.compute_loss("ce")}):
         model = tiny("TokenClassification")
-        trained(model, rows("TokenClassification"), tmp_path, **options)
+        train_model(model, rows("TokenClassification"), tmp_path, **options)
         found.append(weights(model))
     torch.testing.assert_close(found[0], found[1], atol=1e-6, rtol=1e-5)
 
 
-def test_the_record_of_sentences(hf, tmp_path):
-    """Predictions are those of the logits Trainer computed, also when the run is resumed."""
+def test_record_of_sequence_classification(hf, tmp_path):
+    """Recorded predictions equal those of the logits, also in a resumed run."""
     said = []
 
     class Telling(hf.RecordCallback):
@@ -175,7 +177,7 @@ def test_the_record_of_sentences(hf, tmp_path):
     ):
         said.clear()
         callback = Telling(SAMPLES)
-        trained(
+        train_model(
             tiny("SequenceClassification"),
             data,
             tmp_path / folder,
@@ -197,10 +199,10 @@ def test_the_record_of_sentences(hf, tmp_path):
     assert list(callback.find().index) == list(range(SAMPLES))
 
 
-def test_the_record_of_tokens_and_evaluation_is_not_recorded(hf, tmp_path):
+def test_record_of_tokens_excludes_evaluation(hf, tmp_path):
     data = rows("TokenClassification")
     callback = hf.RecordCallback((SAMPLES, LENGTH), "gce(q=0.7)")
-    trainer = trained(
+    trainer = train_model(
         tiny("TokenClassification"),
         data,
         tmp_path,
@@ -218,15 +220,15 @@ def test_the_record_of_tokens_and_evaluation_is_not_recorded(hf, tmp_path):
     assert callback.record().epochs == before.epochs == 2
 
 
-def test_what_is_missing_is_named(hf, tmp_path):
+def test_missing_callback_and_index_raise_an_error(hf, tmp_path):
     data, model = rows("SequenceClassification"), tiny("SequenceClassification")
     callback = hf.RecordCallback(SAMPLES)
     with pytest.raises(RuntimeError, match=r"callbacks=\[callback\]"):
-        trained(model, data, tmp_path, compute_loss_func=callback.compute_loss)
+        train_model(model, data, tmp_path, compute_loss_func=callback.compute_loss)
     with pytest.raises(
         ValueError, match=r"no column 'index': data.add_column\('index', range\(len\(data\)\)\)"
     ):
-        trained(
+        train_model(
             model,
             data.remove_columns("index"),
             tmp_path,
@@ -237,24 +239,24 @@ def test_what_is_missing_is_named(hf, tmp_path):
         hf.compute_loss("ce")({"logits": torch.zeros(2, 1)}, torch.zeros(2))
 
 
-def test_a_language_model_without_stored_logits(hf, tmp_path):
-    """The same steps as with stored logits, under accumulation; evaluation has logits."""
+def test_fused_loss_equals_loss_of_stored_logits(hf, tmp_path):
+    """Training equals that with stored logits under accumulation; evaluation returns logits."""
     found = []
     for fused in (False, True):
         model, data = tiny("CausalLM"), rows("CausalLM").remove_columns("index")
         if fused:
-            trainer = trained(hf.fuse_loss(model, "gce(q=0.3)"), data, tmp_path, batch=4, accumulation=2)
+            trainer = train_model(hf.fuse_loss(model, "gce(q=0.3)"), data, tmp_path, batch=4, accumulation=2)
             assert model(input_ids=torch.tensor([[1, 2]])).logits.shape == (1, 2, WORDS)
             assert trainer.evaluate(data)["eval_loss"] > 0
         else:
             loss = hf.compute_loss("gce(q=0.3)", causal=True)
-            trained(model, data, tmp_path, batch=4, accumulation=2, compute_loss_func=loss)
+            train_model(model, data, tmp_path, batch=4, accumulation=2, compute_loss_func=loss)
         found.append(weights(model))
     torch.testing.assert_close(found[0], found[1], atol=1e-6, rtol=1e-5)
     assert (found[0] - weights(tiny("CausalLM"))).abs().max() > 1e-4
 
 
-def test_logits_that_are_capped_cannot_be_fused(hf):
+def test_fuse_loss_refuses_softcapped_logits(hf):
     import transformers
 
     config = transformers.Gemma2Config(
@@ -271,7 +273,7 @@ def test_logits_that_are_capped_cannot_be_fused(hf):
         hf.fuse_loss(transformers.Gemma2ForCausalLM(config), "gce")
 
 
-def test_the_example(monkeypatch, tmp_path, capsys):
+def test_huggingface_example_runs(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["huggingface_trainer.py"])
     runpy.run_path(str(EXAMPLES / "huggingface_trainer.py"), run_name="__main__")

@@ -1,4 +1,4 @@
-"""Lightning records what its training steps return, in one process and in two."""
+"""The record of Lightning training steps, in one process and in two."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def lightning():
 @pytest.fixture
 def module(lightning):
     class Module(lightning.LightningModule):
-        """Keeps what it said, to compare the record with."""
+        """A module that keeps its logits, to compare the record with."""
 
         def __init__(self):
             super().__init__()
@@ -77,7 +77,7 @@ def callback_of(**options):
     return RecordCallback(SAMPLES, **options)
 
 
-def test_every_batch_is_recorded(module, loader, fit):
+def test_record_equals_outputs_of_training_steps(module, loader, fit):
     from noiseproof import losses
 
     callback, network = callback_of(), module()
@@ -91,7 +91,7 @@ def test_every_batch_is_recorded(module, loader, fit):
     assert list(callback.find().index) == list(range(SAMPLES))
 
 
-def test_a_checkpoint_holds_the_record(module, loader, fit, tmp_path):
+def test_checkpoint_contains_the_record(module, loader, fit, tmp_path):
     torch.manual_seed(0)
     network = module()
     whole, first, second = callback_of(), callback_of(), callback_of()
@@ -104,13 +104,13 @@ def test_a_checkpoint_holds_the_record(module, loader, fit, tmp_path):
     assert torch.equal(second.record().prediction, whole.record().prediction)
 
 
-def test_other_names(module, loader, fit):
+def test_read_argument_selects_outputs(module, loader, fit):
     callback = callback_of(read=lambda outputs, batch: (batch[0], outputs["logits"], batch[2]))
     fit(module(), loader, callback, epochs=1)
     assert len(callback.record()) == SAMPLES
 
 
-def test_a_step_that_returns_the_loss_alone(module, loader, fit):
+def test_training_step_without_logits_raises_an_error(module, loader, fit):
     class Usual(module):
         def training_step(self, batch, batch_idx):
             return super().training_step(batch, batch_idx)["loss"]
@@ -120,7 +120,7 @@ def test_a_step_that_returns_the_loss_alone(module, loader, fit):
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_the_example(devices, tmp_path):
+def test_lightning_example_runs(devices, tmp_path):
     """With two processes every sample is recorded in every epoch, none twice."""
     from noiseproof.dynamics import Record
 

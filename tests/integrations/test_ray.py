@@ -1,4 +1,4 @@
-"""Ray is an extra: what it does is tested where it is installed, how it is missed everywhere."""
+"""Ray engine: results if Ray is installed, error messages if it is not."""
 
 import importlib.util
 import json
@@ -19,10 +19,10 @@ from noiseproof.integrations.ray import compare_with_ray, share_of_machine
 from noiseproof.train import Config, compare, fit, grid
 
 SCRIPT = Path(__file__).with_name("ray_until_killed.py")
-with_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
 
 
-def test_without_ray_the_extra_is_named(monkeypatch):
+def test_missing_ray_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"pip install 'noiseproof\[ray\]'"):
         compare_with_ray([Config(device="cpu")])
@@ -30,7 +30,7 @@ def test_without_ray_the_extra_is_named(monkeypatch):
         labels.find(np.eye(4), label=[0, 0, 1, 1], engine="ray")
 
 
-def test_an_engine_that_cannot_be_used_is_refused(monkeypatch):
+def test_invalid_engine_raises_an_error(monkeypatch):
     with pytest.raises(ValueError, match="unknown engine 'slurm': choose 'local' or 'ray'"):
         compare([Config(device="cpu")], engine="slurm")
     with pytest.raises(ValueError, match="unknown engine 'slurm': choose 'local' or 'ray'"):
@@ -40,14 +40,14 @@ def test_an_engine_that_cannot_be_used_is_refused(monkeypatch):
         labels.find(probabilities=np.full((4, 2), 0.5), label=[0, 0, 1, 1], engine="ray")
 
 
-def test_what_is_finished_needs_no_cluster(monkeypatch, tmp_path):
+def test_finished_runs_need_no_cluster(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     config = Config(device="cpu", epochs=1, model="mlp(hidden=8)", out=str(tmp_path / "run"))
     fit(config)
     assert compare_with_ray([config]) == {}
 
 
-def test_a_run_gets_its_share_of_a_machine(monkeypatch):
+def test_share_of_machine(monkeypatch):
     monkeypatch.setattr(engine, "cores", lambda: 8)
     assert share_of_machine([Config(device="cpu")], None) == {"num_cpus": 1}
     assert share_of_machine([Config(device="cpu")], 2) == {"num_cpus": 4}
@@ -56,7 +56,7 @@ def test_a_run_gets_its_share_of_a_machine(monkeypatch):
         share_of_machine([Config(device="cpu")], 0)
 
 
-def disturbed(folder, kind):
+def run_with_signals(folder, kind):
     command = [sys.executable, str(SCRIPT), str(folder), kind]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment)  # noqa: S603
@@ -65,7 +65,7 @@ def disturbed(folder, kind):
 
 
 def check_runs(folder, tmp_path):
-    """Every run ends with the bits of one that nobody disturbed."""
+    """Every run is bit-identical to an uninterrupted one."""
     runs = sorted(path.parent for path in folder.glob("runs/*/config.json"))
     assert len(runs) == 2
     for number, run in enumerate(runs):
@@ -74,7 +74,7 @@ def check_runs(folder, tmp_path):
         assert contents(run) == contents(unbroken)
 
 
-def small():
+def small_data():
     rng = np.random.default_rng(0)
     label = rng.integers(0, 3, 90)
     return rng.normal(size=(90, 4)) + 2 * np.eye(3, 4)[label], label
@@ -83,8 +83,8 @@ def small():
 @pytest.mark.parametrize(
     "model", [pytest.param(None, marks=pytest.mark.slow), ["neighbours"], "mlp(hidden=8)"]
 )
-def test_folds_fitted_one_by_one_are_those_fitted_together(model, monkeypatch):
-    """As with Ray, which is replaced by a function that fits one fold after the other, last ones first."""
+def test_folds_fitted_separately_equal_folds_fitted_together(model, monkeypatch):
+    """Ray is replaced by a function that fits the folds one after the other, in reversed order."""
 
     def fit_parts(fit, parts, on_begin, device):
         fitted = {}
@@ -93,7 +93,7 @@ def test_folds_fitted_one_by_one_are_those_fitted_together(model, monkeypatch):
             fitted[number] = fit(parts[number])
         return [fitted[number] for number in range(len(parts))]
 
-    rows, label = small()
+    rows, label = small_data()
     monkeypatch.setattr("noiseproof.labels.networks.default_epochs", lambda rows: 2)
     alone = labels.find(rows, label=label, model=model, folds=3)
     monkeypatch.setattr(engine, "fit_parts", fit_parts)
@@ -107,11 +107,11 @@ def test_folds_fitted_one_by_one_are_those_fitted_together(model, monkeypatch):
     assert told[:3] == [(model if isinstance(model, str) else "models", number) for number in range(3)]
 
 
-@with_ray
+@needs_ray
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [None, "mlp(hidden=8)"])
-def test_labels_are_judged_to_the_bit_as_here(model):
-    rows, label = small()
+def test_find_with_ray_is_bit_identical_to_local(model):
+    rows, label = small_data()
     alone, found = (
         labels.find(rows, label=label, model=model, folds=2, engine=name) for name in ("local", "ray")
     )
@@ -119,20 +119,20 @@ def test_labels_are_judged_to_the_bit_as_here(model):
     assert found.attrs == alone.attrs
 
 
-@with_ray
+@needs_ray
 @pytest.mark.slow
-def test_a_mistake_on_a_worker_is_told_here():
-    rows, label = small()
+def test_error_on_a_worker_is_raised_in_the_caller():
+    rows, label = small_data()
     with pytest.raises(ValueError, match=r"^model 'oak' is unknown, choose among"):
         labels.find(rows, label=label, model=["oak"], engine="ray")
 
 
-@with_ray
+@needs_ray
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_runs_have_the_bits_of_runs_here(jobs, tmp_path, monkeypatch):
-    """With data by a path that is relative to where the command was given."""
-    rows, label = small()
+def test_runs_with_ray_are_bit_identical_to_local(jobs, tmp_path, monkeypatch):
+    """The path of the data is relative to the working directory of the caller."""
+    rows, label = small_data()
     inputs = rows.astype(np.float32)
     monkeypatch.chdir(tmp_path)
     np.savez("small.npz", x_train=inputs, y_train=label, x_test=inputs[:9], y_test=label[:9])
@@ -146,23 +146,23 @@ def test_runs_have_the_bits_of_runs_here(jobs, tmp_path, monkeypatch):
     assert [contents(run) for run in folders["ray"]] == [contents(run) for run in folders["local"]]
 
 
-@with_ray
+@needs_ray
 @pytest.mark.slow
-def test_a_killed_worker_loses_nothing(tmp_path):
-    told = disturbed(tmp_path / "table", "KILL")
+def test_runs_of_killed_workers_finish(tmp_path):
+    told = run_with_signals(tmp_path / "table", "KILL")
     assert len(set(told["killed"])) == 2
     assert told["me"] not in told["killed"]
     assert (told["finished"], told["problems"]) == ([1, 1], [])
     check_runs(tmp_path / "table", tmp_path)
 
 
-@with_ray
+@needs_ray
 @pytest.mark.slow
-def test_a_table_that_was_stopped_goes_on(tmp_path):
-    told = disturbed(tmp_path / "table", "INT")
+def test_interrupted_table_is_resumed(tmp_path):
+    told = run_with_signals(tmp_path / "table", "INT")
     assert told["stopped"] == "stopped by SIGINT with 0 of 2 runs finished; run the same command to resume"
     assert not list((tmp_path / "table").glob("runs/*/result.json"))
     assert list((tmp_path / "table").glob("runs/*/checkpoints/*"))
-    told = disturbed(tmp_path / "table", "KILL")
+    told = run_with_signals(tmp_path / "table", "KILL")
     assert told["finished"] == [1, 1]
     check_runs(tmp_path / "table", tmp_path)

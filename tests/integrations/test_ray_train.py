@@ -1,4 +1,4 @@
-"""The example of Ray Train trains the run that one process trains."""
+"""The Ray Train example gives the same run as one process."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples/ray_train.py"
 
 
 @pytest.mark.slow
-def test_two_workers_train_as_one_process(tmp_path):
+def test_two_workers_equal_one_process(tmp_path):
     command = [sys.executable, str(EXAMPLE), "--out", str(tmp_path / "two")]
     subprocess.run(command, check=True, timeout=600, env={**os.environ, "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"})  # noqa: S603
     run = Run(tmp_path / "two")

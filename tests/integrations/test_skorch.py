@@ -1,4 +1,4 @@
-"""skorch: probabilities that are probabilities, and a network that labels.find cross-fits."""
+"""skorch classifier: probabilities, cloning and cross-fitting by labels.find."""
 
 import runpy
 from pathlib import Path
@@ -34,7 +34,7 @@ def net():
     return classifier(Net, "gce(q=0.7)", max_epochs=30, lr=0.5, verbose=0, train_split=None)
 
 
-def test_probabilities_are_those_of_the_network(net, blobs):
+def test_predict_proba_equals_softmax_of_the_network(net, blobs):
     rows, label = blobs
     found = net.fit(rows, label).predict_proba(rows)
     with torch.no_grad():
@@ -44,8 +44,8 @@ def test_probabilities_are_those_of_the_network(net, blobs):
     assert net.score(rows, label) > 0.9
 
 
-def test_without_the_helper_skorch_returns_logits(blobs):
-    """What the helper is for: rows of a robust loss do not sum to 1."""
+def test_skorch_without_the_helper_returns_logits(blobs):
+    """Without the helper, rows of predict_proba do not sum to 1."""
     import skorch
 
     from noiseproof import losses
@@ -55,7 +55,7 @@ def test_without_the_helper_skorch_returns_logits(blobs):
     assert np.abs(plain.fit(rows, label).predict_proba(rows).sum(1) - 1).max() > 0.1
 
 
-def test_clones_and_cross_fitting(net, blobs):
+def test_clone_and_cross_fitting(net, blobs):
     from sklearn.base import clone
 
     from noiseproof import labels
@@ -69,6 +69,6 @@ def test_clones_and_cross_fitting(net, blobs):
     assert found.is_label_issue[9:].mean() < 0.15
 
 
-def test_the_example(capsys):
+def test_skorch_example_runs(capsys):
     runpy.run_path(str(EXAMPLES / "skorch_classifier.py"), run_name="__main__")
     assert "of them really wrong" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""MLflow and Weights & Biases are told what metrics.jsonl says; nothing leaves the machine."""
+"""MLflow and Weights & Biases receive the values of metrics.jsonl; no data are sent over the network."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def interrupted_and_resumed(config, watch, between=lambda: None):
     return fit(config, watcher=watch(told))
 
 
-def test_mlflow(config, tmp_path, monkeypatch):
+def test_mlflow_receives_every_metric(config, tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed: make test-integrations")
     from noiseproof.integrations.mlflow import MLflowWatcher
 
@@ -55,7 +55,7 @@ def test_mlflow(config, tmp_path, monkeypatch):
             assert history[line["epoch"]] == pytest.approx(value), name
 
 
-def test_wandb_offline(config, tmp_path, monkeypatch):
+def test_wandb_receives_every_metric_offline(config, tmp_path, monkeypatch):
     wandb = pytest.importorskip("wandb", reason="wandb is not installed: make test-integrations")
     from noiseproof.integrations.wandb import WandbWatcher
 

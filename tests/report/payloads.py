@@ -1,11 +1,11 @@
-"""Names that try to become code: classes, files and runs may have them."""
+"""HTML and script payloads for names of classes, files and runs."""
 
 RUN = "document.documentElement.dataset.ran=1"
 TAGS = ("script", "img", "svg", "iframe", "body", "video", "audio", "input", "details", "marquee")
 
 
 def payloads(address):
-    """100 of them; those that call out do so to ``address``."""
+    """Return 100 payloads; those that send a request send it to ``address``."""
     found = [
         f"<script>{RUN}</script>",
         f"</script><script>{RUN}</script>",

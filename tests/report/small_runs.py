@@ -1,4 +1,4 @@
-"""Run folders written by hand: small, fast, and with numbers that are known in advance."""
+"""Write small run folders with known numbers."""
 
 import dataclasses
 import json
@@ -36,7 +36,7 @@ def metrics_of(record, test=0.8):
 
 
 def outputs_of(record, samples=90):
-    """Test samples of all classes but the last; class 0 is half taken for class 1."""
+    """Outputs on test samples of all classes but the last; half of class 0 is predicted as class 1."""
     generator = torch.Generator().manual_seed(0)
     label = torch.arange(samples) % (record.num_classes - 1)
     logits = 4.0 * torch.nn.functional.one_hot(label, record.num_classes).float()
@@ -53,7 +53,7 @@ def outputs_of(record, samples=90):
 
 
 def write_run(folder, record=None, *, settings=None, metrics=None, outputs=None, class_names=None):
-    """A finished run of a record; what is not given is made up."""
+    """Write a finished run of a record, with default settings, metrics and outputs."""
     folder = Path(folder)
     record = example_record() if record is None else record
     if class_names is not None:

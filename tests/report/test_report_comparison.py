@@ -15,11 +15,11 @@ from noiseproof.report.page_figures import RenderedFigure, arrange
 from noiseproof.testing import example_record
 
 RECORD = example_record(120, 6)
-ENDS = {"ce": 0.5, "mae": 0.8}
+FINAL_ACCURACIES = {"ce": 0.5, "mae": 0.8}
 
 
 def write_table(folder, rows):
-    """As the command does: folders as they were seen from where it was called."""
+    """Write table.json as the command does, with folders relative to its working directory."""
     found = [
         {"run": name, "runs": [{"folder": f"somewhere/else/{run}"} for run in runs]} for name, runs in rows
     ]
@@ -28,9 +28,9 @@ def write_table(folder, rows):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two losses, two seeds each; mae ends better. A third failed, and another run lies about."""
+    """Two losses with two seeds each, mae ends higher; a failed loss and an unrelated run."""
     place = tmp_path_factory.mktemp("folder") / "demo"
-    for loss, end in ENDS.items():
+    for loss, end in FINAL_ACCURACIES.items():
         for seed in (0, 1):
             settings, metrics = SETTINGS | {"loss": loss, "seed": seed}, metrics_of(RECORD, end)
             write_run(place / f"{loss}{seed}", RECORD, settings=settings, metrics=metrics, outputs={})
@@ -48,7 +48,7 @@ def text(folder):
     return path.read_text(encoding="utf-8")
 
 
-def test_a_folder_is_read_in_the_order_of_its_table(folder, tmp_path):
+def test_runs_have_the_order_of_the_table(folder, tmp_path):
     assert is_comparison(folder)
     assert not is_comparison(folder / "ce0")
     assert [run.name for run in runs_in(folder)] == ["mae0", "mae1", "ce0", "ce1"]
@@ -57,7 +57,7 @@ def test_a_folder_is_read_in_the_order_of_its_table(folder, tmp_path):
     assert [run.name for run in runs_in(moved)] == ["mae0", "mae1", "ce0"]
 
 
-def test_a_folder_that_is_no_comparison_says_so(tmp_path, folder):
+def test_folder_without_a_comparison_raises_an_error(tmp_path, folder):
     with pytest.raises(FileNotFoundError, match=r"ce0 is not a comparison: it must contain the table.json"):
         report.write_comparison(folder / "ce0")
     (tmp_path / "table.json").write_text("[]")
@@ -65,7 +65,7 @@ def test_a_folder_that_is_no_comparison_says_so(tmp_path, folder):
         report.write_comparison(tmp_path)
 
 
-def test_one_experiment_is_one_line_not_one_per_seed(text):
+def test_seeds_of_one_experiment_are_grouped(text):
     assert "2 experiments compared, 2 seeds each" in text
     verdicts = re.findall(r"<li><strong><bdi>(.*?)</bdi></strong>: (.*?)</li>", text)
     assert [name for name, _ in verdicts] == ["mae", "ce"]
@@ -73,7 +73,7 @@ def test_one_experiment_is_one_line_not_one_per_seed(text):
     assert "in %, mean ± standard deviation over the seeds" in text
 
 
-def test_suspects_are_those_of_the_run_that_ended_best(text):
+def test_suspects_come_from_the_run_with_the_best_final_accuracy(text):
     assert re.search(r"best final result: <bdi>mae</bdi>, seed 0", text)
     cards = re.findall(r'<img src="data:image/png;base64,[^"]+" alt="Sample (\d+), given as', text)
     frame = report.evidence.Evidence(RECORD).suspects
@@ -82,13 +82,13 @@ def test_suspects_are_those_of_the_run_that_ended_best(text):
     assert [int(card) for card in cards] == issues.index[: len(cards)].tolist()
 
 
-def test_several_runs_need_a_path():
+def test_comparison_of_several_runs_needs_a_path():
     with pytest.raises(ValueError, match="pass path="):
         report.write_comparison([RECORD, RECORD])
 
 
-def kinds(layout):
-    """w: wide, n: narrow, -: could not be drawn; the answer has A for one that stands alone."""
+def arranged(layout):
+    """Arrange figures: w is wide, n narrow, - not drawn; in the result A is alone in its row."""
     found = [
         RenderedFigure(str(k), "", "", None if c == "-" else "x", None, c == "w")
         for k, c in enumerate(layout)
@@ -96,16 +96,16 @@ def kinds(layout):
     return "".join("w" if p.wide else "A" if p.alone else "n" for p in arrange(found))
 
 
-def test_no_picture_stands_beside_a_hole():
-    assert kinds("") == ""
-    assert kinds("wnnw") == "wnnw"
-    assert kinds("wnnnw") == "wnnAw"
-    assert kinds("n-n") == "nn"
-    assert kinds("nnn") == "nnA"
-    assert kinds("nwnnn") == "AwnnA"
+def test_arrange_fills_every_row():
+    assert arranged("") == ""
+    assert arranged("wnnw") == "wnnw"
+    assert arranged("wnnnw") == "wnnAw"
+    assert arranged("n-n") == "nn"
+    assert arranged("nnn") == "nnA"
+    assert arranged("nwnnn") == "AwnnA"
 
 
-def test_a_comparison_ranks_by_the_end_not_by_the_best_epoch(tmp_path):
+def test_comparison_ranks_by_final_accuracy(tmp_path):
     runs = []
     for name, values in (("fell", [0.99, 0.5]), ("kept", [0.7, 0.8])):
         lines = [{"epoch": k + 1, "test_accuracy": value} for k, value in enumerate(values)]
@@ -118,6 +118,6 @@ def test_a_comparison_ranks_by_the_end_not_by_the_best_epoch(tmp_path):
     assert table.index("mae") < table.index("ce")
 
 
-def test_a_comparison_needs_two():
+def test_comparison_needs_two_runs():
     with pytest.raises(ValueError, match="needs at least two runs with a record, got 1"):
         report.write_comparison([example_record()], "x.html")

@@ -1,4 +1,4 @@
-"""Every figure: what it draws is what the record says."""
+"""Every figure draws the values of the record."""
 
 import dataclasses
 
@@ -56,7 +56,7 @@ def words(ax):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_draws_on_the_axes_it_is_given_and_leaves_no_trace(name, run):
+def test_figure_draws_on_given_axes_and_changes_no_global_state(name, run):
     ax = Figure().add_subplot()
     before, state = dict(mpl.rcParams), torch.get_rng_state()
     numbers, figures = np.random.get_state()[1].tolist(), list(mpl._pylab_helpers.Gcf.figs)
@@ -71,19 +71,19 @@ def test_a_figure_draws_on_the_axes_it_is_given_and_leaves_no_trace(name, run):
 @pytest.mark.parametrize(
     "name", sorted(set(FIGURES) - {"plot_detection", "plot_prediction_counts", "plot_update_scale"})
 )
-def test_without_the_truth_no_figure_calls_a_label_wrong(name, unknown):
+def test_figures_say_suspected_without_clean_labels(name, unknown):
     found = words(draw(name, unknown))
     assert "wrong" not in found
     plain = {"plot_features", "plot_class_accuracy", "plot_confidence", "plot_test_accuracy"}
     assert ("suspected" in found) == (name not in plain)
 
 
-def test_detection_needs_the_truth(unknown):
+def test_detection_needs_clean_labels(unknown):
     with pytest.raises(report.NotAvailableError, match="no label is known to be wrong"):
         report.plot_detection(unknown)
 
 
-def test_ridges_stand_where_the_margins_are(run):
+def test_ridge_peaks_are_at_the_median_margins(run):
     record = run.record
     ax = report.plot_margin_ridges(run, rows=3)
     hills = [line for line in ax.get_lines() if len(line.get_xdata()) == 120]
@@ -95,7 +95,7 @@ def test_ridges_stand_where_the_margins_are(run):
         assert np.nanmax(line.get_ydata()) == pytest.approx(-2 + 1.3)
 
 
-def test_ridges_print_the_share_of_the_gradient(run):
+def test_ridges_show_the_share_of_the_emphasis(run):
     record = run.record
     emphasis = 1 - torch.sigmoid(record.margin.double())
     share = (emphasis * record.flipped).sum(1) / emphasis.sum(1)
@@ -106,7 +106,7 @@ def test_ridges_print_the_share_of_the_gradient(run):
     np.testing.assert_allclose(line.get_ydata(), share, atol=1e-3)
 
 
-def test_the_curve_on_top_is_the_emphasis_of_the_loss():
+def test_top_curve_of_ridges_is_the_emphasis_of_the_loss():
     ax = report.plot_margin_ridges(example_record(), loss="mae")
     curve = next(line for line in ax.get_lines() if len(line.get_xdata()) == 400)
     assert abs(curve.get_xdata()[curve.get_ydata().argmax()]) < 0.05
@@ -115,7 +115,7 @@ def test_the_curve_on_top_is_the_emphasis_of_the_loss():
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=50))
 @settings(deadline=None, max_examples=30)
-def test_a_hill_has_its_peak_at_one_and_falls_off_outside(values):
+def test_density_has_maximum_one_and_is_small_far_from_values(values):
     x, y = density(np.array(values), (-6.0, 6.0))
     assert y.max() == pytest.approx(1)
     assert y.min() >= 0
@@ -123,7 +123,7 @@ def test_a_hill_has_its_peak_at_one_and_falls_off_outside(values):
     assert all(y[x == place] < 0.2 for place in far)
 
 
-def test_chosen_epochs_rise_from_first_to_last():
+def test_chosen_epochs_increase_from_first_to_last():
     for epochs in range(1, 60):
         found = chosen_epochs(epochs, 6)
         assert found[0] == 0
@@ -132,7 +132,7 @@ def test_chosen_epochs_rise_from_first_to_last():
         assert found == sorted(set(found))
 
 
-def test_subset_curves_are_the_accuracies_of_the_record():
+def test_subset_curves_equal_the_accuracies_of_the_record():
     record = example_record()
     record.prediction[5, ::3] = -1
     curves = list(subset_curves(Evidence(record)).values())
@@ -145,7 +145,7 @@ def test_subset_curves_are_the_accuracies_of_the_record():
         assert curves[2][epoch] == pytest.approx(float(recovered))
 
 
-def test_the_three_worst_classes_are_named(run):
+def test_legend_names_the_three_worst_classes(run):
     ax = report.plot_class_accuracy(run)
     named = [text.get_text() for text in ax.get_legend().get_texts()]
     assert named == ["class 2, 60%", "class 1, 70%", "class 0, 80%", "all classes"]
@@ -160,7 +160,7 @@ def test_epochs_without_evaluation_are_left_out(tmp_path):
     assert report.plot_class_accuracy(found).get_lines()[-1].get_xdata().tolist() == [2, 4, 6, 8, 10, 12]
 
 
-def test_confidence_is_that_of_the_hardest_class(run):
+def test_confidence_shows_the_hardest_class(run):
     probability, label = run.outputs["test_probability"].float(), run.outputs["test_label"]
     ax = report.plot_confidence(run)
     heights = [bar.get_height() for bar in ax.patches]
@@ -170,7 +170,7 @@ def test_confidence_is_that_of_the_hardest_class(run):
         report.plot_confidence(run, of=3)
 
 
-def test_bars_of_predictions_add_up_to_the_samples(run):
+def test_prediction_counts_sum_to_the_samples(run):
     ax = report.plot_prediction_counts(run)
     heights = np.array([bar.get_height() for bar in ax.patches]).reshape(2, -1)
     assert heights.sum() == 90
@@ -178,13 +178,13 @@ def test_bars_of_predictions_add_up_to_the_samples(run):
     assert heights[:, 1].tolist() == [30, 15]
 
 
-def test_confusion_is_scikit_learns():
+def test_confusion_equals_scikit_learn():
     record = example_record(classes=5)
     expected = confusion_matrix(record.clean_label, record.label, normalize="true")
     np.testing.assert_allclose(row_shares(record.clean_label, record.label, 5), expected, atol=1e-6)
 
 
-def test_corrected_labels_change_suspects_and_nobody_else():
+def test_corrected_labels_change_suspects_only():
     evidence = Evidence(example_record())
     corrected, label = corrected_labels(evidence), evidence.record.label
     doubted = torch.tensor(evidence.suspects["is_label_issue"].to_numpy())
@@ -193,7 +193,7 @@ def test_corrected_labels_change_suspects_and_nobody_else():
     assert (corrected == truth).float().mean() > (label == truth).float().mean() + 0.2
 
 
-def test_the_targets_of_a_run_of_nal_are_kept_with_its_head_and_drawn(tmp_path):
+def test_targets_of_nal_are_saved_and_drawn(tmp_path):
     method = "nal(start=5, period=1, alpha=0.3)"
     settings = {
         "data": "digits",
@@ -218,7 +218,7 @@ def test_the_targets_of_a_run_of_nal_are_kept_with_its_head_and_drawn(tmp_path):
         report.plot_confusion(example_record(), labels="targets")
 
 
-def test_given_labels_have_no_confusion_without_the_truth():
+def test_confusion_of_given_labels_needs_clean_labels():
     record = example_record(known=False)
     with pytest.raises(report.NotAvailableError, match="not known"):
         report.plot_confusion(record, labels="given")
@@ -228,7 +228,7 @@ def test_given_labels_have_no_confusion_without_the_truth():
 
 
 @pytest.mark.parametrize("classes", [2, 3, 20])
-def test_the_words_beside_a_confusion_are_not_cut_off(classes):
+def test_axis_labels_of_a_confusion_are_inside_the_figure(classes):
     axes = report.plot_confusion(example_record(known=False, classes=classes))
     figure = axes.figure
     figure.draw_without_rendering()
@@ -239,12 +239,12 @@ def test_the_words_beside_a_confusion_are_not_cut_off(classes):
         assert page.x0 <= box.x0 < box.x1 <= page.x1
 
 
-def test_a_matrix_of_many_classes_has_no_numbers():
+def test_matrix_of_many_classes_has_no_numbers():
     assert not report.plot_confusion(example_record(classes=40)).texts
     assert report.plot_confusion(example_record(classes=4)).texts
 
 
-def test_the_dot_of_detection_is_the_choice_of_find(run):
+def test_detection_dot_is_the_precision_and_recall_of_find(run):
     evidence = Evidence(run)
     ax = report.plot_detection(evidence)
     dot = next(line for line in ax.get_lines() if line.get_marker() == "o")
@@ -253,26 +253,26 @@ def test_the_dot_of_detection_is_the_choice_of_find(run):
     assert dot.get_ydata()[0] == pytest.approx(float(flipped[chosen].float().mean()))
 
 
-def test_the_data_map_draws_a_fixed_part_of_many_samples():
+def test_data_map_draws_a_fixed_subset_of_many_samples():
     record = example_record(20000, 2)
     clouds = [report.plot_data_map(record).collections for _ in range(2)]
     assert [len(cloud.get_offsets()) for cloud in clouds[0]] == [4000, 4000]
     np.testing.assert_array_equal(clouds[0][0].get_offsets(), clouds[1][0].get_offsets())
 
 
-def test_samples_never_visited_are_not_on_the_map():
+def test_data_map_leaves_out_unvisited_samples():
     record = example_record(100, 4)
     record.margin[:, :10] = torch.nan
     assert sum(len(cloud.get_offsets()) for cloud in report.plot_data_map(record).collections) == 90
 
 
-def test_attention_of_right_and_wrong_labels_stands_apart(run):
+def test_attention_peaks_of_right_and_wrong_labels(run):
     hills = [line for line in report.plot_tau(run).get_lines() if len(line.get_xdata()) == 120]
     peaks = [line.get_xdata()[np.nanargmax(line.get_ydata())] for line in hills]
     np.testing.assert_allclose(peaks, [0.9, 0.2] * 3, atol=0.02)
 
 
-def test_features_are_laid_the_same_way_twice(run):
+def test_feature_positions_are_deterministic(run):
     places = [
         np.concatenate([c.get_offsets() for c in report.plot_features(run).collections]) for _ in range(2)
     ]
@@ -281,7 +281,7 @@ def test_features_are_laid_the_same_way_twice(run):
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_boxes_of_the_sheet_are_the_suspects(known):
+def test_sample_sheet_draws_boxes_around_suspects(known):
     record = example_record(40, known=known)
     evidence = Evidence(record)
     data = LabelledData(torch.rand(40, 3, 8, 8), record.label)
@@ -297,7 +297,7 @@ def test_boxes_of_the_sheet_are_the_suspects(known):
         assert sum(box.get_linestyle() == ":" for box in boxes) == int((~right & ~suspected).sum())
 
 
-def test_the_sheet_does_not_stretch_an_image():
+def test_sample_sheet_keeps_the_aspect_ratio():
     wide = np.full((48, 64, 3), 200, np.uint8)
     canvas = sheet([wide] * 4, columns=2)
     opaque = canvas[: canvas.shape[0] // 2, : canvas.shape[1] // 2, 3] > 0
@@ -313,7 +313,7 @@ def test_the_sheet_does_not_stretch_an_image():
     assert drawn.height / drawn.width == pytest.approx(pixels[0] / pixels[1], rel=1e-6)
 
 
-def test_the_sheet_shows_the_pixels_of_the_right_samples():
+def test_sample_sheet_shows_each_sample_at_its_place():
     record = example_record(30, 3)
     shuffled = torch.randperm(30, generator=torch.Generator().manual_seed(1))
     images = (
@@ -329,7 +329,7 @@ def test_the_sheet_shows_the_pixels_of_the_right_samples():
     assert first_row == list(range(0, 80, 8))
 
 
-def test_runs_of_one_loss_differ_by_dash_and_name(tmp_path):
+def test_runs_of_one_loss_differ_in_line_style_and_name(tmp_path):
     runs = [
         write_run(tmp_path / name, settings=SETTINGS | {"loss": loss})
         for name, loss in (("a", "ce"), ("b", "ce"), ("c", "mae"))
@@ -341,7 +341,7 @@ def test_runs_of_one_loss_differ_by_dash_and_name(tmp_path):
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 4, 12, 300])
-def test_epochs_are_whole_numbers(epochs, tmp_path):
+def test_epoch_ticks_are_integers(epochs, tmp_path):
     record = example_record(20, epochs)
     run = write_run(tmp_path / "run", record, metrics=metrics_of(record) if epochs > 4 else [])
     for plot in (report.plot_subset_accuracy, report.plot_emphasis_share):
@@ -350,7 +350,7 @@ def test_epochs_are_whole_numbers(epochs, tmp_path):
         assert all(tick == round(tick) for tick in ticks)
 
 
-def test_very_many_runs_do_not_break_the_page():
+def test_legend_and_axis_of_many_runs_are_limited():
     ax = report.plot_memorised([example_record(20, 2)] * 60)
     assert len(ax.get_legend().get_texts()) == 12
     assert ax.get_legend().get_title().get_text() == "the first 12 of 60"
@@ -358,7 +358,7 @@ def test_very_many_runs_do_not_break_the_page():
 
 
 @pytest.mark.parametrize("epochs", [1, 10, 11])
-def test_a_line_of_few_points_has_markers(epochs, tmp_path):
+def test_lines_of_few_points_have_markers(epochs, tmp_path):
     record = example_record(epochs=epochs)
     folder = write_run(tmp_path / "run", record)
     for name in ("plot_test_accuracy", "plot_subset_accuracy", "plot_class_accuracy", "plot_update_scale"):
@@ -368,14 +368,14 @@ def test_a_line_of_few_points_has_markers(epochs, tmp_path):
     assert axhline.get_marker() == "None"
 
 
-def test_accuracy_over_iterations(run):
+def test_accuracy_figures_over_iterations(run):
     for name in ("plot_test_accuracy", "plot_subset_accuracy"):
         ax = draw(name, run, x="iteration")
         assert ax.get_xlabel() == "iteration"
         assert list(ax.lines[0].get_xdata()) == [line["step"] for line in run.metrics]
 
 
-def test_one_stage_of_the_attention(run):
+def test_tau_of_one_stage(run):
     for stage, epoch in ((1, 1), (2, 3), (3, 12)):
         ax = report.plot_tau(run, stage=stage)
         assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"epoch {epoch}"]

@@ -1,4 +1,4 @@
-"""Which runs belong together, and what they are called."""
+"""Groups of runs and their names."""
 
 import dataclasses
 
@@ -34,7 +34,7 @@ def shape(groups):
     return [(group.name, len(group.runs)) for group in groups]
 
 
-def test_runs_that_differ_by_their_seed_alone_are_one_experiment(runs):
+def test_runs_of_several_seeds_are_one_group(runs):
     found = runs(
         {"loss": "ce", "seed": 0, "out": "a"},
         {"loss": "mae", "seed": 0},
@@ -44,34 +44,34 @@ def test_runs_that_differ_by_their_seed_alone_are_one_experiment(runs):
     assert title_of(groups_of(found)) == "2 experiments compared"
 
 
-def test_what_else_differs_is_named(runs):
+def test_group_names_contain_differing_settings(runs):
     found = runs({"lr": 0.1, "seed": 0}, {"lr": 0.1, "seed": 1}, {"lr": 0.2, "seed": 0})
     assert shape(groups_of(found)) == [("ce, lr=0.1", 2), ("ce, lr=0.2", 1)]
     found = runs({"method": "nal"}, {"method": None})
     assert shape(groups_of(found)) == [("nal", 1), ("ce", 1)]
 
 
-def test_what_losses_were_tried_on_is_named_wherever_it_differs(runs):
+def test_group_names_contain_differing_models(runs):
     found = runs(
         {"loss": "ce", "model": "resnet20", "lr": 0.1}, {"loss": "mae", "model": "resnet56", "lr": 0.2}
     )
     assert shape(groups_of(found)) == [("ce, model=resnet20", 1), ("mae, model=resnet56", 1)]
 
 
-def test_the_same_run_twice_is_not_two_seeds(runs):
+def test_repeated_run_is_not_a_second_seed(runs):
     assert shape(groups_of(runs({"seed": 3}, {"seed": 3}))) == [("ce (r0)", 1), ("ce (r1)", 1)]
     records = [Evidence(RECORD), Evidence(RECORD)]
     assert shape(groups_of(records)) == [("record (record)", 1), ("record (record) (run 2)", 1)]
 
 
-def test_the_title_counts_seeds_where_all_have_as_many(runs):
+def test_title_counts_seeds_if_all_groups_have_the_same_number(runs):
     assert title_of(groups_of(runs({"loss": "ce"}, {"loss": "mae"}))) == "2 runs compared"
     both = runs({"loss": "a", "seed": 0}, {"loss": "a", "seed": 1}, {"loss": "b", "seed": 0})
     assert title_of(groups_of(both)) == "2 experiments compared"
     assert title_of(groups_of(both[:2])) == "1 experiment compared, 2 seeds each"
 
 
-def test_only_what_is_the_same_is_said_of_all(runs):
+def test_common_settings_are_those_of_all_runs(runs):
     told = common(groups_of(runs({"loss": "a"}, {"loss": "b"})))
     assert (
         told == "All were trained on digits with noise symmetric(0.3), with the network mlp, for 12 epochs."
@@ -87,7 +87,7 @@ def with_test(final, **changes):
     return dataclasses.replace(facts, final_test=final, best_test=0.99, best_epoch=2, **changes)
 
 
-def test_seeds_are_averaged_and_nobody_knows_what_one_does_not_know():
+def test_mean_of_seeds_is_none_if_one_value_is_missing():
     mean = mean_of([with_test(0.5, suspects=10), with_test(0.7, suspects=13)])
     assert mean.final_test == pytest.approx(0.6)
     assert mean.suspects == 12
@@ -95,12 +95,12 @@ def test_seeds_are_averaged_and_nobody_knows_what_one_does_not_know():
     assert mean_of([with_test(0.5), with_test(None)]).final_test is None
 
 
-def test_the_winner_ends_best_or_without_a_test_repeats_least():
+def test_best_group_by_final_accuracy_or_memorised_share():
     assert best_group([with_test(0.5), with_test(0.8), with_test(None)]) == 1
     assert best_group([with_test(None, memorised=share) for share in (None, 0.3, 0.1)]) == 2
 
 
-def test_words_and_table_speak_of_the_mean(runs):
+def test_text_and_table_show_the_mean_over_seeds(runs):
     groups = groups_of(runs({"loss": "ce", "seed": 0}, {"loss": "ce", "seed": 1}, {"loss": "mae"}))
     facts = [[with_test(0.5), with_test(0.7)], [with_test(0.8, memorised=0.0)]]
     words = compare(groups, [mean_of(seeds) for seeds in facts])
@@ -117,7 +117,7 @@ def test_words_and_table_speak_of_the_mean(runs):
     assert all(len(row) == len(table.columns) for row in table.rows)
 
 
-def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(tmp_path):
+def test_line_is_the_mean_over_seeds_and_band_their_range(tmp_path):
     found = []
     for seed, test in enumerate((0.6, 0.8)):
         settings, metrics = SETTINGS | {"seed": seed}, metrics_of(RECORD, test)
@@ -138,7 +138,7 @@ def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(tmp_path):
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_table_calls_nothing_wrong_that_is_only_suspected(known):
+def test_table_says_suspected_without_clean_labels(known):
     facts = [[facts_of(Evidence(example_record(known=known, seed=seed), loss="ce"))] for seed in (0, 1)]
     table = comparison_table(["a", "b"], facts)
     told = " | ".join(table.columns)

@@ -1,4 +1,4 @@
-"""No browser is never a silent skip."""
+"""A missing browser skips tests with a warning, or fails them in CI."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ MAKEFILE = Path(__file__).parents[2] / "Makefile"
 
 
 class Plugins:
-    """What a pytest run keeps its plugins in."""
+    """Replacement of the plugin manager of pytest."""
 
     def __init__(self):
         self.found = {}
@@ -27,7 +27,7 @@ class Plugins:
 
 
 class Terminal:
-    """Collects what would be printed."""
+    """Replacement of the terminal reporter that collects printed lines."""
 
     def __init__(self):
         self.words = []
@@ -46,7 +46,7 @@ def no_browser(monkeypatch):
     return Plugins()
 
 
-def test_a_skip_is_announced_in_red_at_the_end(no_browser):
+def test_skip_without_browser_is_printed_in_red(no_browser):
     for _ in range(2):
         with pytest.raises(pytest.skip.Exception, match="apt-get install"):
             headless.find_browser(no_browser)
@@ -58,25 +58,25 @@ def test_a_skip_is_announced_in_red_at_the_end(no_browser):
 
 
 @pytest.mark.parametrize("value", ["true", "1", "True"])
-def test_where_ci_is_set_no_browser_is_a_failure(no_browser, monkeypatch, value):
+def test_missing_browser_fails_in_ci(no_browser, monkeypatch, value):
     monkeypatch.setenv("CI", value)
     with pytest.raises(pytest.fail.Exception, match="CI does not skip browser tests"):
         headless.find_browser(no_browser)
 
 
-def test_a_browser_is_used_where_there_is_one(monkeypatch):
+def test_installed_browser_is_found(monkeypatch):
     monkeypatch.setattr(headless.shutil, "which", lambda name: f"/bin/{name}" if "google" in name else None)
     assert headless.find_browser(Plugins()) == "/bin/google-chrome"
 
 
-def test_make_looks_for_the_same_browsers():
+def test_makefile_lists_the_same_browsers():
     names = re.search(r"^BROWSERS := (.*)$", MAKEFILE.read_text(), re.MULTILINE).group(1)
     assert tuple(names.split()) == headless.NAMES
 
 
 @pytest.fixture
-def make(tmp_path):
-    """Make the browser stamp with these programs and no others beside the shell's own."""
+def run_make(tmp_path):
+    """Run make for the browser stamp with only these programs on the path."""
 
     def run(**programs):
         tools = tmp_path / "bin"
@@ -116,16 +116,16 @@ needs_make = pytest.mark.skipif(not Path("/usr/bin/make").is_file(), reason="the
 
 
 @needs_make
-def test_make_installs_chromium_where_it_may(make):
-    done, stamped, log = make(id="echo 0", apt_get="exit 0")
+def test_make_installs_chromium_as_root(run_make):
+    done, stamped, log = run_make(id="echo 0", apt_get="exit 0")
     assert done.returncode == 0, done.stderr
     assert stamped
     assert "install -y --no-install-recommends chromium" in log
 
 
 @needs_make
-def test_make_asks_sudo_where_it_is_not_root(make):
-    done, stamped, log = make(id="echo 1000", sudo="exit 0", apt_get="exit 0")
+def test_make_uses_sudo_if_not_root(run_make):
+    done, stamped, log = run_make(id="echo 1000", sudo="exit 0", apt_get="exit 0")
     assert (done.returncode, stamped) == (0, True)
     assert "sudo -n env DEBIAN_FRONTEND=noninteractive apt-get install -y" in log
 
@@ -141,8 +141,8 @@ def test_make_asks_sudo_where_it_is_not_root(make):
     ],
     ids=["not root", "sudo wants a password", "no apt", "apt fails"],
 )
-def test_make_goes_on_where_it_may_not(make, programs):
-    done, stamped, log = make(**programs)
+def test_make_continues_if_chromium_cannot_be_installed(run_make, programs):
+    done, stamped, log = run_make(**programs)
     assert done.returncode == 0, done.stderr
     assert not stamped
     assert "browser tests will be skipped" in done.stdout
@@ -150,6 +150,6 @@ def test_make_goes_on_where_it_may_not(make, programs):
 
 
 @needs_make
-def test_make_leaves_a_browser_alone(make):
-    done, stamped, log = make(chromium="exit 0", id="echo 0", apt_get="exit 0")
+def test_make_installs_nothing_if_a_browser_exists(run_make):
+    done, stamped, log = run_make(chromium="exit 0", id="echo 0", apt_get="exit 0")
     assert (done.returncode, stamped, log) == (0, True, "")

@@ -1,4 +1,4 @@
-"""Names from outside are words on the page and nothing else: 100 payloads in every text field."""
+"""Pages with 100 payloads in every text field show them as text and do not run them."""
 
 import http.server
 import threading
@@ -16,17 +16,17 @@ from noiseproof.report import markup
 from noiseproof.report.evidence import Evidence
 from noiseproof.testing import example_record
 
-PAGE = (
+STRUCTURE_TAGS = (
     "html head meta title style body a header p h1 h2 h3 nav main section ul ol li dl dt dd strong span bdi"
 )
-MORE = "code div figure figcaption details summary table thead tbody tr th td img br footer"
-DRAWING = "svg defs g path use text tspan clippath rect image polyline pattern"
-ALLOWED = {*PAGE.split(), *MORE.split(), *DRAWING.split()}
+CONTENT_TAGS = "code div figure figcaption details summary table thead tbody tr th td img br footer"
+SVG_TAGS = "svg defs g path use text tspan clippath rect image polyline pattern"
+ALLOWED_TAGS = {*STRUCTURE_TAGS.split(), *CONTENT_TAGS.split(), *SVG_TAGS.split()}
 SECURITY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-class Reader(HTMLParser):
-    """Everything on a page that could run or fetch something."""
+class PageReader(HTMLParser):
+    """Collect the tags, attributes and text of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -42,7 +42,7 @@ class Reader(HTMLParser):
 
 
 class PathInputs:
-    """Images that claim to come from files of these names."""
+    """Images whose file names are payloads."""
 
     def __init__(self, paths):
         self.paths = paths
@@ -54,8 +54,8 @@ class PathInputs:
         return torch.zeros(len(positions), 1, 8, 8)
 
 
-def ran(browser, path, *, whole=False):
-    """Whether a payload left its mark on the html element once everything had its time."""
+def payload_ran(browser, path, *, whole=False):
+    """Whether a payload has set its attribute on the html element after the page has settled."""
     with browser.opened(path.as_uri()) as page:
         page.settle()
         assert page.run("document.querySelector('footer') !== null") or not whole
@@ -64,7 +64,7 @@ def ran(browser, path, *, whole=False):
 
 @pytest.fixture(scope="module")
 def server():
-    """A listener that counts who calls."""
+    """A server that records requests."""
     calls = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -114,10 +114,10 @@ def _comparison(folder, words):
 
 
 @pytest.mark.slow
-def test_only_our_own_tags_and_nothing_that_runs_or_fetches(hostile_pages):
+def test_pages_contain_allowed_tags_and_no_scripts_or_requests(hostile_pages):
     for page in hostile_pages:
-        found = Reader(page.read_text(encoding="utf-8"))
-        assert {tag.lower() for tag in found.tags} <= ALLOWED
+        found = PageReader(page.read_text(encoding="utf-8"))
+        assert {tag.lower() for tag in found.tags} <= ALLOWED_TAGS
         for tag, name, value in found.attributes:
             assert not name.lower().startswith("on"), (tag, name, value)
             if name in ("src", "href", "xlink:href"):
@@ -130,31 +130,31 @@ def test_only_our_own_tags_and_nothing_that_runs_or_fetches(hostile_pages):
         assert not {"action", "srcset", "formaction"} & {name for _, name, _ in found.attributes}
 
 
-def test_the_words_are_still_there(hostile_pages):
-    words = "".join(Reader(hostile_pages[0].read_text(encoding="utf-8")).words)
+def test_payloads_are_shown_as_text(hostile_pages):
+    words = "".join(PageReader(hostile_pages[0].read_text(encoding="utf-8")).words)
     for expected in (f"<script>{RUN}</script>"[:40], "{{ 7 * 7 }}", "&lt;script&gt;", "猫", "javascript:"):
         assert expected[:12] in words
     assert "49" not in words.split("{{ 7 * 7 }}")[1][:20]
 
 
-def test_no_control_character_and_no_turned_writing_reaches_a_page(hostile_pages):
+def test_pages_contain_no_control_or_bidi_characters(hostile_pages):
     for page in hostile_pages:
         text = page.read_bytes().decode("utf-8")
         assert not [letter for letter in "\x00\x1b\u202e" if letter in text]
 
 
-def test_the_alarm_works(browser, server, tmp_path):
-    """The same words without escaping do run and do call: otherwise the next test proves nothing."""
+def test_payloads_run_on_an_unprotected_page(browser, server, tmp_path):
+    """Payloads without escaping run and send requests: the browser and the server detect them."""
     page = tmp_path / "unprotected.html"
     words = [word for word in payloads(server.address) if "\ud800" not in word and "refresh" not in word]
     page.write_text("<html><body>" + "<br>".join(words[7:12] + words[:7]), encoding="utf-8")
-    assert ran(browser, page)
+    assert payload_ran(browser, page)
     assert server.calls
     server.calls.clear()
 
 
-def test_without_escaping_the_same_page_does_run(browser, server, tmp_path, monkeypatch):
-    """Our own template with its protection switched off, both layers: the tests below would notice."""
+def test_payloads_run_without_escaping_and_policy(browser, server, tmp_path, monkeypatch):
+    """Without escaping the policy still blocks payloads; without both they run."""
     environment = markup._environment()
     careless = environment.overlay(autoescape=False)
     monkeypatch.setattr(markup, "_environment", lambda: careless)
@@ -163,13 +163,13 @@ def test_without_escaping_the_same_page_does_run(browser, server, tmp_path, monk
     words = [word for word in words if "<!--" not in word and "<title" not in word][:40]
     run = write_run(tmp_path / "run", example_record(120, 10, classes=40), class_names=words, outputs={})
     text = report.write(run).read_text(encoding="utf-8")
-    assert "script" in Reader(text).tags
+    assert "script" in PageReader(text).tags
     guarded, opened = tmp_path / "guarded.html", tmp_path / "open.html"
     guarded.write_text(text, encoding="utf-8")
     opened.write_text(text.replace("Content-Security-Policy", "x-none"), encoding="utf-8")
-    assert not ran(browser, guarded)
+    assert not payload_ran(browser, guarded)
     assert server.calls == []
-    assert ran(browser, opened)
+    assert payload_ran(browser, opened)
     assert server.calls
     server.calls.clear()
 
@@ -181,7 +181,7 @@ def test_without_escaping_the_same_page_does_run(browser, server, tmp_path, monk
         pytest.param(False, id="escaping alone"),
     ],
 )
-def test_nothing_runs_and_nobody_is_called(browser, server, hostile_pages, policy, tmp_path):
+def test_payloads_do_not_run_and_send_no_requests(browser, server, hostile_pages, policy, tmp_path):
     server.calls.clear()
     for number, page in enumerate(hostile_pages):
         text = page.read_text(encoding="utf-8")
@@ -189,17 +189,17 @@ def test_nothing_runs_and_nobody_is_called(browser, server, hostile_pages, polic
         opened.write_text(
             text if policy else text.replace("Content-Security-Policy", "x-none"), encoding="utf-8"
         )
-        assert not ran(browser, opened, whole=True)
+        assert not payload_ran(browser, opened, whole=True)
     assert server.calls == []
 
 
 @pytest.mark.slow
-def test_run_names_are_escaped_too(tmp_path, monkeypatch):
+def test_run_names_are_escaped(tmp_path, monkeypatch):
     monkeypatch.setattr("noiseproof.report.page.RUN_FIGURES", {})
     run = write_run(tmp_path / "run", example_record(20, 2), outputs={}, metrics=[])
     for word in payloads("http://127.0.0.1:1"):
         name = "".join(letter for letter in word if letter not in "/\x00\ud800")[:60] or "empty"
         run = RunFolder(run.folder.rename(tmp_path / name))
-        found = Reader(report.write(run).read_text(encoding="utf-8"))
-        assert {tag.lower() for tag in found.tags} <= ALLOWED
+        found = PageReader(report.write(run).read_text(encoding="utf-8"))
+        assert {tag.lower() for tag in found.tags} <= ALLOWED_TAGS
         assert not [name for _, name, _ in found.attributes if name.lower().startswith("on")]

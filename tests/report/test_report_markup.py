@@ -22,7 +22,7 @@ def parsed(text):
     return ElementTree.fromstring(str(text))  # noqa: S314 - our own
 
 
-def test_ids_of_two_figures_never_meet_and_links_stay_inside():
+def test_ids_of_two_figures_differ_and_links_stay_inside():
     texts = [str(embed(small(), name, "a line")) for name in ("one", "two")]
     ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in texts]
     assert ids[0]
@@ -33,14 +33,14 @@ def test_ids_of_two_figures_never_meet_and_links_stay_inside():
         assert set(links) <= known
 
 
-def test_words_are_text_and_escaped():
+def test_text_of_figures_is_escaped():
     text = str(embed(small('<b>"&bold"</b> id="x" url(#y)'), "one", "a line"))
     assert "<b>" not in text
     title = [node.text for node in parsed(text).iter("{http://www.w3.org/2000/svg}text")]
     assert '<b>"&bold"</b> id="x" url(#y)' in title
 
 
-def test_colours_follow_the_page():
+def test_figures_use_the_colours_of_the_page():
     text = str(embed(small(), "one", "a line"))
     assert "#000000" not in text
     assert "stroke: currentColor" in text
@@ -50,17 +50,17 @@ def test_colours_follow_the_page():
     assert "#ffffff" not in text
 
 
-def test_a_figure_has_a_name_for_those_who_cannot_see_it():
+def test_figure_has_an_aria_label():
     root = parsed(embed(small(), "one", 'says "so" & more'))
     assert (root.get("role"), root.get("aria-label")) == ("img", 'says "so" & more')
     assert root.get("width") is None
 
 
-def test_the_same_figure_gives_the_same_bytes():
+def test_embedded_figures_are_deterministic():
     assert embed(small(), "one", "a line") == embed(small(), "one", "a line")
 
 
-def test_a_figure_too_large_for_svg_becomes_a_picture():
+def test_large_figures_are_embedded_as_png():
     ax = new_axes(None, 3, 2)
     for k in range(1, 9):
         ax.plot(range(4000), [(k * j * 7) % 13 for j in range(4000)])
@@ -71,5 +71,5 @@ def test_a_figure_too_large_for_svg_becomes_a_picture():
 
 
 @pytest.mark.parametrize("text", ["猫と犬", "🦊", "ﷺ"])
-def test_letters_our_font_does_not_have_are_left_to_the_browser(text):
+def test_glyphs_missing_in_the_font_stay_text(text):
     assert text in str(embed(small(text), "one", "a line"))

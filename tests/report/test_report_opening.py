@@ -1,4 +1,4 @@
-"""What a report opens with, on a screen and on a phone, and what it says of corrected labels."""
+"""The first section of a report, on a wide and a narrow screen, and the section on corrected labels."""
 
 import dataclasses
 import re
@@ -14,7 +14,7 @@ from noiseproof.report.summary import facts_of
 from noiseproof.report.tables import EPOCH_COLUMNS
 from noiseproof.testing import example_record
 
-VISIBLE = """
+ALL_CELLS_VISIBLE = """
 [...document.querySelectorAll('#tables td')].every((cell) => cell.getBoundingClientRect().right <= innerWidth)
 """
 
@@ -30,7 +30,7 @@ def page(run):
 
 
 @pytest.mark.parametrize(("width", "most"), [(1280, 600), (400, 1000)])
-def test_accuracy_wrong_labels_and_suspects_come_before_any_figure(browser, page, width, most):
+def test_summary_and_suspects_come_before_the_figures(browser, page, width, most):
     opened = browser.page(page.as_uri(), width=width, height=900)
     try:
         top = "document.querySelector('{}').getBoundingClientRect().top"
@@ -40,12 +40,12 @@ def test_accuracy_wrong_labels_and_suspects_come_before_any_figure(browser, page
         assert opened.run("document.documentElement.scrollWidth") <= width
         opened.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert opened.run("document.querySelectorAll('#tables td').length") > 50
-        assert opened.run(VISIBLE)
+        assert opened.run(ALL_CELLS_VISIBLE)
     finally:
         opened.close()
 
 
-def test_the_first_numbers_are_explained_where_they_stand():
+def test_tiles_explain_their_numbers():
     facts = facts_of(Evidence(example_record(known=False)))
     facts = dataclasses.replace(facts, final_test=0.9, best_test=0.95, best_epoch=4, noise_rate=0.2)
     accuracy, wrong, suspects = tiles(facts)
@@ -58,7 +58,7 @@ def test_the_first_numbers_are_explained_where_they_stand():
     assert all(tile.note for tile in [*tiles(facts), *learning_tiles(facts)])
 
 
-def test_every_column_of_the_epochs_is_explained(page):
+def test_epoch_columns_are_explained(page):
     text = page.read_text()
     for word in ("alpha", "snr"):
         assert re.search(rf"<dt>{word}</dt><dd>[^<]{{20,}}", text)
@@ -66,7 +66,7 @@ def test_every_column_of_the_epochs_is_explained(page):
         assert any(key in meaning for _, meaning in EPOCH_COLUMNS.values())
 
 
-def test_decisions_are_told(tmp_path, monkeypatch):
+def test_report_counts_decided_labels(tmp_path, monkeypatch):
     monkeypatch.setattr("noiseproof.report.page.RUN_FIGURES", {})
     run = write_run(tmp_path / "run", example_record(known=False), outputs={})
     names = run.record.class_names
@@ -84,7 +84,7 @@ def test_decisions_are_told(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_run_on_corrected_data_shows_before_and_after(tmp_path):
+def test_report_on_corrected_data_compares_both_runs(tmp_path):
     config = train.Config(epochs=1, noise="symmetric(0.3)")
     run = train.fit(config.replace(out=str(tmp_path / "before")))
     flipped = run.record.flipped.nonzero().flatten().tolist()

@@ -1,4 +1,4 @@
-"""report.html: complete, small, the same every time, and usable by everyone."""
+"""report.html is complete, small, deterministic and accessible."""
 
 import dataclasses
 import itertools
@@ -52,18 +52,18 @@ class Outline(HTMLParser):
         return [attributes for tag, attributes in self.found if tag in tags]
 
 
-def test_the_page_lies_in_the_run_and_nothing_else_changed(run, page):
+def test_report_adds_one_file_to_the_run_folder(run, page):
     assert page == run.folder / "report.html"
     files = "config.json manifest.json metrics.jsonl outputs.safetensors record report.html result.json"
     assert sorted(path.name for path in run.folder.iterdir()) == files.split()
 
 
-def test_the_same_run_gives_the_same_bytes(run, page, tmp_path):
+def test_report_is_deterministic(run, page, tmp_path):
     again = report.write(RunFolder(run.folder), tmp_path / "deep" / "again.html")
     assert again.read_bytes() == page.read_bytes()
 
 
-def test_every_figure_of_the_catalogue_is_there_or_says_why_not(page):
+def test_report_contains_every_figure_or_the_reason(page):
     text = page.read_text(encoding="utf-8")
     shown = set(re.findall(r'<figure id="(\w+)"', text))
     assert shown == set(report.page_figures.RUN_FIGURES) - {"tau"}
@@ -71,7 +71,7 @@ def test_every_figure_of_the_catalogue_is_there_or_says_why_not(page):
 
 
 @pytest.mark.parametrize("kind", ["page", "comparison"])
-def test_nothing_is_remote_and_nothing_runs(kind, request):
+def test_pages_have_no_remote_resources_and_no_scripts(kind, request):
     path = request.getfixturevalue(kind)
     outline = Outline(path)
     assert not outline.all("script", "link", "iframe", "object", "embed", "form", "base", "audio", "video")
@@ -86,7 +86,7 @@ def test_nothing_is_remote_and_nothing_runs(kind, request):
 
 
 @pytest.mark.parametrize("kind", ["page", "comparison"])
-def test_the_page_can_be_used_without_eyes_and_without_a_mouse(kind, request):
+def test_pages_are_accessible(kind, request):
     outline = Outline(request.getfixturevalue(kind))
     for picture in outline.all("img"):
         assert len(picture["alt"]) > 10
@@ -112,7 +112,7 @@ def test_the_page_can_be_used_without_eyes_and_without_a_mouse(kind, request):
 
 
 @pytest.mark.slow
-def test_fifty_thousand_samples_make_less_than_two_megabytes(tmp_path):
+def test_report_on_50000_samples_is_below_two_megabytes(tmp_path):
     record = example_record(50_000, 20, classes=100, wrong=0.4)
     noise = torch.randint(
         0, 256, (500, 3, 64, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8
@@ -124,7 +124,7 @@ def test_fifty_thousand_samples_make_less_than_two_megabytes(tmp_path):
     assert path.stat().st_size < 2 * MEGABYTE
 
 
-def test_an_unfinished_run_without_tests_has_a_page_too(tmp_path):
+def test_report_of_an_unfinished_run_without_test_data(tmp_path):
     record = example_record(30, 1, known=False)
     run = write_run(tmp_path / "run", record, metrics=[], outputs={})
     (run.folder / "result.json").unlink()
@@ -133,7 +133,7 @@ def test_an_unfinished_run_without_tests_has_a_page_too(tmp_path):
     assert "There was no test data." in text
 
 
-def test_samples_that_were_never_visited_do_not_break_a_page(tmp_path):
+def test_report_with_unvisited_samples_shows_no_nan(tmp_path):
     record = example_record(60, 3)
     record.margin[:, ::2], record.prediction[:, ::2] = torch.nan, -1
     record.margin[1], record.prediction[1] = torch.nan, -1
@@ -141,12 +141,12 @@ def test_samples_that_were_never_visited_do_not_break_a_page(tmp_path):
     assert "nan" not in re.sub(r'"data:[^"]*"', "", text).lower().replace("banana", "")
 
 
-def test_a_record_alone_needs_a_path():
+def test_report_of_a_record_needs_a_path():
     with pytest.raises(ValueError, match="pass path="):
         report.write(example_record())
 
 
-def test_a_run_of_method_nal_shows_its_attention(tmp_path, monkeypatch):
+def test_report_of_nal_shows_its_attention(tmp_path, monkeypatch):
     shown = {name: report.page_figures.RUN_FIGURES[name] for name in ("margins", "tau")}
     monkeypatch.setattr("noiseproof.report.page.RUN_FIGURES", shown)
     record = example_record(80)
@@ -157,28 +157,28 @@ def test_a_run_of_method_nal_shows_its_attention(tmp_path, monkeypatch):
     assert "emphasis of ce" not in text
 
 
-def test_settings_are_listed(page, run):
+def test_report_lists_settings(page, run):
     text = page.read_text(encoding="utf-8")
     for name, value in json.loads((run.folder / "config.json").read_text()).items():
         assert f'<bdi>{name}</bdi></th><td data-column="value"><bdi>{value}</bdi>' in text
 
 
-def brightness(path):
+def median_brightness(path):
     pixels = np.asarray(Image.open(path).convert("L"), dtype=float)
     return float(np.median(pixels))
 
 
-def test_the_page_is_light_or_dark_as_the_reader_likes(browser, page, tmp_path):
+def test_page_follows_the_preferred_colour_scheme(browser, page, tmp_path):
     for dark in (False, True):
         with browser.opened(page.as_uri(), dark=dark) as opened:
             opened.picture(tmp_path / f"{dark}.png")
-    assert brightness(tmp_path / "False.png") > 240
-    assert brightness(tmp_path / "True.png") < 40
+    assert median_brightness(tmp_path / "False.png") > 240
+    assert median_brightness(tmp_path / "True.png") < 40
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_hangs_over_the_edge(browser, page, comparison, width):
+def test_pages_have_no_horizontal_scrolling(browser, page, comparison, width):
     for path in (page, comparison):
         with browser.opened(path.as_uri(), width=width) as opened:
             assert opened.run("document.documentElement.scrollWidth") <= width
@@ -193,7 +193,7 @@ return [rings.length, stops.length];
 })()"""
 
 
-def test_every_stop_of_the_keyboard_shows_where_it_is(browser, page, comparison):
+def test_focused_elements_have_an_outline(browser, page, comparison):
     for path in (page, comparison):
         with browser.opened(path.as_uri()) as opened:
             ringed, stops = opened.run(FOCUS)

@@ -1,4 +1,4 @@
-"""The colours: told apart by everyone, readable on white and on the dark page."""
+"""Colours differ under colour blindness and have contrast on the light and the dark page."""
 
 import itertools
 import re
@@ -56,7 +56,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("kind", BLINDNESS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_colours_of_different_meaning_differ_for_every_eye(kind, theme):
+def test_colours_differ_under_colour_blindness(kind, theme):
     names = ("clean", "wrong", "recovered", "suspected")
     colours = MEANINGS if theme == "light" else tuple(DARK[name] for name in names)
     seen = [lab(np.array(BLINDNESS[kind]) @ linear(colour)) for colour in colours]
@@ -64,26 +64,26 @@ def test_colours_of_different_meaning_differ_for_every_eye(kind, theme):
         assert np.linalg.norm(one - other) > 15
 
 
-def test_marks_stand_out_from_their_page():
+def test_marks_have_contrast_to_the_background():
     for name, colour in zip(("clean", "wrong", "recovered", "suspected"), MEANINGS, strict=True):
         assert contrast(colour, "#ffffff") > 2.9
         assert contrast(DARK[name], DARK["paper"]) > 4.5
     assert contrast(FAINT, "#ffffff") > 4.5
 
 
-def test_writing_is_readable():
+def test_text_has_contrast_to_the_background():
     light = dict(re.findall(r"--(\w+): (#\w+)", STYLE.split("@media")[0]))
     for theme in (light, DARK):
         for ink, paper in itertools.product(("ink", "faint", "link"), ("paper", "card")):
             assert contrast(theme[ink], theme[paper]) > 4.5
 
 
-def test_a_loss_keeps_its_colour_in_every_company():
+def test_loss_colour_does_not_depend_on_other_losses():
     for company in (["mae"], ["gce(q=0.7)", "sl"], ["nce + mae", "gr", "imae"]):
         assert loss_lines([*company, "ce"])["ce"]["color"] == COLOURS[0]
 
 
-def test_up_to_eight_losses_have_eight_colours_and_dashes():
+def test_eight_losses_have_eight_colours_and_line_styles():
     lines = loss_lines(["ce", "gce(q=0.1)", "gce(q=0.2)", "gce(q=0.3)", "mae", "peer(ce)", "x", "y"]).values()
     assert len({line["color"] for line in lines}) == 8
     assert len({str(line["linestyle"]) for line in lines}) == 8

@@ -1,4 +1,4 @@
-"""The numbers of the summary, and what it makes of them."""
+"""Facts and sentences of the summary."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ def ten_samples():
     )
 
 
-def test_facts_are_counted_right(tmp_path):
+def test_facts_and_summary_of_ten_samples(tmp_path):
     run = write_run(
         tmp_path / "run", ten_samples(), settings=SETTINGS | {"loss": "ce"}, outputs={}, metrics=[]
     )
@@ -52,13 +52,13 @@ def test_facts_are_counted_right(tmp_path):
     assert "There was no test data." in words
 
 
-def test_the_final_network_has_the_last_word(tmp_path):
+def test_saved_probabilities_replace_the_recorded_predictions(tmp_path):
     run = write_run(tmp_path / "run", ten_samples(), outputs={"train_probability": torch.eye(3)[[0] * 10]})
     facts = facts_of(Evidence(run))
     assert (facts.memorised, facts.recovered, facts.fitted) == (0.0, 1.0, 1.0)
 
 
-def test_test_accuracy_is_told_final_and_best(tmp_path):
+def test_summary_names_final_and_best_test_accuracy(tmp_path):
     evidence = Evidence(write_run(tmp_path / "run"))
     facts = facts_of(evidence)
     assert (facts.final_test, facts.best_test, facts.best_epoch) == (pytest.approx(0.8), 0.9, 4)
@@ -68,12 +68,12 @@ def test_test_accuracy_is_told_final_and_best(tmp_path):
     )
 
 
-def test_a_method_is_named_in_place_of_the_loss(tmp_path):
+def test_summary_names_the_method_instead_of_the_loss(tmp_path):
     evidence = Evidence(write_run(tmp_path / "run", settings=SETTINGS | {"method": "elr(lam=3.0)"}))
     assert "trained with elr(lam=3.0) on digits" in summarise(evidence, facts_of(evidence))[0]
 
 
-def test_without_the_truth_nothing_is_called_wrong():
+def test_summary_says_suspected_without_clean_labels():
     evidence = Evidence(example_record(known=False))
     facts = facts_of(evidence)
     words = " ".join([*summarise(evidence, facts), verdict(facts)])
@@ -98,13 +98,13 @@ def test_without_the_truth_nothing_is_called_wrong():
         ({"memorised": None, "weak": True}, "not reliable evidence about labels"),
     ],
 )
-def test_the_verdict_names_what_happened(changes, expected):
+def test_verdict_describes_the_run(changes, expected):
     facts = facts_of(Evidence(ten_samples(), loss="ce"))
     facts = dataclasses.replace(facts, fitted=0.99, final_test=None, best_test=None)
     assert expected in verdict(dataclasses.replace(facts, **changes))
 
 
-def test_a_network_that_learned_little_is_no_judge():
+def test_summary_warns_if_the_network_learned_little():
     evidence = Evidence(ten_samples(), loss="ce")
     facts = dataclasses.replace(facts_of(evidence), suspects=3)
     for fitted, expected in ((0.3, True), (0.95, False)):
@@ -112,7 +112,7 @@ def test_a_network_that_learned_little_is_no_judge():
         assert ("is not reliable evidence about labels" in words) == expected
 
 
-def test_a_run_with_right_labels_only():
+def test_run_without_wrong_labels():
     record = ten_samples()
     record = dataclasses.replace(record, clean_label=record.label)
     evidence = Evidence(record, loss="ce")
@@ -123,7 +123,7 @@ def test_a_run_with_right_labels_only():
     assert [tile.name for tile in tiles(facts)] == ["of the labels are probably wrong", "suspects"]
 
 
-def test_a_run_without_suspects_has_no_holes_in_its_sentences():
+def test_run_without_suspects_has_complete_sentences():
     record = dataclasses.replace(ten_samples(), clean_label=None)
     facts = dataclasses.replace(facts_of(Evidence(record)), memorised=None, fitted=0.5, suspects=0)
     words = " ".join(summarise(Evidence(record), facts))
@@ -131,7 +131,7 @@ def test_a_run_without_suspects_has_no_holes_in_its_sentences():
     assert NONE not in words
 
 
-def test_classes_that_were_never_learned_are_counted(tmp_path):
+def test_summary_counts_unlearned_classes(tmp_path):
     record = example_record(400)
     lost = torch.where(record.prediction == 2, 1, record.prediction)
     margin = torch.where(record.label == 2, record.margin - 14, record.margin)

@@ -1,4 +1,4 @@
-"""Suspects and their inputs: the right sample behind every card."""
+"""Cards of suspects and their inputs."""
 
 import base64
 import dataclasses
@@ -20,29 +20,29 @@ from noiseproof.train import Config, fit
 
 
 def numbered_images(record, order):
-    """The image of sample k is grey k, wherever the sample lies."""
+    """Images in this order; the image of sample k has grey value k."""
     grey = record.index[order].to(torch.uint8)[:, None, None, None].expand(-1, 1, 8, 8)
     return LabelledData(grey.contiguous(), record.label[order], index=record.index[order])
 
 
-def opened(uri):
+def decoded_image(uri):
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1]))))
 
 
-def test_every_card_shows_the_image_of_its_own_sample():
+def test_cards_show_the_image_of_their_sample():
     record = example_record(200, 8)
     order = torch.randperm(200, generator=torch.Generator().manual_seed(3))
     found = suspects_of(Evidence(record), numbered_images(record, order))
     assert len(found.worst) == min(60, found.total)
     assert found.why_no_inputs is None
     for card in found.worst:
-        assert (opened(card.image) == card.number).all()
+        assert (decoded_image(card.image) == card.number).all()
         assert card.given == f"class {record.label[card.number]}"
         assert card.truth == f"class {record.clean_label[card.number]}"
         assert card.is_wrong == bool(record.flipped[card.number])
 
 
-def test_the_worst_come_first_and_are_those_of_find():
+def test_cards_are_the_suspects_of_find_worst_first():
     evidence = Evidence(example_record(300))
     frame = evidence.suspects
     cards = suspects_of(evidence, max_suspects=1000).worst
@@ -51,7 +51,7 @@ def test_the_worst_come_first_and_are_those_of_find():
     assert {card.number for card in cards} == set(frame["index"][frame["is_label_issue"]])
 
 
-def test_the_commonest_confusion_leads():
+def test_pairs_are_sorted_by_count():
     record = example_record(400)
     record.label[:], record.clean_label[:] = 0, 0
     found = suspects_of(Evidence(example_record(400))).pairs
@@ -59,7 +59,7 @@ def test_the_commonest_confusion_leads():
     assert all(given != suggested for given, suggested, _ in found)
 
 
-def test_no_label_is_suggested_in_place_of_itself():
+def test_given_label_is_not_suggested():
     evidence = Evidence(example_record(200))
     frame = evidence.suspects
     frame["predicted_label"] = frame["given_label"]
@@ -68,7 +68,7 @@ def test_no_label_is_suggested_in_place_of_itself():
     assert found.pairs == ()
 
 
-def test_rows_of_numbers_show_their_first_values():
+def test_cards_of_numeric_rows_show_the_first_values():
     record = example_record(50)
     data = LabelledData(torch.arange(500.0).reshape(50, 10), record.label)
     card = suspects_of(Evidence(record), data).worst[0]
@@ -76,7 +76,7 @@ def test_rows_of_numbers_show_their_first_values():
     assert card.values == ", ".join(f"{10 * card.number + k:.4g}" for k in range(8)) + ", …"
 
 
-def test_rows_of_a_table_show_their_columns():
+def test_cards_of_table_rows_show_their_columns():
     record = example_record(50)
     names = ("area", "n" * 100, *"cdefghij")
     data = LabelledData(torch.arange(500.0).reshape(50, 10) + 1000, record.label, columns=names)
@@ -88,7 +88,7 @@ def test_rows_of_a_table_show_their_columns():
     )
 
 
-def test_a_truth_that_is_only_the_label_is_not_told():
+def test_clean_label_equal_to_the_label_is_not_shown():
     record = example_record(200, known=True)
     told = suspects_of(Evidence(record)).worst
     assert any(card.is_wrong for card in told)
@@ -98,7 +98,7 @@ def test_a_truth_that_is_only_the_label_is_not_told():
     assert {(card.truth, card.is_wrong) for card in cards} == {(None, None)}
 
 
-def test_without_inputs_the_reason_is_given():
+def test_missing_inputs_are_explained():
     found = suspects_of(Evidence(example_record(50)))
     assert found.why_no_inputs == "the source of the inputs is not known: pass data=..."
     assert found.worst[0].image is None
@@ -110,7 +110,7 @@ def test_without_inputs_the_reason_is_given():
     assert "unknown source 'nothing'" in suspects_of(Evidence(example_record(50)), "nothing").why_no_inputs
 
 
-def test_data_that_have_changed_since_are_not_shown(tmp_path):
+def test_changed_data_are_not_shown(tmp_path):
     place = tmp_path / "p.npz"
     inputs, label = np.arange(120.0).reshape(60, 2), np.arange(60) % 3
     np.savez(place, x_train=inputs, y_train=label)
@@ -125,7 +125,7 @@ def test_data_that_have_changed_since_are_not_shown(tmp_path):
         inputs_of(Evidence.of(run))
 
 
-def test_files_are_named_also_of_a_subset(tmp_path):
+def test_file_names_of_a_subset(tmp_path):
     paths = []
     for number in range(6):
         paths.append(tmp_path / f"photo {number}.png")
@@ -137,12 +137,12 @@ def test_files_are_named_also_of_a_subset(tmp_path):
     assert Inputs(LabelledData(torch.ones(2, 3), [0, 1])).file(0) is None
 
 
-def test_a_run_without_source_needs_data():
+def test_run_without_data_source_needs_data():
     with pytest.raises(NotAvailableError, match="pass data="):
         inputs_of(Evidence(example_record(20)))
 
 
-def test_pixels_keep_bytes_and_stretch_other_ranges():
+def test_pixels_keep_uint8_and_scale_other_ranges():
     grey = torch.arange(16, dtype=torch.uint8).reshape(1, 4, 4)
     np.testing.assert_array_equal(pixels(grey)[..., 0], grey[0])
     np.testing.assert_array_equal(pixels(grey / 255)[..., 2], grey[0])
@@ -151,14 +151,14 @@ def test_pixels_keep_bytes_and_stretch_other_ranges():
     assert (pixels(torch.full((1, 4, 4), 7.0)) == 0).all()
 
 
-def test_thumbnails_are_small_and_small_images_exact():
+def test_thumbnails_are_small_and_exact_for_small_images():
     image = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
-    np.testing.assert_array_equal(opened(thumbnail(image)), image)
+    np.testing.assert_array_equal(decoded_image(thumbnail(image)), image)
     large = thumbnail(np.zeros((3000, 1000, 3), np.uint8))
-    assert opened(large).shape[:2] == (96, 32)
+    assert decoded_image(large).shape[:2] == (96, 32)
     assert len(large) < 4000
 
 
-def test_a_small_line_keeps_to_its_frame():
+def test_spark_points_are_clipped_to_the_frame():
     found = spark_points(torch.tensor([-1e4, 0.0, 1e4, torch.nan]), 10.0)
     assert found == "0.0,24.0 33.3,12.0 66.7,0.0"

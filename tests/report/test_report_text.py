@@ -1,4 +1,4 @@
-"""Words and numbers as they are shown."""
+"""Text and numbers as shown in a report."""
 
 import unicodedata
 
@@ -14,7 +14,7 @@ ANY_TEXT = st.text(st.characters(), max_size=80)
 
 @given(ANY_TEXT, st.integers(2, 50))
 @settings(deadline=None)
-def test_a_name_becomes_one_short_line_without_control_characters(text, longest):
+def test_one_line_limits_length_and_removes_control_characters(text, longest):
     line = one_line(text, longest)
     assert len(line) <= longest
     assert not {unicodedata.category(letter) for letter in line} & {"Cc", "Cs"}
@@ -27,7 +27,7 @@ def test_a_name_becomes_one_short_line_without_control_characters(text, longest)
     st.lists(ANY_TEXT | st.sampled_from([r"$\frac{", "$x^$", r"\$", "$$", r"\\$"]), min_size=1, max_size=3)
 )
 @settings(deadline=None, max_examples=25)
-def test_no_name_is_taken_for_a_formula(names):
+def test_names_are_not_parsed_as_mathtext(names):
     ax = new_axes(None, 2, 1)
     for name in names:
         ax.text(0, 0, figure_text(name))
@@ -35,7 +35,7 @@ def test_no_name_is_taken_for_a_formula(names):
         assert written._preprocess_math(written.get_text()) == (one_line(name, 24), False)
 
 
-def test_a_share_is_never_rounded_to_all_or_nothing():
+def test_percent_never_rounds_to_0_or_100():
     assert [percent(share) for share in (0.0, 1.0, 0.99999, 0.00001, 0.5)] == [
         "0.0%",
         "100.0%",
@@ -47,7 +47,7 @@ def test_a_share_is_never_rounded_to_all_or_nothing():
     assert percent(None) == percent(float("nan")) == "\N{EN DASH}"
 
 
-def test_counts_have_the_right_noun():
+def test_count_uses_singular_and_plural():
     assert [count(number, "class", "classes") for number in (0, 1, 2)] == [
         "0 classes",
         "1 class",

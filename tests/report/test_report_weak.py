@@ -1,4 +1,4 @@
-"""A run that learned too little to judge labels: the page warns where somebody decides."""
+"""The report of a run that learned too little shows a warning above the suspects."""
 
 import dataclasses
 
@@ -15,8 +15,8 @@ from noiseproof.testing import example_record
 WARNING = "Weak evidence. The record of this network is not reliable evidence"
 
 
-def unsure(suspects=5, known=False):
-    """100 samples of 4 classes, never sure: three of four labels are given back, a few are far below."""
+def weak_record(suspects=5, known=False):
+    """100 samples of 4 classes with low margins: 75 labels are predicted, ``suspects`` margins are lower."""
     record = example_record(100, known=known)
     margin = torch.full_like(record.margin, -1.1)
     margin[:, :suspects] = -3.0
@@ -24,8 +24,8 @@ def unsure(suspects=5, known=False):
     return dataclasses.replace(record, margin=margin, prediction=taken.int().expand(12, 100))
 
 
-def seen(browser, page):
-    """The text of the warning, whether it is in sight, and whether it comes before the first card."""
+def warning_on(browser, page):
+    """The text of the warning, whether it is visible, and whether it comes before the first card."""
     ask = """(() => {
     const box = document.querySelector("#suspects .warning"), card = document.querySelector(".cards li");
     const first = !card || box && box.compareDocumentPosition(card) & 4;
@@ -41,9 +41,9 @@ def without_figures(monkeypatch):
 
 
 @pytest.mark.parametrize("suspects", [5, 0])
-def test_the_warning_stands_above_the_suspects(browser, tmp_path, suspects):
-    run = write_run(tmp_path / "run", unsure(suspects))
-    words, visible, above = seen(browser, report.write(run))
+def test_warning_is_above_the_suspects(browser, tmp_path, suspects):
+    run = write_run(tmp_path / "run", weak_record(suspects))
+    words, visible, above = warning_on(browser, report.write(run))
     assert words.startswith(WARNING)
     assert "train it longer" in words
     assert (visible, above) == (True, True)
@@ -52,26 +52,27 @@ def test_the_warning_stands_above_the_suspects(browser, tmp_path, suspects):
 @pytest.mark.parametrize(
     ("suspects", "words"), [(1, "One label is suspected. "), (5, "5 labels are suspected; all are shown. ")]
 )
-def test_the_number_of_suspects_is_told_in_good_english(tmp_path, suspects, words):
-    page = report.write(unsure(suspects), tmp_path / "page.html")
+def test_number_of_suspects_is_a_sentence(tmp_path, suspects, words):
+    page = report.write(weak_record(suspects), tmp_path / "page.html")
     assert words in page.read_text(encoding="utf-8")
 
 
-def test_a_comparison_warns_of_its_finder_too(browser, tmp_path):
+def test_comparison_shows_the_warning(browser, tmp_path):
     runs = [
-        write_run(tmp_path / loss, unsure(), settings=SETTINGS | {"loss": loss}) for loss in ("ce", "mae")
+        write_run(tmp_path / loss, weak_record(), settings=SETTINGS | {"loss": loss})
+        for loss in ("ce", "mae")
     ]
     page = report.write_comparison(runs, tmp_path / "both.html")
-    assert seen(browser, page)[0].startswith(WARNING)
+    assert warning_on(browser, page)[0].startswith(WARNING)
 
 
-def test_a_run_that_learned_is_not_warned_of(browser, tmp_path):
-    assert seen(browser, report.write(write_run(tmp_path / "run"))) is None
+def test_no_warning_for_a_run_that_learned(browser, tmp_path):
+    assert warning_on(browser, report.write(write_run(tmp_path / "run"))) is None
 
 
 @pytest.mark.parametrize(("suspects", "known"), [(5, False), (0, False), (5, True)])
-def test_the_summary_does_not_boast(suspects, known):
-    evidence = Evidence(unsure(suspects, known), loss="ce")
+def test_summary_calls_the_evidence_weak(suspects, known):
+    evidence = Evidence(weak_record(suspects, known), loss="ce")
     facts = facts_of(evidence)
     assert (facts.weak, facts.suspects) == (True, suspects)
     assert "is not reliable evidence about labels: cross-fit" in summarise(evidence, facts)[-1]

@@ -1,4 +1,4 @@
-"""A chromium that tests can type into: its debugging protocol over two pipes, without further packages."""
+"""Control chromium through its debugging protocol over two pipes."""
 
 import base64
 import json
@@ -117,7 +117,7 @@ class Page:
         self.wait("document.readyState === 'complete'")
 
     def settle(self, milliseconds=4000):
-        """Let everything that wants to run have its time, which the browser does not wait for but skips."""
+        """Advance the virtual time of the page, so that its timers and scripts run."""
         policy = "pauseIfNetworkFetchesPending"
         self.call("Emulation.setVirtualTimePolicy", policy=policy, budget=milliseconds)
         self.browser.wait_for("Emulation.virtualTimeBudgetExpired", self.session)

@@ -1,4 +1,4 @@
-"""Reviews to be opened: a run written by hand, a frame of any size, and a server in a thread."""
+"""Small runs and frames for reviews, and a review server in a thread."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ TOKEN = "secret-token-of-the-test"  # noqa: S105
 
 
 def made_frame(samples, classes=4, *, names=None, seed=0, calibrated=True):
-    """What ``labels.find`` returns, every sample a suspect."""
+    """A frame as returned by ``labels.find`` in which every sample is a suspect."""
     rng = np.random.default_rng(seed)
     given = rng.integers(0, classes, samples)
     chance = np.sort(rng.random(samples))[::-1]

@@ -1,4 +1,4 @@
-"""Nobody but the page of this machine reads or posts."""
+"""Only the review page of this machine can read data and post decisions."""
 
 import re
 
@@ -14,7 +14,7 @@ DECISION = {"session": "s", "decisions": [{"sample": 3, "decision": "keep", "id"
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """One server for all tests that leave no decision."""
+    """One server for all tests that save no decision."""
     with client_of(review_data_of(made_frame(5), tmp_path_factory.mktemp("access")), token=None) as found:
         yield found
 
@@ -34,7 +34,7 @@ def origin_of(client):
     return str(client.base_url).rstrip("/")
 
 
-def test_the_page_opens_with_its_token_and_only_with_it(client):
+def test_page_needs_the_right_token(client):
     assert client.get("/", params={"token": TOKEN}).status_code == 200
     for wrong in ("", "x", TOKEN[:-1], TOKEN + "x"):
         answer = client.get("/", params={"token": wrong})
@@ -45,7 +45,7 @@ def test_the_page_opens_with_its_token_and_only_with_it(client):
 @pytest.mark.parametrize(
     "path", ["/api/start", "/api/sample/3", "/api/related/3", "/api/updates", "/nowhere"]
 )
-def test_every_request_needs_the_token_in_a_header(client, path):
+def test_api_requests_need_the_token_header(client, path):
     assert client.get(path).status_code == 403
     assert client.get(path, params={"token": TOKEN}).status_code == 403
     assert client.get(path, headers={"x-noiseproof-token": "wrong"}).status_code == 403
@@ -55,7 +55,7 @@ def test_every_request_needs_the_token_in_a_header(client, path):
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8111", "127.0.0.1.evil.example", "192.168.0.2:8111"]
 )
-def test_a_name_that_others_point_here_is_refused(client, host):
+def test_foreign_host_names_are_refused(client, host):
     assert client.get("/api/start", headers={**RIGHT, "host": host}).status_code == 403
     assert client.get("/", params={"token": TOKEN}, headers={"host": host}).status_code == 403
 
@@ -64,7 +64,7 @@ def test_a_name_that_others_point_here_is_refused(client, host):
     "origin",
     ["http://evil.example", "http://127.0.0.1:9", "https://127.0.0.1:8111", "null", "http://localhost:8111"],
 )
-def test_another_page_can_neither_read_nor_post(app, client, origin):
+def test_requests_from_another_origin_are_refused(app, client, origin):
     headers = {**RIGHT, "origin": origin}
     assert client.get("/api/start", headers=headers).status_code == 403
     assert client.post("/api/decide", json=DECISION, headers=headers).status_code == 403
@@ -74,7 +74,7 @@ def test_another_page_can_neither_read_nor_post(app, client, origin):
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_another_site_is_refused_by_what_the_browser_says(client, tmp_path):
+def test_cross_site_requests_are_refused_by_sec_fetch_site(client, tmp_path):
     for site in ("cross-site", "same-site"):
         assert client.get("/api/start", headers={**RIGHT, "sec-fetch-site": site}).status_code == 403
     link = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "document"}
@@ -85,7 +85,7 @@ def test_another_site_is_refused_by_what_the_browser_says(client, tmp_path):
         assert other.post("/api/decide", json=DECISION, headers=right).status_code == 200
 
 
-def test_the_page_loads_nothing_and_runs_only_its_own_script(client):
+def test_page_has_a_strict_content_security_policy(client):
     answer = client.get("/", params={"token": TOKEN})
     policy = answer.headers["content-security-policy"]
     nonce = re.search(r"script-src 'nonce-([\w-]+)'", policy)[1]

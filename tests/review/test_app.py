@@ -1,4 +1,4 @@
-"""What the page asks of the server."""
+"""Requests of the page to the server."""
 
 import errno
 import json
@@ -22,41 +22,41 @@ def decide(client, sample, kind, number, *, seen=None, session="s", **more):
 
 
 @pytest.fixture
-def opened():
-    """A client of any review_data, closed in the end."""
+def open_client():
+    """Return a client of a review_data; it is closed after the test."""
     with ExitStack() as stack:
         yield lambda review_data: stack.enter_context(client_of(review_data))[1]
 
 
 @pytest.fixture(scope="module")
-def undecided(tmp_path_factory):
-    """One server for decisions that are refused."""
+def client_without_decisions(tmp_path_factory):
+    """One server for tests that save no decision."""
     with client_of(review_data_of(made_frame(8), tmp_path_factory.mktemp("undecided"))) as found:
         yield found
 
 
 @pytest.fixture
-def pair(tmp_path):
+def app_and_client(tmp_path):
     with client_of(review_data_of(made_frame(8), tmp_path)) as found:
         yield found
 
 
-def test_suspects_come_worst_first_in_columns(pair):
-    start = pair[1].get("/api/start?session=s").json()
+def test_start_lists_suspects_worst_first(app_and_client):
+    start = app_and_client[1].get("/api/start?session=s").json()
     assert start["chance"] == sorted(start["chance"], reverse=True)
     assert len(start["number"]) == len(start["given"]) == len(start["suggested"]) == 8
     assert start["number"][0] == 0
     assert start["calibrated"]
 
 
-def test_without_a_calibrated_probability_the_score_serves(tmp_path):
+def test_start_uses_scores_without_calibrated_probabilities(tmp_path):
     with client_of(review_data_of(made_frame(8, calibrated=False), tmp_path)) as (_, client):
         start = client.get("/api/start").json()
     assert not start["calibrated"]
     assert start["chance"][0] > 0.5
 
 
-def test_the_probability_of_the_suggested_class_is_sent_where_it_is_known(tmp_path):
+def test_start_contains_the_probability_of_the_suggested_class(tmp_path):
     frame = made_frame(8)
     with client_of(review_data_of(frame, tmp_path / "without")) as (_, client):
         assert client.get("/api/start").json()["suggestionChance"] is None
@@ -68,8 +68,8 @@ def test_the_probability_of_the_suggested_class_is_sent_where_it_is_known(tmp_pa
     assert set(found.values()) == {None, 0.7123}
 
 
-def test_a_decision_is_in_the_file_when_the_answer_comes(pair):
-    app, client = pair
+def test_decision_is_written_before_the_response(app_and_client):
+    app, client = app_and_client
     answer = decide(client, 6, "relabel", 1, label=2)
     assert answer.json()["saved"][0]["decision"] == "relabel"
     line = json.loads(app.log.path.read_text().splitlines()[-1])
@@ -81,12 +81,12 @@ def test_a_decision_is_in_the_file_when_the_answer_comes(pair):
     )
 
 
-def test_a_full_disk_is_told_and_nothing_is_said_to_be_saved(pair, monkeypatch):
+def test_full_disk_returns_status_507(app_and_client, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("noiseproof.labels.decisions._append", full)
-    answer = decide(pair[1], 6, "keep", 1)
+    answer = decide(app_and_client[1], 6, "keep", 1)
     assert answer.status_code == 507
     assert "not saved" in answer.text
     assert "saved" not in answer.headers
@@ -107,22 +107,22 @@ def test_a_full_disk_is_told_and_nothing_is_said_to_be_saved(pair, monkeypatch):
         None,
     ],
 )
-def test_what_is_no_decision_is_refused(undecided, entry):
-    app, client = undecided
+def test_invalid_decisions_are_refused(client_without_decisions, entry):
+    app, client = client_without_decisions
     answer = client.post("/api/decide", json={"session": "s", "decisions": [entry]})
     assert answer.status_code == 400
     assert not app.log.path.exists()
 
 
-def test_a_decision_sent_twice_is_there_once(pair):
-    app, client = pair
+def test_repeated_decision_is_saved_once(app_and_client):
+    app, client = app_and_client
     decide(client, 6, "keep", 1)
     decide(client, 6, "keep", 1)
     assert len(DecisionLog(app.log.path).decisions) == 1
 
 
-def test_a_second_page_is_detected_and_gets_updates(pair):
-    client = pair[1]
+def test_second_page_is_detected_and_gets_updates(app_and_client):
+    client = app_and_client[1]
     first = client.get("/api/start?session=one").json()
     assert first["pages"] == 0
     assert client.get("/api/start?session=two").json()["pages"] == 1
@@ -134,8 +134,8 @@ def test_a_second_page_is_detected_and_gets_updates(pair):
     assert client.get("/api/updates?session=one").json()["pages"] == 0
 
 
-def test_a_reviewer_elsewhere_is_detected_merged_and_conflicts_are_shown(pair):
-    app, client = pair
+def test_decisions_of_another_reviewer_are_merged_with_conflicts(app_and_client):
+    app, client = app_and_client
     client.get("/api/start?session=one")
     other = DecisionLog(app.log.path)
     other.append([Decision(6, "drop", reviewer="ben", seen=None, session="far")])
@@ -148,7 +148,7 @@ def test_a_reviewer_elsewhere_is_detected_merged_and_conflicts_are_shown(pair):
     assert "conflict" not in settled["saved"][0]
 
 
-def test_another_server_of_the_same_labels_is_told_before_it_decides(tmp_path):
+def test_servers_of_the_same_labels_list_each_other(tmp_path):
     with client_of(review_data_of(made_frame(8), tmp_path)) as (_, client):
         assert client.get("/api/start?session=one").json()["servers"] == []
         with client_of(review_data_of(made_frame(8), tmp_path), "ben <b>") as (_, other):
@@ -158,7 +158,7 @@ def test_another_server_of_the_same_labels_is_told_before_it_decides(tmp_path):
     assert not (tmp_path / "decisions.jsonl.open").exists()
 
 
-def test_reopening_resumes(tmp_path):
+def test_restarted_server_shows_earlier_decisions(tmp_path):
     for _ in range(2):
         with client_of(review_data_of(made_frame(8), tmp_path)) as (_, client):
             start = client.get("/api/start").json()
@@ -166,9 +166,9 @@ def test_reopening_resumes(tmp_path):
     assert [(state["sample"], state["decision"]) for state in start["states"]] == [(6, "drop")]
 
 
-def test_a_sample_of_a_run_has_a_picture_its_margins_and_neighbours(tmp_path, opened):
+def test_sample_of_a_run_has_image_margins_and_neighbours(tmp_path, open_client):
     run = small_run(tmp_path / "run")
-    client = opened(ReviewData(run))
+    client = open_client(ReviewData(run))
     start = client.get("/api/start").json()
     number = start["number"][0]
     sample = client.get(f"/api/sample/{number}").json()
@@ -183,7 +183,7 @@ def test_a_sample_of_a_run_has_a_picture_its_margins_and_neighbours(tmp_path, op
     assert client.get("/api/sample/99999").status_code == 404
 
 
-def test_of_a_row_the_columns_that_tell_come_first(tmp_path, opened):
+def test_columns_are_sorted_by_how_well_they_separate_the_classes(tmp_path, open_client):
     rng = np.random.default_rng(0)
     label = np.arange(60) % 2
     telling = 10.0 * label + rng.normal(size=60)
@@ -195,7 +195,7 @@ def test_of_a_row_the_columns_that_tell_come_first(tmp_path, opened):
     frame = made_frame(60, 2, names=["low", "high"])
     frame["index"], frame["given_label"], frame["predicted_label"] = np.arange(60), label, 1 - label
     frame["is_label_issue"] = np.arange(60) == 0
-    client = opened(review_data_of(frame, tmp_path, data=data))
+    client = open_client(review_data_of(frame, tmp_path, data=data))
     cells = client.get("/api/sample/0").json()["cells"]
     assert [cell[0] for cell in cells] == ["height", "noise"]
     assert cells[0][1] == "10"
@@ -206,7 +206,7 @@ def test_of_a_row_the_columns_that_tell_come_first(tmp_path, opened):
         assert one["brief"].startswith("height ")
 
 
-def test_an_identifier_says_nothing_about_a_class():
+def test_identifier_column_has_weight_zero():
     table = pandas.DataFrame({"id": [f"P{row}" for row in range(12)], "kind": ["x"] * 6 + ["y"] * 6})
     columns = Columns(table, {0: list(range(6)), 1: list(range(7, 12))})
     cells = {cell.name: cell for cell in columns.cells(6, 0, 1)[0]}
@@ -215,7 +215,7 @@ def test_an_identifier_says_nothing_about_a_class():
     assert (cells["kind"].usual_given, cells["kind"].usual_suggested) == ("x", "y")
 
 
-def test_a_text_keeps_its_line_breaks_and_loses_control_characters(tmp_path, opened):
+def test_texts_keep_line_breaks_and_lose_control_characters(tmp_path, open_client):
     place = tmp_path / "mails.csv"
     rows = [
         f'"Dear {row},\n\nsecond \x1b[31mline, long enough to be shown as text",{row},{"ab"[row % 2]}'
@@ -225,20 +225,20 @@ def test_a_text_keeps_its_line_breaks_and_loses_control_characters(tmp_path, ope
     frame = made_frame(8, 2, names=["a", "b"])
     frame["index"] = np.arange(8)
     spec = f'csv(path="{place}", features="x")'
-    client = opened(review_data_of(frame, tmp_path, data=spec))
+    client = open_client(review_data_of(frame, tmp_path, data=spec))
     sample = client.get("/api/sample/3").json()
     assert sample["texts"] == [["text", "Dear 3,\n\nsecond [31mline, long enough to be shown as text"]]
     assert [cell[0] for cell in sample["cells"]] == ["x"]
 
 
-def test_inputs_that_are_gone_are_explained(tmp_path, opened):
+def test_missing_inputs_are_explained(tmp_path, open_client):
     run = small_run(tmp_path / "run", settings={"data": 'csv(path="/nowhere.csv")', "loss": "ce"})
-    client = opened(ReviewData(run))
+    client = open_client(ReviewData(run))
     start = client.get("/api/start").json()
     assert "cannot be loaded" in start["whyNoInputs"]
     assert client.get(f"/api/sample/{start['number'][0]}").status_code == 200
 
 
-def test_a_frame_needs_a_place_for_decisions():
+def test_frame_needs_a_decisions_file():
     with pytest.raises(ValueError, match="pass the file of decisions"):
         ReviewData(made_frame(3))

@@ -1,4 +1,4 @@
-"""The page in a browser: keys, tabs, hostile names, many suspects."""
+"""The page in a browser: keys, tabs, names with HTML, many suspects."""
 
 import os
 import re
@@ -20,8 +20,8 @@ SAVED = "document.querySelector('#saved').textContent === 'Saved'"
 
 
 @pytest.fixture
-def opened(browser, tmp_path):
-    """Opens a page of a review_data and closes it in the end."""
+def open_tab(browser, tmp_path):
+    """Open the page at an address; it is closed after the test."""
     pages = []
 
     def open_page(address, **look):
@@ -33,14 +33,14 @@ def opened(browser, tmp_path):
         page.close()
 
 
-def confirmed(page):
+def confirmed_decisions(page):
     return int(page.run("document.querySelector('#saved').dataset.confirmed"))
 
 
 @pytest.mark.slow
-def test_two_hundred_decisions_by_keyboard(opened, tmp_path):
+def test_200_decisions_by_keyboard(open_tab, tmp_path):
     with served(review_data_of(made_frame(260), tmp_path)) as (address, app):
-        page = opened(address)
+        page = open_tab(address)
         page.wait(READY)
         keys = "kaduka" * 34
         for key in keys[:200]:
@@ -60,10 +60,10 @@ def test_two_hundred_decisions_by_keyboard(opened, tmp_path):
         assert page.complaints() == []
 
 
-def test_a_class_is_found_among_a_thousand_by_typing(opened, tmp_path):
+def test_class_chooser_filters_1000_classes(open_tab, tmp_path):
     names = [f"species {number:04d}" for number in range(1000)]
     with served(review_data_of(made_frame(20, 1000, names=names), tmp_path)) as (address, app):
-        page = opened(address)
+        page = open_tab(address)
         page.wait(READY)
         page.key("c")
         page.wait("document.querySelector('#chooser').open")
@@ -75,9 +75,9 @@ def test_a_class_is_found_among_a_thousand_by_typing(opened, tmp_path):
         assert app.log.state(0).current.label == "species 0777"
 
 
-def test_many_of_a_class_pair_are_decided_at_once_and_undone_at_once(opened, tmp_path):
+def test_decisions_on_a_class_pair_are_undone_together(open_tab, tmp_path):
     with served(review_data_of(made_frame(400, 3), tmp_path)) as (address, app):
-        page = opened(address)
+        page = open_tab(address)
         page.wait(READY)
         page.click("#view-pairs")
         page.click("#pairs button.link")
@@ -98,11 +98,11 @@ def test_many_of_a_class_pair_are_decided_at_once_and_undone_at_once(opened, tmp
 
 
 @pytest.mark.slow
-def test_a_second_tab_is_detected_merged_and_conflicts_are_shown(opened, tmp_path):
+def test_second_tab_is_merged_and_shows_conflicts(open_tab, tmp_path):
     with served(review_data_of(made_frame(12), tmp_path)) as (address, app):
-        first = opened(address)
+        first = open_tab(address)
         first.wait(READY)
-        second = opened(address)
+        second = open_tab(address)
         second.wait(READY)
         first.wait("document.querySelector('#notice').textContent.includes('1 other tab is open')")
         first.key("k")
@@ -122,7 +122,7 @@ def test_a_second_tab_is_detected_merged_and_conflicts_are_shown(opened, tmp_pat
 
 
 @pytest.mark.slow
-def test_hostile_names_and_texts_stay_text(opened, tmp_path):
+def test_html_in_names_and_texts_is_escaped(open_tab, tmp_path):
     names = [*dict.fromkeys(f"{number} {name}" for number, name in enumerate(payloads("http://127.0.0.1:9")))]
     place = tmp_path / "rows.csv"
     lines = ["x,text,label"]
@@ -139,7 +139,7 @@ def test_hostile_names_and_texts_stay_text(opened, tmp_path):
     frame["index"] = range(len(names))
     review_data = review_data_of(frame, tmp_path, data=f'csv(path="{place}", features="x")')
     with served(review_data, "<script>document.documentElement.dataset.ran=1</script>") as (address, _):
-        page = opened(address)
+        page = open_tab(address)
         page.wait(READY)
         for _ in range(40):
             page.key("a")
@@ -165,20 +165,20 @@ def test_hostile_names_and_texts_stay_text(opened, tmp_path):
         assert page.complaints() == []
 
 
-def test_a_wrong_token_opens_nothing(opened, tmp_path):
+def test_wrong_token_shows_an_error(open_tab, tmp_path):
     with served(review_data_of(made_frame(5), tmp_path)) as (address, _):
-        page = opened(address + "x")
+        page = open_tab(address + "x")
         assert "token is missing or wrong" in page.run("document.body.innerText")
         assert page.run("document.querySelector('script')") is None
 
 
 @pytest.mark.slow
-def test_another_origin_can_neither_read_nor_post(opened, tmp_path):
+def test_cross_origin_requests_are_refused(open_tab, tmp_path):
     with (
         served(review_data_of(made_frame(5), tmp_path)) as (address, app),
         served(review_data_of(made_frame(5), tmp_path / "other")) as (elsewhere, _),
     ):
-        page = opened(elsewhere)
+        page = open_tab(elsewhere)
         page.wait(READY)
         page.call("Page.setBypassCSP", enabled=True)
         page.open(elsewhere)
@@ -192,10 +192,10 @@ def test_another_origin_can_neither_read_nor_post(opened, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_suspects_without_lag(opened, tmp_path):
+def test_page_with_100000_suspects_responds_in_time(open_tab, tmp_path):
     with served(review_data_of(made_frame(100_000, 1000), tmp_path)) as (address, app):
         begin = time.monotonic()
-        page = opened(address)
+        page = open_tab(address)
         page.wait(READY)
         assert time.monotonic() - begin < 15
         assert page.run("document.querySelectorAll('#rows > div').length") < 60
@@ -213,7 +213,7 @@ def test_a_hundred_thousand_suspects_without_lag(opened, tmp_path):
 
 
 @pytest.mark.parametrize("width", [320, 400, 1280])
-def test_nothing_sticks_out_of_a_narrow_screen(opened, tmp_path, width):
+def test_page_has_no_horizontal_scrolling(open_tab, tmp_path, width):
     names = [
         "a name without any space that is far longer than a telephone is wide".replace(" ", "_"),
         "b",
@@ -222,7 +222,7 @@ def test_nothing_sticks_out_of_a_narrow_screen(opened, tmp_path, width):
     ]
     run = small_run(tmp_path / "run", class_names=names)
     with served(ReviewData(run)) as (address, _):
-        page = opened(address, width=width, height=800)
+        page = open_tab(address, width=width, height=800)
         page.wait(READY)
         page.wait("document.querySelector('#related section')")
         assert page.run("document.documentElement.scrollWidth") <= width
@@ -233,9 +233,9 @@ def test_nothing_sticks_out_of_a_narrow_screen(opened, tmp_path, width):
         assert page.run(small) == 0
 
 
-def test_buttons_fields_and_pictures_have_names(opened, tmp_path):
+def test_controls_and_images_have_accessible_names(open_tab, tmp_path):
     with served(ReviewData(small_run(tmp_path / "run"))) as (address, _):
-        page = opened(address)
+        page = open_tab(address)
         page.wait(READY)
         tree = page.call("Accessibility.getFullAXTree")["nodes"]
         roles = {"button", "textbox", "searchbox", "spinbutton", "combobox", "image", "listbox", "option"}
@@ -259,11 +259,11 @@ def start(run):
 
 
 @pytest.mark.slow
-def test_a_kill_in_the_middle_loses_nothing_confirmed(opened, tmp_path):
+def test_killed_server_keeps_confirmed_decisions(open_tab, tmp_path):
     run = small_run(tmp_path / "run", 1200)
     server, address = start(run.folder)
     try:
-        page = opened(address)
+        page = open_tab(address)
         page.wait(READY)
         for number in range(100):
             page.key("kad"[number % 3])
@@ -271,7 +271,7 @@ def test_a_kill_in_the_middle_loses_nothing_confirmed(opened, tmp_path):
                 os.kill(server.pid, signal.SIGKILL)
         server.wait()
         page.wait("document.querySelector('#saved').textContent === 'Not saved'")
-        said = confirmed(page)
+        said = confirmed_decisions(page)
         assert "not saved" in page.run("document.querySelector('#error').textContent")
     finally:
         server.kill()
@@ -281,7 +281,7 @@ def test_a_kill_in_the_middle_loses_nothing_confirmed(opened, tmp_path):
     assert said > 0
     server, address = start(run.folder)
     try:
-        again = opened(address)
+        again = open_tab(address)
         again.wait(READY)
         words = again.run("document.querySelector('#progress').textContent")
         assert words.startswith(f"{len(kept.decisions)} of ")
