@@ -60,8 +60,8 @@ def run_cell(what: str, name: str, noise: str, seed: int, folder: Path, ours: bo
     print(f"{path.stem}: {time.perf_counter() - began:.0f} s", flush=True)
 
 
-def cells(what: str, groups: Sequence[str], seeds: int, quick: bool) -> list[tuple[str, str, int]]:
-    names, noises = [], everyday_classify.DEAR if what in ("dear", "network") else sets.NOISES
+def cells(groups: Sequence[str], seeds: int, quick: bool) -> list[tuple[str, str, int]]:
+    names = []
     for group in groups:
         found, missing = sets.available(group)
         names += found
@@ -70,7 +70,7 @@ def cells(what: str, groups: Sequence[str], seeds: int, quick: bool) -> list[tup
     if quick:
         return [(name, noise, 0) for name in QUICK_SETS if name in names for noise in QUICK_NOISES]
     order = range(seeds)
-    return [(name, noise, seed) for seed in order for noise in noises for name in names]
+    return [(name, noise, seed) for seed in order for noise in sets.NOISES for name in names]
 
 
 def main() -> None:
@@ -96,7 +96,7 @@ def main() -> None:
     folder = Path(options.of[0])
     folder.mkdir(parents=True, exist_ok=True)
     shown = "find" if options.what == "find" else "classify"
-    todo = cells(options.what, options.groups or ["tuned", shown], options.seeds, options.quick)
+    todo = cells(options.groups or ["tuned", shown], options.seeds, options.quick)
     Parallel(options.jobs)(delayed(run_cell)(options.what, *cell, folder, options.ours) for cell in todo)
     print(everyday_tables.page(shown, folder))
 

@@ -43,8 +43,6 @@ LOSSES = {
     "nal": {"loss": "ce", "method": "nal"},
 }
 EPOCHS, LR = 100, 0.05
-DEAR = ("symmetric 40", "annotators 30", "clean")
-"""The kinds of noise that rivals which cost much see."""
 MOST_CLASSES, MOST_CLEANED = 12, 6
 """Boosted trees are asked up to so many classes, alone and inside CleanLearning."""
 Row = dict[str, Any]

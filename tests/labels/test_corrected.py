@@ -311,3 +311,24 @@ def test_original_and_other_files_are_not_overwritten(tmp_path):
         labels.write_corrected(run, DECISIONS)
     left = [file.name for file in Path(tmp_path).iterdir() if file.name.startswith(".")]
     assert left == []
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_truth_values_keep_their_spelling_and_type(tmp_path, suffix):
+    place, truth = tmp_path / f"rows{suffix}", [row % 2 == 0 for row in range(ROWS)]
+    frame = pandas.DataFrame({"size": range(ROWS), "spam": truth})
+    if suffix == ".csv":
+        frame.replace({True: "TRUE", False: "FALSE"}).to_csv(place, index=False)
+    else:
+        frame.to_parquet(place)
+    run = run_on(f'csv(path="{place}", label="spam", features="size")', tmp_path / "run")
+    assert run.record.class_names == ("False", "True")
+    done = labels.write_corrected(run, [Decision(3, "relabel", "True"), Decision(4, "relabel", "False")])
+    read = {".csv": pandas.read_csv, ".parquet": pandas.read_parquet}[suffix](done.path)
+    assert read["spam"].dtype == bool
+    assert read["spam"].tolist() == [*truth[:3], True, False, *truth[5:]]
+    if suffix == ".csv":
+        assert {"3,TRUE", "4,FALSE"} <= set(done.path.read_text().split())
+    again, same = labels.revert(done.path)
+    assert same
+    assert again.read_bytes() == place.read_bytes()

@@ -114,6 +114,8 @@ def test_only_captured_runs_on_a_gpu_share(monkeypatch):
         {"loop": "graph"},
         {"model": "resnet44"},
         {"method": "nal"},
+        {"method": "co_teaching(noise_rate=0.4)"},
+        {"mixup": 0.0, "weight_average": 0.0},
         {"model": "mlp("},
     ):
         assert can_share(Config(**settings)), settings
@@ -123,6 +125,10 @@ def test_only_captured_runs_on_a_gpu_share(monkeypatch):
         {"model": "resnet44(dropout=0.2)"},
         {"model": "timm:vit_tiny_patch16_224"},
         {"optimizer": "sgd(dampening=0.5)"},
+        {"mixup": 1.0},
+        {"weight_average": 0.99},
+        {"method": "elr_plus"},
+        {"method": "divide_mix"},
     ):
         assert not can_share(Config(**settings)), settings
     monkeypatch.setattr(torch, "__version__", "2.9.1")

@@ -193,7 +193,7 @@ class TableClasses:
     """Classes of a training table, from its labels and clean labels.
 
     Every unique label is a class: whole numbers in their order, text alphabetically. Labels 1, 2, 3 are three
-    classes with these names, and so are labels 0, 2, 5. Without labels, all rows have the same class.
+    classes with these names, and so are labels 0, 2, 5; truth values are False and True. Without labels, all rows have the same class.
     """
 
     def __init__(self, training: pd.DataFrame, columns: list[str], source: Path) -> None:
@@ -206,7 +206,8 @@ class TableClasses:
             for name, column in zip(columns, labels, strict=True):
                 _check_range(column, name, source)
             self.values = np.unique(np.concatenate([np.asarray(column, np.int64) for column in labels]))
-            self.names = [str(value) for value in self.values]
+            truths = all(column.dtype.kind == "b" for column in labels)
+            self.names = [str(value == 1 if truths else value) for value in self.values]
         else:
             self.names = sorted({str(value) for column in labels for value in column})
             warn_of_variants(self.names, str(source), stacklevel=4)

@@ -115,13 +115,14 @@ def _texts(source: Path, separator: str, label: str, expected: Mapping[int, str]
 
 def _is_same(text: str, name: str) -> bool:
     """
-    >>> _is_same("07", "7"), _is_same("True", "1"), _is_same("a", "b")
-    (True, True, False)
+    >>> _is_same("07", "7"), _is_same("TRUE", "True"), _is_same("True", "1"), _is_same("a", "b")
+    (True, True, True, False)
     """
     if text == name:
         return True
+    truths = {"true": "1", "false": "0"}
     try:
-        return float({"true": "1", "false": "0"}.get(text.strip().lower(), text)) == float(name)
+        return float(truths.get(text.strip().lower(), text)) == float(truths.get(name.lower(), name))
     except ValueError:
         return False
 

@@ -57,8 +57,8 @@ def _has_equal_steps(config: Config) -> bool:
     method = get_method(config.method, loss=config.loss)
     dropout = config.dropout or options.get("dropout")
     dampening = parse_optimizer(config.optimizer)[1].get("dampening")
-    has_phases = declares_phases(method) and method.phase(1) is not None
-    return name in BUILT_IN and has_phases and not dropout and not dampening
+    changes = dropout or dampening or config.mixup or config.weight_average or method.needs_unmixed
+    return name in BUILT_IN and declares_phases(method) and method.phase(1) is not None and not changes
 
 
 def runs_that_fit(config: Config) -> int:
