@@ -193,7 +193,8 @@ class TableClasses:
     """Classes of a training table, from its labels and clean labels.
 
     Every unique label is a class: whole numbers in their order, text alphabetically. Labels 1, 2, 3 are three
-    classes with these names, and so are labels 0, 2, 5; truth values are False and True. Without labels, all rows have the same class.
+    classes with these names, and so are labels 0, 2, 5; truth values are False and True. Without labels, all
+    rows have the same class.
     """
 
     def __init__(self, training: pd.DataFrame, columns: list[str], source: Path) -> None:
