@@ -47,7 +47,7 @@ def newest_step(folder):
     return found.step + again
 
 
-def forked(work):
+def fork_and_run(work):
     child = os.fork()
     if child == 0:
         try:
@@ -68,7 +68,7 @@ def save_until_killed(folder, start, delay):
             os.write(writer, b".")
             step += 1
 
-    child = forked(work)
+    child = fork_and_run(work)
     os.close(writer)
     time.sleep(delay)
     os.kill(child, signal.SIGKILL)
@@ -77,8 +77,8 @@ def save_until_killed(folder, start, delay):
         return len(pipe.read())
 
 
-def at_random_moments(folder, count):
-    """Repeat until this number of kills happened during a save, which depends on the scheduler."""
+def kill_at_random_moments(folder, count):
+    """Repeat until ``count`` kills happened during a save, which depends on the scheduler."""
     chance = random.Random(count)  # noqa: S311
     begin = time.perf_counter()
     save(folder, 0)
@@ -100,8 +100,8 @@ def at_random_moments(folder, count):
     }
 
 
-def strike_at(number, after, strike):
-    """Kill the process before or after the call with this number, counted over all of CALLS."""
+def kill_at_call(number, after, strike):
+    """Call ``strike`` before or after the system call with this number, counted over all of CALLS."""
     calls = [0]
 
     def striking(function, name):
@@ -122,13 +122,13 @@ def strike_at(number, after, strike):
     return calls
 
 
-def at_every_call(folder, again):
+def kill_at_every_call(folder, again):
     """Killed before and after each system call of the third save, at which there are files to remove.
 
     That save is of a new step, or with ``again`` of the second one with other tensors.
     """
     third = (2, 1) if again else (3, 0)
-    counted = forked_count(folder, third)
+    counted = count_calls(folder, third)
     found = []
     for number in range(1, counted + 1):
         for after in (False, True):
@@ -137,10 +137,10 @@ def at_every_call(folder, again):
                 save(place, step)
 
             def work(place=place, number=number, after=after):
-                strike_at(number, after, lambda: os.kill(os.getpid(), signal.SIGKILL))
+                kill_at_call(number, after, lambda: os.kill(os.getpid(), signal.SIGKILL))
                 save(place, *third)
 
-            status = os.waitpid(forked(work), 0)[1]
+            status = os.waitpid(fork_and_run(work), 0)[1]
             assert os.WIFSIGNALED(status), (number, after, status)
             found.append(newest_step(place))
             save(place, 5)
@@ -149,23 +149,23 @@ def at_every_call(folder, again):
     return {"calls": counted, "found": found}
 
 
-def forked_count(folder, third):
+def count_calls(folder, third):
     reader, writer = os.pipe()
 
     def work():
         for step in (1, 2):
             save(Path(folder, "counting"), step)
-        calls = strike_at(0, False, None)
+        calls = kill_at_call(0, False, None)
         save(Path(folder, "counting"), *third)
         print(calls[0], file=os.fdopen(writer, "w"), flush=True)
 
-    os.waitpid(forked(work), 0)
+    os.waitpid(fork_and_run(work), 0)
     os.close(writer)
     with os.fdopen(reader) as pipe:
         return int(pipe.read())
 
 
-def on_a_full_disk(folder):
+def save_on_a_full_disk(folder):
     """Free space from 0 to more than enough, in pages of 4 kB."""
     run = Path(folder, "run")
     save(run, 1)
@@ -174,7 +174,7 @@ def on_a_full_disk(folder):
         disk = os.statvfs(folder)
         pages = disk.f_bavail * disk.f_frsize // 4096
         (Path(folder) / "filler").write_bytes(b"x" * 4096 * (pages - free))
-        if not refused_as_full(run):
+        if not raises_disk_full(run):
             assert newest_step(run) == 2
             return {"refused": free}
         assert os.listdir(run) == ["step-000000001.safetensors"]
@@ -182,7 +182,7 @@ def on_a_full_disk(folder):
     raise AssertionError("never fitted")
 
 
-def refused_as_full(run):
+def raises_disk_full(run):
     try:
         save(run, 2)
     except OSError as problem:

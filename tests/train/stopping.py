@@ -1,4 +1,4 @@
-"""Stop a run like a user, and compare the folders of two runs."""
+"""Stop a run by a signal, and compare the folders of two runs."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from noiseproof.train import Run, Watcher
 
 
 class StopAt(Watcher):
-    """Sends a signal after some steps, as ctrl-C would."""
+    """Send a signal, by default SIGINT, after the given steps."""
 
     def __init__(self, *steps, number=signal.SIGINT):
         self.steps, self.number = steps, number

@@ -1,4 +1,4 @@
-"""A saved checkpoint is found after any failure, and damaged ones are detected."""
+"""Checkpoints are readable after any failure, and damaged checkpoints are detected."""
 
 import errno
 import json
@@ -15,12 +15,12 @@ import torch
 from noiseproof import atomic, files
 from noiseproof.train import checkpoint
 
-OLD = Path(__file__).parents[1] / "dynamics/runs_of_0_1_0/unfinished/checkpoints"
+CHECKPOINTS_OF_0_1_0 = Path(__file__).parents[1] / "dynamics/runs_of_0_1_0/unfinished/checkpoints"
 SCRIPT = Path(__file__).with_name("saving_until_killed.py")
 NAME = "step-000000001.safetensors"
 
 
-def script(*arguments, inside=()):
+def run_script(*arguments, inside=()):
     command = [*inside, sys.executable, str(SCRIPT), *map(str, arguments)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     assert done.returncode == 0, done.stderr
@@ -35,7 +35,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_is_saved_comes_back(tmp_path):
+def test_saved_state_is_restored(tmp_path):
     plain = {
         "lr": 0.1 + 0.2,
         "tiny": 5e-324,
@@ -59,14 +59,14 @@ def test_what_is_saved_comes_back(tmp_path):
     again["w"].add_(1)
 
 
-def test_the_metadata_names_the_versions(tmp_path):
+def test_metadata_contains_versions(tmp_path):
     save(tmp_path, 1)
     content = files.read_tensors(tmp_path / NAME, 10_000)[1]
     assert (content["format"], content["step"], content["torch"]) == ("2", "1", torch.__version__)
     assert content["noiseproof"]
 
 
-def test_the_newest_two_stay(tmp_path):
+def test_two_newest_checkpoints_are_kept(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "step-000000002.safetensors").write_text("a save that was killed")
     for step in (1, 5, 999_999_999, 1_000_000_000):
@@ -76,7 +76,7 @@ def test_the_newest_two_stay(tmp_path):
     assert names(tmp_path) == ["notes.txt", *[f"step-{step}.safetensors" for step in steps]]
 
 
-def test_a_run_that_went_back_does_not_lose_its_new_checkpoint(tmp_path):
+def test_new_checkpoint_at_an_earlier_step_is_kept(tmp_path):
     for step in (10, 20):
         save(tmp_path, step)
     for path in tmp_path.glob("*.safetensors"):
@@ -88,7 +88,7 @@ def test_a_run_that_went_back_does_not_lose_its_new_checkpoint(tmp_path):
     assert len(names(tmp_path)) == 1
 
 
-def test_saving_a_step_again(tmp_path, monkeypatch):
+def test_saving_a_step_twice(tmp_path, monkeypatch):
     save(tmp_path, 1, lr=0.1)
     save(tmp_path, 1, lr=0.2)
     assert checkpoint.newest(tmp_path).state["lr"] == 0.2
@@ -112,7 +112,7 @@ def test_saving_over_a_damaged_step(tmp_path):
     assert names(tmp_path) == [NAME]
 
 
-def test_every_flipped_bit_is_noticed(tmp_path):
+def test_flipped_bits_are_detected(tmp_path):
     save(tmp_path, 0)
     save(tmp_path, 1, long=[1.5, "text", None] * 100)
     path = tmp_path / NAME
@@ -127,7 +127,7 @@ def test_every_flipped_bit_is_noticed(tmp_path):
     assert checkpoint.newest(tmp_path).step == 1
 
 
-def test_every_cut_is_noticed(tmp_path):
+def test_truncated_files_are_detected(tmp_path):
     save(tmp_path, 0)
     save(tmp_path, 1)
     whole = (tmp_path / NAME).read_bytes()
@@ -137,23 +137,23 @@ def test_every_cut_is_noticed(tmp_path):
             assert checkpoint.newest(tmp_path).step == 0
 
 
-def rewritten(path, **changes):
+def rewrite_metadata(path, **changes):
     tensors, content = files.read_tensors(path, 10_000)
     atomic.write_tensors(path, tensors, {**content, **changes}, checked=True)
 
 
-def test_other_formats(tmp_path):
+def test_unknown_formats_are_detected(tmp_path):
     save(tmp_path, 0)
     save(tmp_path, 1)
-    rewritten(tmp_path / NAME, format="old")
+    rewrite_metadata(tmp_path / NAME, format="old")
     with pytest.warns(UserWarning, match="does not have the entries of a checkpoint"):
         assert checkpoint.newest(tmp_path).step == 0
-    rewritten(tmp_path / NAME, format="3", noiseproof="9.0")
+    rewrite_metadata(tmp_path / NAME, format="3", noiseproof="9.0")
     with pytest.raises(ValueError, match=r"000001.safetensors has format 3, .* format 2: use noiseproof 9.0"):
         checkpoint.newest(tmp_path)
 
 
-def test_a_renamed_checkpoint_and_one_without_metadata(tmp_path):
+def test_renamed_checkpoint_and_missing_metadata_are_detected(tmp_path):
     save(tmp_path, 1)
     shutil.copy(tmp_path / NAME, tmp_path / "step-000000002.safetensors")
     atomic.write_tensors(tmp_path / "step-000000003.safetensors", {"w": torch.zeros(1)})
@@ -164,8 +164,8 @@ def test_a_renamed_checkpoint_and_one_without_metadata(tmp_path):
 
 @pytest.mark.parametrize("damage", ["json", "safetensors"])
 def test_checkpoints_of_version_0_1_0(tmp_path, damage):
-    """They are read, checked by their checksums, and replaced."""
-    shutil.copytree(OLD, tmp_path / "old")
+    """Old checkpoints are read, checked by their checksums, and replaced."""
+    shutil.copytree(CHECKPOINTS_OF_0_1_0, tmp_path / "old")
     found = checkpoint.newest(tmp_path / "old")
     assert (found.step, found.state["place"]["step"]) == (3, 3)
     assert "head.weight" in found.state["model"]
@@ -182,14 +182,14 @@ def test_checkpoints_of_version_0_1_0(tmp_path, damage):
 
 
 @pytest.mark.parametrize("step", [-1, 1.0, True, "3"])
-def test_steps_are_whole_numbers(tmp_path, step):
+def test_invalid_steps_raise_an_error(tmp_path, step):
     with pytest.raises(ValueError, match="step="):
         checkpoint.save(tmp_path, step=step, state={})
 
 
 @pytest.mark.parametrize("function", ["write", "fsync", "replace"])
 @pytest.mark.parametrize("problem", [OSError(errno.EDQUOT, "quota"), KeyboardInterrupt()], ids=repr)
-def test_every_failing_call_leaves_the_one_before_and_no_rubbish(tmp_path, monkeypatch, function, problem):
+def test_failing_system_call_keeps_the_previous_checkpoint(tmp_path, monkeypatch, function, problem):
     save(tmp_path, 0)
     original = getattr(os, function)
     told = []
@@ -221,7 +221,7 @@ def test_every_failing_call_leaves_the_one_before_and_no_rubbish(tmp_path, monke
     assert checkpoint.newest(tmp_path).step == 1
 
 
-def test_a_limit_on_the_size_of_files_at_every_page(tmp_path):
+def test_file_size_limit_keeps_the_previous_checkpoint(tmp_path):
     resource = pytest.importorskip("resource", reason="Windows has no such limit")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     state = {"w": torch.arange(10_000.0)}
@@ -239,14 +239,14 @@ def test_a_limit_on_the_size_of_files_at_every_page(tmp_path):
         assert checkpoint.newest(tmp_path).step == 0
 
 
-def test_a_full_disk_at_every_page(tmp_path):
+def test_full_disk_keeps_the_previous_checkpoint(tmp_path):
     mount = ["sh", "-c", 'mount -t tmpfs -o size=1m none "$0" && exec "$@"', str(tmp_path)]
     inside = ["unshare", "--map-root-user", "--mount", *mount]
     try:
         subprocess.run([*inside, "true"], check=True, capture_output=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("this system does not allow a small disk of one's own (unshare, mount tmpfs)")
-    assert script("on_a_full_disk", tmp_path, inside=inside)["refused"] > 29
+    assert run_script("save_on_a_full_disk", tmp_path, inside=inside)["refused"] > 29
 
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes; Windows has no fork")
@@ -255,8 +255,8 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked pr
 @pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.slow)])
-def test_killed_at_random_moments(tmp_path, count):
-    found = script("at_random_moments", tmp_path, count)
+def test_kill_at_random_moments_keeps_a_readable_checkpoint(tmp_path, count):
+    found = run_script("kill_at_random_moments", tmp_path, count)
     assert found["in the middle of a save"] == count
     assert found["steps"] > 0
 
@@ -264,7 +264,7 @@ def test_killed_at_random_moments(tmp_path, count):
 @pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize(("again", "removed"), [(0, 1), (1, 0)])
-def test_killed_before_and_after_every_system_call(tmp_path, again, removed):
-    report = script("at_every_call", tmp_path, again)
+def test_kill_at_every_system_call_keeps_a_readable_checkpoint(tmp_path, again, removed):
+    report = run_script("kill_at_every_call", tmp_path, again)
     assert report["calls"] == 4 + removed  # write, fsync, replace, fsync
     assert report["found"] == [2] * 5 + [3] * (3 + 2 * removed)

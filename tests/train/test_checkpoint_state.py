@@ -1,4 +1,4 @@
-"""Nested states are flattened, written as JSON and restored without a change."""
+"""Nested states are flattened, written as JSON and restored unchanged."""
 
 import json
 
@@ -29,7 +29,7 @@ NESTED = st.recursive(
 )
 
 
-def same(one, other):
+def equal_states(one, other):
     if isinstance(one, torch.Tensor):
         return one.dtype == other.dtype and torch.equal(one, other)
     if type(one) is not type(other):
@@ -37,32 +37,32 @@ def same(one, other):
     if isinstance(one, dict):
         pairs = zip(one.items(), other.items(), strict=True)
         return len(one) == len(other) and all(
-            a == c and type(a) is type(c) and same(b, d) for (a, b), (c, d) in pairs
+            a == c and type(a) is type(c) and equal_states(b, d) for (a, b), (c, d) in pairs
         )
     if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(equal_states, one, other))
     return repr(one) == repr(other)
 
 
 @settings(deadline=None, max_examples=300)
 @given(NESTED)
-def test_any_nested_state_comes_back(nested):
+def test_flatten_and_unflatten_restore_nested_states(nested):
     tensors, state = flatten(nested)
     again = json.loads(json.dumps(state, allow_nan=False))
-    assert same(nested, unflatten(tensors, again))
+    assert equal_states(nested, unflatten(tensors, again))
 
 
-def test_paths_that_read_the_same_are_two_tensors():
+def test_equal_paths_refer_to_different_tensors():
     nested = {
         "a.b": torch.tensor(1),
         "a": {"b": torch.tensor(2)},
         "": [torch.tensor(3)],
         "0": torch.tensor(4),
     }
-    assert same(nested, unflatten(*flatten(nested)))
+    assert equal_states(nested, unflatten(*flatten(nested)))
 
 
-def trained(optimizer, schedule, steps):
+def run_steps(optimizer, schedule, steps):
     for step in range(steps):
         parameters = optimizer.param_groups[0]["params"]
         for place, parameter in enumerate(parameters):
@@ -71,7 +71,7 @@ def trained(optimizer, schedule, steps):
         schedule.step(*([0.5] if isinstance(schedule, torch.optim.lr_scheduler.ReduceLROnPlateau) else []))
 
 
-def made(kind, schedule):
+def make_optimizer(kind, schedule):
     parameters = [
         torch.nn.Parameter(torch.linspace(-1, 1, 6).reshape(2, 3)),
         torch.nn.Parameter(torch.ones(2)),
@@ -93,22 +93,22 @@ RATES = torch.optim.lr_scheduler
         (lambda p: ADAM(p, lr=torch.tensor(0.1)), lambda o: RATES.ReduceLROnPlateau(o, patience=1)),
     ],
 )
-def test_optimisers_and_schedules_go_on_bit_for_bit(tmp_path, kind, schedule):
-    parameters, optimizer, rate = made(kind, schedule)
-    trained(optimizer, rate, 3)
+def test_restored_optimizers_and_schedules_are_bit_identical(tmp_path, kind, schedule):
+    parameters, optimizer, rate = make_optimizer(kind, schedule)
+    run_steps(optimizer, rate, 3)
     whole = {"w": list(parameters), "optimizer": optimizer.state_dict(), "rate": rate.state_dict()}
     checkpoint.save(tmp_path, step=3, state=whole)
     again = checkpoint.newest(tmp_path).state
-    others, other, other_rate = made(kind, schedule)
+    others, other, other_rate = make_optimizer(kind, schedule)
     with torch.no_grad():
         for mine, theirs in zip(others, again["w"], strict=True):
             mine.copy_(theirs)
     other.load_state_dict(again["optimizer"])
     other_rate.load_state_dict(again["rate"])
     for both in ((optimizer, rate), (other, other_rate)):
-        trained(*both, 4)
+        run_steps(*both, 4)
     assert all(map(torch.equal, parameters, others))
-    assert same(optimizer.state_dict(), other.state_dict())
+    assert equal_states(optimizer.state_dict(), other.state_dict())
     assert repr(rate.state_dict()) == repr(other_rate.state_dict())
 
 
@@ -120,11 +120,11 @@ def test_optimisers_and_schedules_go_on_bit_for_bit(tmp_path, kind, schedule):
         ({2: {1}}, "2 = .1. of set"),
     ],
 )
-def test_what_cannot_be_flattened_is_named(nested, message):
+def test_unsupported_values_are_named_in_the_error(nested, message):
     with pytest.raises(TypeError, match=message):
         flatten(nested)
 
 
-def test_a_tensor_that_is_not_there_is_named():
+def test_missing_tensor_is_named_in_the_error():
     with pytest.raises(ValueError, match=r"cannot read \$tensor 'a'"):
         unflatten({}, {"a": {"$tensor": "a"}})

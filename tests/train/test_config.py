@@ -1,4 +1,4 @@
-"""Configs: checked when made, JSON in and out."""
+"""Validation of configs, and their JSON form."""
 
 import json
 
@@ -20,13 +20,13 @@ from noiseproof.train import Config
     clip=st.none() | st.floats(1e-3, 10),
     noise=st.sampled_from([None, "symmetric(0.4)", "asymmetric(0.4, map='cifar10')"]),
 )
-def test_json_gives_the_same_config_back(**settings):
+def test_config_survives_a_json_round_trip(**settings):
     config = Config(**settings)
     assert Config.from_json(config.to_json()) == config
     assert Config.from_json(config.to_json()).differences(config) == []
 
 
-WRONG = [
+INVALID_SETTINGS = [
     ({"loss": "gcee"}, ValueError, "loss: unknown loss 'gcee', did you mean 'gce'"),
     ({"loss": "gce(q=0)"}, ValueError, "loss: gce: q=0 is out of range"),
     ({"noise": "symetric(0.4)"}, ValueError, "did you mean 'symmetric'"),
@@ -61,27 +61,29 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "kind", "message"), WRONG, ids=[str(case[0]) for case in WRONG])
-def test_what_cannot_be_used_is_named(settings, kind, message):
+@pytest.mark.parametrize(
+    ("settings", "kind", "message"), INVALID_SETTINGS, ids=[str(case[0]) for case in INVALID_SETTINGS]
+)
+def test_invalid_settings_are_named_in_the_error(settings, kind, message):
     with pytest.raises(kind, match=message):
         Config(**settings)
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - set(LOSSES)))
-def test_a_method_is_no_loss(name):
+def test_method_as_loss_raises_an_error(name):
     advice = f"give it as --method {name} and not as loss"
     with pytest.raises(ValueError, match=f"^loss: '{name}' is a method, not a loss: {advice}$"):
         Config(loss=name)
 
 
 @pytest.mark.parametrize("name", sorted(set(LOSSES) - set(METHODS)))
-def test_a_loss_is_no_method(name):
+def test_loss_as_method_raises_an_error(name):
     advice = f"give it as --loss {name} and not as method"
     with pytest.raises(ValueError, match=f"^method: '{name}' is a loss, not a method: {advice}$"):
         Config(method=name)
 
 
-def test_what_is_given_as_the_wrong_kind_keeps_its_options():
+def test_error_for_a_method_as_loss_keeps_its_options():
     with pytest.raises(ValueError, match=r"give it as --method 'elr\(beta=0\.7\)' and not as loss$"):
         Config(loss="elr(beta=0.7)")
     assert Config(loss="truncated_gce").loss == Config(method="truncated_gce").method
@@ -109,12 +111,12 @@ def test_malicious_files_are_refused(text):
         Config.from_json(text)
 
 
-def test_an_unknown_setting_is_named_with_its_nearest():
+def test_unknown_setting_error_suggests_a_name():
     with pytest.raises(ValueError, match="no setting 'batchsize', did you mean 'batch_size'"):
         Config.from_dict({"batchsize": 3})
 
 
-def test_epochs_and_iterations_replace_each_other():
+def test_epochs_and_iterations_exclude_each_other():
     config = Config()
     assert (config.epochs, config.iterations) == (100, None)
     changed = config.replace(iterations=50)
@@ -123,13 +125,13 @@ def test_epochs_and_iterations_replace_each_other():
     assert Config.from_json(changed.to_json()) == changed
 
 
-def test_differences_leave_out_what_does_not_change_the_result():
+def test_differences_ignore_settings_without_effect_on_the_result():
     config = Config(loss="mae")
     assert config.differences(config.replace(out="x", device="cpu", checkpoint_seconds=1.0)) == []
     assert config.differences(config.replace(lr=0.5)) == ["lr: 0.01 -> 0.5"]
 
 
-def test_it_is_frozen_and_loads_from_a_file(tmp_path):
+def test_config_is_frozen_and_loads_from_a_file(tmp_path):
     config = Config(loss="mae")
     with pytest.raises(AttributeError):
         config.loss = "ce"

@@ -1,4 +1,4 @@
-"""Evaluation leaves the network as it was."""
+"""Evaluation does not change the network."""
 
 import threading
 
@@ -10,7 +10,7 @@ from noiseproof.devices.capture import capture_lock
 from noiseproof.train import evaluate
 
 
-def test_batches_mode_and_random_state(monkeypatch):
+def test_prediction_restores_mode_and_random_state(monkeypatch):
     monkeypatch.setattr(evaluate, "BATCH_SIZE", 7)
     model = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Dropout(0.5), nn.Linear(5, 2))
     model[1].eval()
@@ -26,13 +26,13 @@ def test_batches_mode_and_random_state(monkeypatch):
     torch.testing.assert_close(model[3](features), model(data.inputs))
 
 
-def test_scores():
+def test_score_per_class():
     data = LabelledData(torch.rand(4, 2), [0, 1, 1, 2]).subset(range(3))
     found = evaluate.score(torch.tensor([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]]), data, "test")
     assert found == {"test_accuracy": 2 / 3, "test_class_accuracy": [1.0, 0.5, None]}
 
 
-def test_networks_are_not_run_while_a_graph_is_captured():
+def test_prediction_waits_for_the_capture_lock():
     class Network(nn.Linear):
         def forward(self, x):
             begun.set()

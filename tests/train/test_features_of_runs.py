@@ -1,4 +1,4 @@
-"""Tables and texts in runs: features of the training rows alone, stored, applied again; names of runs."""
+"""Runs on tables and texts: features are fitted on training rows, stored and applied to new rows."""
 
 import json
 
@@ -45,7 +45,7 @@ def run(tmp_path_factory):
         return fit(config, data=LabelledData(frame, label, name="mails"))
 
 
-def test_a_table_of_any_columns_is_learned_and_predicted(run, tmp_path):
+def test_run_on_a_table_predicts_new_rows(run, tmp_path):
     frame, label = mails(30, seed=1)
     assert run.class_names == ("food", "ham", "spam")
     shuffled = frame[frame.columns[::-1]].assign(extra=1)
@@ -56,7 +56,7 @@ def test_a_table_of_any_columns_is_learned_and_predicted(run, tmp_path):
         assert (predicted == label).mean() > 0.9
 
 
-def test_the_run_says_what_was_left_out_and_has_no_pickles(run):
+def test_run_lists_unused_columns_and_stores_no_pickles(run):
     facts = json.loads((run.folder / "manifest.json").read_text())["data"]
     assert facts["name"] == "mails"
     assert list(facts["features"]["left_out"]) == ["customer_id"]
@@ -67,7 +67,7 @@ def test_the_run_says_what_was_left_out_and_has_no_pickles(run):
 
 
 @pytest.mark.filterwarnings("ignore:not used as features")
-def test_features_are_fitted_on_the_training_rows_alone():
+def test_features_are_fitted_on_the_training_rows_only():
     frame, label = mails()
     config = Config(validation=0.3)
     data = LabelledData(frame, label)
@@ -86,7 +86,7 @@ def test_features_are_fitted_on_the_training_rows_alone():
     assert len(kept) == len(tasks[0].train)
 
 
-def test_a_run_on_numbers_predicts_rows_of_a_table(tmp_path):
+def test_run_on_numbers_predicts_rows_of_a_table(tmp_path):
     random = np.random.default_rng(0)
     frame = pd.DataFrame(random.normal(size=(30, 2)), columns=["a", "b"]).assign(label=np.arange(30) % 2)
     frame.to_csv(tmp_path / "rows.csv", index=False)
@@ -98,7 +98,7 @@ def test_a_run_on_numbers_predicts_rows_of_a_table(tmp_path):
     assert run.predict(spec.replace("rows.csv", "new.csv"), split="train").equal(run.predict(data))
 
 
-def test_runs_in_memory_are_called_after_their_data_and_can_be_run_again(tmp_path, monkeypatch, blobs):
+def test_runs_on_data_in_memory_are_named_after_their_data(tmp_path, monkeypatch, blobs):
     monkeypatch.chdir(tmp_path)
     config = Config(model="mlp(hidden=4)", epochs=1, device="cpu")
     folders = [fit(config, data=data).folder for data in (blobs(), blobs(), blobs(seed=1))]
@@ -112,7 +112,7 @@ def test_runs_in_memory_are_called_after_their_data_and_can_be_run_again(tmp_pat
         load(Run(folders[0]).config.data)
 
 
-def test_a_list_of_strings_is_data(tmp_path):
+def test_run_on_a_list_of_strings(tmp_path):
     frame, label = mails()
     config = Config(model="mlp(hidden=16)", epochs=10, lr=0.1, device="cpu", out=str(tmp_path / "run"))
     run = fit(config, data=LabelledData(frame["text"].tolist(), label.tolist()))

@@ -13,14 +13,14 @@ def data(kind=np.asarray, rows=300):
 
 @pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
 @pytest.mark.parametrize("row", [0, 1, 7, 298, 299])
-def test_of_inputs_in_memory_every_row_counts(kind, row):
+def test_fingerprint_depends_on_every_row_in_memory(kind, row):
     before, changed = data(kind), data(kind)
     assert fingerprint(before) == fingerprint(changed)
     changed.inputs[row, 1] += 1
     assert fingerprint(before) != fingerprint(changed)
 
 
-def test_of_large_inputs_some_rows_count(monkeypatch):
+def test_fingerprint_of_large_inputs_depends_on_some_rows(monkeypatch):
     monkeypatch.setattr(task, "MAX_HASHED_BYTES", 300 * 16 - 1)
     seen = []
     real = LabelledData.batch
@@ -35,7 +35,7 @@ def test_of_large_inputs_some_rows_count(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["label", "index", "clean_label"])
-def test_labels_and_numbers_count(name):
+def test_fingerprint_depends_on_labels_and_index(name):
     changed = {"label": data().label, "clean_label": data().label, "index": data().index}
     changed[name] = changed[name].flip(0)
     inputs = data().inputs
@@ -43,7 +43,7 @@ def test_labels_and_numbers_count(name):
     assert fingerprint(LabelledData(inputs, **changed)) != fingerprint(plain)
 
 
-def test_what_an_older_version_did_not_note_is_not_asked_for():
+def test_entries_missing_in_an_older_format_are_not_compared():
     now = fingerprint(data())
     old = {name: value for name, value in now.items() if name != ALL_INPUTS}
     assert in_format_of(now, old) == old

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need rights on Wi
 
 @pytest.fixture
 def outside(tmp_path):
-    """A folder with a file that must not change; this is checked after the test."""
+    """A folder with a file; after the test it is checked that the file has not changed."""
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "epoch-00001.safetensors").write_text("precious")
@@ -28,7 +28,7 @@ def outside(tmp_path):
 
 @pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to], ids=["symbolic", "hard"])
 @pytest.mark.parametrize("name", ["lock", "metrics.jsonl"])
-def test_files_that_are_changed_in_place(config, blobs, tmp_path, name, link):
+def test_links_for_files_changed_in_place_raise_an_error(config, blobs, tmp_path, name, link):
     folder, victim = Path(config().out), tmp_path / "victim"
     folder.mkdir()
     victim.write_bytes(b"precious" if name == "lock" else b"")
@@ -39,8 +39,8 @@ def test_files_that_are_changed_in_place(config, blobs, tmp_path, name, link):
 
 
 @pytest.mark.parametrize("name", ["config.json", "manifest.json", "result.json", "model.safetensors"])
-def test_files_that_are_replaced(config, blobs, outside, name):
-    """A link with their name is removed, its target is kept; a dangling link is not a run either."""
+def test_links_for_replaced_files_are_removed(config, blobs, outside, name):
+    """The link is removed and its target is kept; a dangling link is not a run."""
     folder = Path(config().out)
     folder.mkdir()
     (folder / name).symlink_to(outside / "not there")
@@ -50,7 +50,7 @@ def test_files_that_are_replaced(config, blobs, outside, name):
 
 
 @pytest.mark.parametrize("name", ["record", "checkpoints", "tensorboard"])
-def test_folders_of_a_new_run(config, blobs, outside, name):
+def test_links_for_folders_of_a_new_run_raise_an_error(config, blobs, outside, name):
     folder = Path(config().out)
     folder.mkdir()
     (folder / name).symlink_to(outside)
@@ -59,7 +59,7 @@ def test_folders_of_a_new_run(config, blobs, outside, name):
 
 
 @pytest.mark.parametrize("name", ["record", "checkpoints"])
-def test_folders_of_a_run_that_is_resumed_or_finished(config, blobs, outside, name):
+def test_links_for_folders_of_a_resumed_run_raise_an_error(config, blobs, outside, name):
     """The files of epochs and checkpoints are removed from a finished run, but not through a link."""
     settled = config(checkpoint_seconds=0.0)
     with pytest.raises(Interrupted):
@@ -73,7 +73,7 @@ def test_folders_of_a_run_that_is_resumed_or_finished(config, blobs, outside, na
         (folder / "result.json").write_text("{}")
 
 
-def test_runs_of_a_comparison_and_of_a_recipe(config, outside, tmp_path):
+def test_links_for_runs_of_comparison_and_recipe_raise_an_error(config, outside, tmp_path):
     place = tmp_path / "many"
     (place / "first").mkdir(parents=True)
     (place / "first").rmdir()
@@ -84,7 +84,7 @@ def test_runs_of_a_comparison_and_of_a_recipe(config, outside, tmp_path):
         compare([config(data="digits", out=str(place / "first"))], jobs=1)
 
 
-def test_a_folder_named_by_the_user_may_be_a_link(config, blobs, tmp_path):
+def test_out_may_be_a_link(config, blobs, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     assert fit(config(out=str(tmp_path / "link")), data=blobs()).finished
@@ -107,7 +107,7 @@ def finished(config, blobs):
         ("model.safetensors", lambda run: run.load_model()),
     ],
 )
-def test_what_is_not_a_regular_file_is_not_read(finished, name, read, odd):
+def test_pipes_and_devices_are_not_read(finished, name, read, odd):
     from noiseproof.train import Run
 
     (finished / name).unlink()
@@ -119,7 +119,7 @@ def test_what_is_not_a_regular_file_is_not_read(finished, name, read, odd):
         read(Run(finished))
 
 
-def test_an_epoch_that_is_a_pipe_is_not_waited_for(config, blobs):
+def test_pipe_in_place_of_an_epoch_raises_an_error(config, blobs):
     settled = config(epochs=5)
     with pytest.raises(Interrupted):
         fit(settled, data=blobs(), watcher=StopAt(14))
@@ -132,7 +132,7 @@ def test_an_epoch_that_is_a_pipe_is_not_waited_for(config, blobs):
         fit(settled, data=blobs())
 
 
-def test_a_report_replaces_a_link(finished, tmp_path):
+def test_report_replaces_a_link(finished, tmp_path):
     from noiseproof.report import write
 
     (tmp_path / "victim").write_text("precious")
@@ -142,7 +142,7 @@ def test_a_report_replaces_a_link(finished, tmp_path):
     assert "<html" in (finished / "report.html").read_text()
 
 
-def test_a_lock_that_links_to_a_file_leaves_it_whole(tmp_path):
+def test_link_for_the_lock_raises_an_error(tmp_path):
     write_text(tmp_path / "victim", "precious")
     (tmp_path / "run").mkdir()
     (tmp_path / "run/lock").symlink_to(tmp_path / "victim")

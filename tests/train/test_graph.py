@@ -1,4 +1,4 @@
-"""Captured steps read changing values from fixed tensors: on a CPU, where a replay runs the step itself."""
+"""Captured steps read changing values from fixed tensors; on a CPU a replay runs the step itself."""
 
 from functools import partial
 
@@ -21,9 +21,9 @@ NUMBERS = ("epoch", "step", "batch")
 
 
 def rerun(step, rewind):
-    """A capture that warms up as the real one does, and whose replay is the step.
+    """Replacement of a capture: warms up like the real one, and its replay runs the step.
 
-    As in a graph, numbers of Python are what they were when it was captured.
+    As in a graph, Python numbers have the values of the time of capture.
     """
     steps = step.func.__self__
     session = steps.session
@@ -45,7 +45,7 @@ def rerun(step, rewind):
 
 @pytest.fixture
 def graphs(monkeypatch):
-    """Every run uses captured steps, with blocks of at most this size."""
+    """Use captured steps in every run; return a function that sets the block size."""
     monkeypatch.setattr(steps_module, "obstacle", lambda session: None)
     monkeypatch.setattr(steps_module, "Captures", lambda device: rerun)
     return lambda size: monkeypatch.setattr(graph_module, "BLOCK_BYTES", size)
@@ -83,7 +83,7 @@ SETTINGS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 600, 1 << 20])
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_the_same_training_as_step_by_step(config, blobs, tmp_path, graphs, settings, size):
+def test_graph_steps_equal_plain_steps(config, blobs, tmp_path, graphs, settings, size):
     graphs(size)
     runs = [
         fit(config(**settings, loop=loop, out=str(tmp_path / loop)), data=blobs(wrong=9), test=blobs(seed=1))
@@ -100,7 +100,7 @@ def test_the_same_training_as_step_by_step(config, blobs, tmp_path, graphs, sett
             )
 
 
-def test_views_are_those_of_the_plain_loop(config, blobs, tmp_path, graphs):
+def test_augmented_graph_steps_equal_plain_steps(config, blobs, tmp_path, graphs):
     graphs(300)
     found = []
     for loop in ("plain", "graph"):
@@ -109,7 +109,7 @@ def test_views_are_those_of_the_plain_loop(config, blobs, tmp_path, graphs):
     torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
 
 
-def test_channels_last_is_a_layout_and_nothing_else(config, blobs):
+def test_channels_last_changes_the_memory_layout_only(config, blobs):
     settled = config(augment="flip", model="cnn4", batch_size=8)
     data = blobs(count=16, shape=(1, 2, 2))
     data = data._changed(inputs=data.inputs.repeat(1, 3, 4, 4))
@@ -125,7 +125,7 @@ def test_channels_last_is_a_layout_and_nothing_else(config, blobs):
     assert seen[0].is_contiguous(memory_format=torch.channels_last)
 
 
-def test_resumed_it_ends_with_the_same_bits(config, blobs, tmp_path, graphs):
+def test_resumed_run_is_bit_identical(config, blobs, tmp_path, graphs):
     graphs(700)
     settings = {"loop": "graph", "validation": 0.25, "noise": "symmetric(0.4)", "method": "elr"}
     unbroken = fit(config(**settings, out=str(tmp_path / "whole")), data=blobs())
@@ -136,7 +136,7 @@ def test_resumed_it_ends_with_the_same_bits(config, blobs, tmp_path, graphs):
         assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder), place
 
 
-def test_the_first_bad_batch_is_kept_on_the_device(config, blobs):
+def test_first_non_finite_batch_is_reported(config, blobs):
     settled = config()
     session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
     for number, value in enumerate([1.0, torch.nan, 1.0, torch.inf]):
@@ -145,7 +145,7 @@ def test_the_first_bad_batch_is_kept_on_the_device(config, blobs):
         check_health(session)
 
 
-def test_a_graph_that_cannot_be_is_refused_with_the_reason(config, blobs):
+def test_graph_loop_on_cpu_raises_an_error(config, blobs):
     with pytest.raises(ValueError, match="loop='graph' cannot be used: the device is cpu"):
         fit(config(loop="graph"), data=blobs())
 
@@ -154,7 +154,7 @@ def test_a_graph_that_cannot_be_is_refused_with_the_reason(config, blobs):
     ("settings", "reason"),
     [({"dropout": 0.5}, "dropout"), ({"optimizer": "sgd(dampening=0.5)"}, "dampening"), ({}, None)],
 )
-def test_obstacles(config, blobs, settings, reason):
+def test_obstacle_names_the_setting(config, blobs, settings, reason):
     settled = config(**settings)
     session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
     session.device = torch.device("cuda")
@@ -162,7 +162,7 @@ def test_obstacles(config, blobs, settings, reason):
     assert found is None if reason is None else reason in found
 
 
-def test_a_network_or_method_of_the_user_is_not_captured(config, blobs):
+def test_user_networks_and_methods_are_not_captured(config, blobs):
     settled = config()
     session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
     session.device = torch.device("cuda")
@@ -173,8 +173,8 @@ def test_a_network_or_method_of_the_user_is_not_captured(config, blobs):
 
 
 @pytest.fixture
-def on_gpu(config, blobs):
-    """A session whose device is a GPU."""
+def gpu_session(config, blobs):
+    """Make a session whose device is a GPU."""
 
     def make(method=None):
         settled = config()
@@ -186,8 +186,8 @@ def on_gpu(config, blobs):
     return make
 
 
-class Counting(losses.Loss):
-    """Its loss differs at every call."""
+class CountingLoss(losses.Loss):
+    """A loss whose value depends on the number of calls."""
 
     name, calls = "counting", 0
 
@@ -196,14 +196,14 @@ class Counting(losses.Loss):
         return self.calls * logits[:, 0]
 
 
-def test_a_loss_that_may_count_is_not_captured(on_gpu):
+def test_losses_with_state_are_not_captured(gpu_session):
     for captured in (losses.get("ce + 2*nce"), losses.MarginLoss.from_emphasis(lambda p, q: q)):
-        assert obstacle(on_gpu(methods.get(captured))) is None
-    for counting in (Counting(), losses.get("ce") + Counting()):
-        assert "does not declare which epochs" in obstacle(on_gpu(methods.get(counting)))
+        assert obstacle(gpu_session(methods.get(captured))) is None
+    for counting in (CountingLoss(), losses.get("ce") + CountingLoss()):
+        assert "does not declare which epochs" in obstacle(gpu_session(methods.get(counting)))
 
 
-def test_what_a_class_promises_holds_for_its_own_loss(on_gpu):
+def test_phase_applies_to_the_loss_of_the_same_class(gpu_session):
     class Renamed(methods.ELR):
         pass
 
@@ -215,12 +215,12 @@ def test_what_a_class_promises_holds_for_its_own_loss(on_gpu):
         def phase(self, epoch):
             return epoch
 
-    assert obstacle(on_gpu(Renamed())) is None
-    assert "does not declare which epochs" in obstacle(on_gpu(ByEpoch()))
-    assert obstacle(on_gpu(WithPhases())) is None
+    assert obstacle(gpu_session(Renamed())) is None
+    assert "does not declare which epochs" in obstacle(gpu_session(ByEpoch()))
+    assert obstacle(gpu_session(WithPhases())) is None
 
 
-def test_a_method_that_stops_telling_its_phase_goes_on_without_a_graph(config, blobs, tmp_path, graphs):
+def test_method_without_phase_continues_without_a_graph(config, blobs, tmp_path, graphs):
     class Silent(methods.ELR):
         def phase(self, epoch):
             return None if epoch > 2 else "always"
@@ -238,7 +238,7 @@ def test_a_method_that_stops_telling_its_phase_goes_on_without_a_graph(config, b
     torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
 
 
-def test_an_empty_graph_is_no_training(config, blobs, tmp_path, graphs, monkeypatch):
+def test_graph_without_effect_falls_back_to_plain_steps(config, blobs, tmp_path, graphs, monkeypatch):
     monkeypatch.setattr(steps_module, "Captures", lambda device: lambda step, rewind: lambda: None)
     with pytest.warns(UserWarning, match="has no effect: training continues without CUDA graphs"):
         run = fit(config(out=str(tmp_path / "empty")), data=blobs())
@@ -246,7 +246,7 @@ def test_an_empty_graph_is_no_training(config, blobs, tmp_path, graphs, monkeypa
     assert contents(run.folder) == contents(plain.folder)
 
 
-def test_a_capture_that_fails_leaves_a_plain_run_behind(config, blobs, tmp_path, graphs, monkeypatch):
+def test_failed_capture_falls_back_to_plain_steps(config, blobs, tmp_path, graphs, monkeypatch):
     def fails(step, rewind):
         step()
         raise CaptureError("a step cannot be captured")
@@ -260,7 +260,7 @@ def test_a_capture_that_fails_leaves_a_plain_run_behind(config, blobs, tmp_path,
         fit(config(loop="graph", out=str(tmp_path / "asked")), data=blobs())
 
 
-def test_a_network_that_does_not_compile_is_captured_as_it_is(config, blobs, tmp_path, graphs, monkeypatch):
+def test_failed_compilation_captures_the_eager_network(config, blobs, tmp_path, graphs, monkeypatch):
     def broken(forward, dynamic):
         def fails(inputs):
             raise OSError("no compiler here\nand more")
@@ -276,7 +276,7 @@ def test_a_network_that_does_not_compile_is_captured_as_it_is(config, blobs, tmp
 
 
 @pytest.mark.parametrize("method", [None, "nal(start=2, period=1)"])
-def test_a_compiled_network_is_the_same_network(config, blobs, tmp_path, graphs, monkeypatch, method):
+def test_compiled_network_equals_the_eager_network(config, blobs, tmp_path, graphs, monkeypatch, method):
     calls = []
     eager = partial(torch.compile, backend="eager")
 
@@ -292,7 +292,7 @@ def test_a_compiled_network_is_the_same_network(config, blobs, tmp_path, graphs,
     assert calls
 
 
-def test_only_long_runs_on_a_gpu_compile(config, blobs):
+def test_only_long_runs_on_a_gpu_are_compiled(config, blobs):
     for epochs, expected in ((10, False), (100_000, True)):
         settled = config(epochs=epochs)
         session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
@@ -302,7 +302,7 @@ def test_only_long_runs_on_a_gpu_compile(config, blobs):
         assert not is_worth_compiling(session, 12)
 
 
-def test_plain_is_plain(config, blobs):
+def test_plain_loop_uses_plain_steps(config, blobs):
     settled = config(loop="plain")
     session = Session(settled, make_task(settled, blobs()), torch.device("cpu"))
     assert type(make_steps(session)).__name__ == "PlainSteps"

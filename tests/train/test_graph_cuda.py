@@ -41,7 +41,7 @@ SETTINGS |= {name: {"loss": f"{name}(mae, tau=2.0)"} for name in ("scale", "shif
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_the_same_training_as_step_by_step(config, blobs, tmp_path, settings):
+def test_graph_steps_equal_plain_steps(config, blobs, tmp_path, settings):
     data = blobs(wrong=9, shape=(1, 2, 2))
     ways = {
         loop: config(**settings, device="cuda", loop=loop, out=str(tmp_path / loop))
@@ -58,7 +58,7 @@ def test_the_same_training_as_step_by_step(config, blobs, tmp_path, settings):
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("model", ["cnn4", "resnet20"])
-def test_images_are_learned_and_a_stopped_run_goes_on(tmp_path, model, precision):
+def test_resumed_run_on_images_has_high_accuracy(tmp_path, model, precision):
     settled = Config(
         model=model,
         precision=precision,
@@ -75,7 +75,7 @@ def test_images_are_learned_and_a_stopped_run_goes_on(tmp_path, model, precision
     assert run.result["final_test_accuracy"] > 0.9
 
 
-def test_over_seeds_accuracies_are_those_of_the_plain_loop(tmp_path):
+def test_mean_accuracy_over_seeds_equals_the_plain_loop(tmp_path):
     found = {}
     for loop in ("plain", "graph"):
         runs = [
@@ -102,7 +102,7 @@ def test_over_seeds_accuracies_are_those_of_the_plain_loop(tmp_path):
     assert abs(float(plain.mean() - graph.mean())) <= 3.5 * error + 0.002
 
 
-def test_runs_beside_each_other_are_those_alone(tmp_path):
+def test_runs_sharing_a_gpu_equal_single_runs(tmp_path):
     names = ["ce", "mae", "gce", "nce", "imae", "sl"]
     shared = {"epochs": 4, "device": "cuda", "noise": "symmetric(0.4)"}
     beside = [Config(loss=name, out=str(tmp_path / f"beside {name}"), **shared) for name in names]
@@ -117,7 +117,7 @@ def test_runs_beside_each_other_are_those_alone(tmp_path):
         assert outcome.result["alpha"] == pytest.approx(alone.result["alpha"], rel=1e-2)
 
 
-def test_a_loss_that_waits_for_the_device_falls_back(tmp_path, blobs, config):
+def test_loss_with_device_synchronization_falls_back_to_plain_steps(tmp_path, blobs, config):
     seen = []
 
     def waits(p, q):
@@ -137,8 +137,8 @@ def test_a_loss_that_waits_for_the_device_falls_back(tmp_path, blobs, config):
     assert fit(config(device="cuda", loop="graph", out=str(tmp_path / "after")), data=blobs()).finished
 
 
-def test_more_graphs_than_torch_has_streams(tmp_path):
-    """Two runs with many phases and an odd last batch, beside two others: more than 40 graphs."""
+def test_more_graphs_than_cuda_streams(tmp_path):
+    """Two runs with many phases and a smaller last batch, and two others: more than 40 graphs."""
     shared = {"epochs": 12, "device": "cuda", "noise": "symmetric(0.4)", "batch_size": 100}
     joint = [
         Config(method="joint(start=1, average=10)", seed=seed, out=str(tmp_path / f"joint {seed}"), **shared)
@@ -154,6 +154,6 @@ def test_more_graphs_than_torch_has_streams(tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs a second GPU")
-def test_another_gpu_than_the_current_one_learns(tmp_path):
+def test_training_on_a_gpu_that_is_not_current(tmp_path):
     run = fit(Config(device="cuda:1", loop="graph", epochs=4, lr=0.05, out=str(tmp_path / "run")))
     assert run.result["final_test_accuracy"] > 0.8

@@ -1,4 +1,4 @@
-"""kill -9 at random moments: the resumed run ends with the same bits, every time."""
+"""Runs killed by SIGKILL at random moments and resumed are bit-identical to an uninterrupted run."""
 
 import json
 import subprocess
@@ -21,12 +21,12 @@ def check_kills(folder, kills, *method):
     assert [name for name in broken if contents(folder / name) != expected] == []
 
 
-def test_a_few_kills(tmp_path):
+def test_killed_runs_resume_bit_identically(tmp_path):
     check_kills(tmp_path, KILLS_IN_CI)
 
 
 @pytest.mark.slow
-def test_a_hundred_kills(tmp_path):
+def test_100_killed_runs_resume_bit_identically(tmp_path):
     check_kills(tmp_path, KILLS)
 
 
@@ -34,5 +34,5 @@ def test_a_hundred_kills(tmp_path):
 @pytest.mark.parametrize(
     "method", ["co_teaching(gradual=2)", "elr_plus(ramp=2)", "divide_mix(warmup=1, ramp=2)"]
 )
-def test_kills_of_methods_with_two_networks(tmp_path, method):
+def test_killed_runs_with_two_networks_resume_bit_identically(tmp_path, method):
     check_kills(tmp_path, KILLS_OF_METHODS, method)

@@ -24,19 +24,19 @@ def warning_of(tmp_path, data, **settings):
     return words
 
 
-def test_a_loss_that_starves_with_many_classes_is_named(tmp_path):
+def test_warning_for_a_loss_with_small_initial_emphasis(tmp_path):
     words = warning_of(tmp_path, blobs(100, 2000), loss="mae", lr=0.01)
     assert words.startswith("the network has learned almost nothing: it agrees with ")
     assert "with 100 classes this loss starts with 2.4% of its full emphasis" in words
     assert "try scale(mae, tau=2.6)" in words
 
 
-def test_too_few_steps_are_told(tmp_path):
+def test_warning_for_too_few_steps(tmp_path):
     words = warning_of(tmp_path, blobs(10, 500), loss="ce", lr=1e-5, epochs=3)
     assert "12 steps are few, train for more epochs" in words
 
 
-def test_inputs_that_say_nothing_end_at_the_majority_share(tmp_path):
+def test_warning_for_uninformative_inputs(tmp_path):
     label = np.repeat([0, 1, 2], [240, 30, 30])
     data = LabelledData(torch.zeros(300, 2), label, class_names=["ant", "bee", "cat"], duplicates="ignore")
     words = warning_of(tmp_path, data, epochs=40, batch_size=10)
@@ -52,7 +52,7 @@ def test_inputs_that_say_nothing_end_at_the_majority_share(tmp_path):
     ["ce", *(pytest.param(loss, marks=pytest.mark.slow) for loss in ("unit_max(scale(mae))", "gce(q=0.7)"))],
 )
 @pytest.mark.parametrize("classes", [pytest.param(2, marks=pytest.mark.slow), 10])
-def test_a_network_that_learns_in_spite_of_noise_is_not_accused(tmp_path, loss, classes):
+def test_no_warning_for_a_network_that_learns_under_noise(tmp_path, loss, classes):
     data = blobs(classes, 600)
     config = Config(
         loss=loss,
@@ -67,7 +67,7 @@ def test_a_network_that_learns_in_spite_of_noise_is_not_accused(tmp_path, loss, 
     assert float((run.outputs["train_probability"].argmax(1) == truth).double().mean()) > 0.85
 
 
-def test_unsure_of_everything():
+def test_warning_for_nearly_uniform_probabilities():
     label = torch.arange(100).repeat(5)
     data = LabelledData(torch.rand(500, 2), label, duplicates="ignore")
     logits = 0.1 * torch.nn.functional.one_hot(label).float()
@@ -75,7 +75,7 @@ def test_unsure_of_everything():
     assert not_learned(100 * logits, data) is None
 
 
-def test_steps_are_enough_by_default(tmp_path):
+def test_default_epochs_give_enough_steps(tmp_path):
     config = Config(model="mlp(hidden='')", out=str(tmp_path / "run"), record=False, evaluate_every=1000)
     assert config.epochs == 100
     run = fit(config, data=blobs(3, 130))

@@ -16,8 +16,8 @@ from noiseproof.train import Config, RunExistsError, Watcher, fit
 from noiseproof.train.batches import batch_bounds, epoch_order
 
 
-def by_hand(config, data, learning_rates):
-    """The same training written out in plain torch."""
+def train_with_plain_torch(config, data, learning_rates):
+    """Train in plain torch; return the model and the margins."""
     model = models.get(config.model, num_classes=3, in_channels=4, seed=config.seed)
     optimizer = torch.optim.SGD(model.parameters(), config.lr, momentum=0.9, weight_decay=config.weight_decay)
     loss = losses.get(config.loss)
@@ -43,10 +43,10 @@ def by_hand(config, data, learning_rates):
 @pytest.mark.parametrize(
     "settings", [{}, {"clip": 0.05, "weight_decay": 0.1}, {"loss": "gce(q=0.4)", "seed": 5}]
 )
-def test_weights_and_margins_are_those_of_plain_torch(config, blobs, settings):
+def test_weights_and_margins_equal_plain_torch(config, blobs, settings):
     settled = config(**settings, schedule="step(milestones=1, gamma=0.5)")
     run = fit(settled, data=blobs(wrong=9))
-    model, margins = by_hand(settled, blobs(wrong=9), [0.1, 0.05, 0.05])
+    model, margins = train_with_plain_torch(settled, blobs(wrong=9), [0.1, 0.05, 0.05])
     for name, value in run.load_model().state_dict().items():
         torch.testing.assert_close(value, model.state_dict()[name], rtol=0, atol=0)
     for (epoch, row), value in margins.items():
@@ -54,7 +54,7 @@ def test_weights_and_margins_are_those_of_plain_torch(config, blobs, settings):
     assert [line["lr"] for line in run.metrics] == [0.1, 0.05, 0.05]
 
 
-def test_twice_the_same_bits_and_another_seed_gives_others(config, blobs, tmp_path):
+def test_same_seed_is_bit_identical(config, blobs, tmp_path):
     found = []
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         run = fit(config(seed=seed, dropout=0.3, out=str(tmp_path / name)), data=blobs())
@@ -63,7 +63,7 @@ def test_twice_the_same_bits_and_another_seed_gives_others(config, blobs, tmp_pa
     assert not torch.equal(found[0], found[2])
 
 
-def test_clean_labels_change_no_weight(config, blobs, tmp_path):
+def test_clean_labels_do_not_change_the_weights(config, blobs, tmp_path):
     data = blobs(wrong=20)
     weights = []
     for name, clean in (("known", data.clean_label), ("shuffled", data.clean_label.flip(0)), ("none", None)):
@@ -73,8 +73,8 @@ def test_clean_labels_change_no_weight(config, blobs, tmp_path):
     assert weights[0] == weights[1] == weights[2]
 
 
-def test_the_order_of_the_data_changes_nothing(config, blobs, tmp_path):
-    """Batches, and so weights, follow the permanent numbers."""
+def test_order_of_the_data_does_not_change_the_weights(config, blobs, tmp_path):
+    """Batches, and therefore weights, depend on the permanent index."""
     data = blobs(wrong=5)
     runs = [
         fit(config(out=str(tmp_path / name)), data=given)
@@ -85,14 +85,14 @@ def test_the_order_of_the_data_changes_nothing(config, blobs, tmp_path):
     assert torch.equal(runs[0].record.margin, runs[1].record.margin.flip(1))
 
 
-def test_no_random_state_outside_is_touched(config, blobs):
+def test_global_random_state_is_not_changed(config, blobs):
     torch.manual_seed(3)
     before = torch.get_rng_state()
     fit(config(dropout=0.5), data=blobs())
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_the_random_state_outside_has_no_influence(config, blobs, tmp_path):
+def test_global_random_state_does_not_change_the_run(config, blobs, tmp_path):
     weights = []
     for seed in (1, 2):
         torch.manual_seed(seed)
@@ -101,7 +101,7 @@ def test_the_random_state_outside_has_no_influence(config, blobs, tmp_path):
     assert torch.equal(*weights)
 
 
-def test_iterations_end_in_the_middle_of_an_epoch(config, blobs):
+def test_iterations_may_end_within_an_epoch(config, blobs):
     run = fit(config(epochs=None, iterations=6), data=blobs())
     assert [line["step"] for line in run.metrics] == [4, 6]
     assert run.record.prediction[1].eq(-1).sum() == 60 - 32
@@ -109,7 +109,7 @@ def test_iterations_end_in_the_middle_of_an_epoch(config, blobs):
     assert run.result["steps"] == 6
 
 
-def test_files_that_are_read_when_needed_give_the_same_run(config, blobs, tmp_path):
+def test_lazy_inputs_give_the_same_weights(config, blobs, tmp_path):
     class Lazy:
         def __init__(self, inputs):
             self.inputs = inputs
@@ -126,7 +126,7 @@ def test_files_that_are_read_when_needed_give_the_same_run(config, blobs, tmp_pa
     assert torch.equal(*(run.load_model().state_dict()["head.weight"] for run in runs))
 
 
-def test_a_file_that_cannot_be_read_stops_the_run_with_its_name(config, blobs):
+def test_unreadable_input_file_raises_an_error(config, blobs):
     class Broken:
         def __len__(self):
             return 60
@@ -161,12 +161,12 @@ def test_bf16_keeps_weights_and_loss_in_fp32(config, blobs):
 
 
 @pytest.mark.parametrize("samples", [17, 33, 2])
-def test_a_rest_of_one_sample_goes_with_batch_norm(config, blobs, samples):
+def test_last_batch_of_one_sample_with_batch_norm(config, blobs, samples):
     run = fit(config(model="mlp(hidden=8, norm=True)"), data=blobs(60).subset(range(samples)))
     assert run.metrics[-1]["step"] == 3 * max(1, samples // 16)
 
 
-def test_a_batch_of_one_class_is_fine(config, blobs):
+def test_batches_of_one_class(config, blobs):
     data = blobs().subset(torch.arange(0, 60, 3))
     for loss in ("ce", "nce", "gr(normalize='batch')"):
         run = fit(config(loss=loss, epochs=20, out=f"{config().out} {loss[:3]}"), data=data)
@@ -174,7 +174,7 @@ def test_a_batch_of_one_class_is_fine(config, blobs):
         assert run.metrics[-1]["clean_subset_accuracy"] == 1.0
 
 
-def test_confidence_regularisation_gets_the_frequencies_of_the_data(config, blobs, tmp_path):
+def test_confidence_regularization_uses_label_frequencies_of_the_data(config, blobs, tmp_path):
     data = blobs().subset(torch.arange(10, 60))
     prior = torch.bincount(data.label, minlength=3) / 50
     ours = fit(config(loss="cr(ce, beta=0.5)"), data=data).metrics[0]["loss"]
@@ -193,7 +193,7 @@ def test_confidence_regularisation_gets_the_frequencies_of_the_data(config, blob
     assert ours == pytest.approx(total / 50, rel=1e-5)
 
 
-def test_the_watcher_is_told(config, blobs):
+def test_watcher_receives_every_event(config, blobs):
     calls = []
 
     class Listening(Watcher):
@@ -213,7 +213,7 @@ def test_the_watcher_is_told(config, blobs):
     assert calls == [("begin", 0, 8), 1, 2, 3, 4, ("epoch", 1), 5, 6, 7, 8, ("epoch", 2), "end"]
 
 
-def test_patience_ends_a_run_early_and_keeps_the_best(config, blobs):
+def test_patience_stops_the_run_and_keeps_the_best_epoch(config, blobs):
     noisy = blobs(count=90, wrong=45)
     run = fit(config(epochs=200, validation=0.3, patience=3, lr=0.3), data=noisy, test=blobs(seed=1))
     last = run.metrics[-1]["epoch"]
@@ -228,7 +228,7 @@ def test_patience_ends_a_run_early_and_keeps_the_best(config, blobs):
     )
 
 
-def test_the_validation_split_is_not_trained_on_and_may_be_clean(config, blobs, tmp_path):
+def test_validation_samples_are_not_trained_on(config, blobs, tmp_path):
     data = blobs(wrong=60)
     given, clean = (
         fit(config(validation=0.25, validation_labels=kind, epochs=20, out=str(tmp_path / kind)), data=data)
@@ -240,8 +240,8 @@ def test_the_validation_split_is_not_trained_on_and_may_be_clean(config, blobs, 
     assert clean.metrics[-1]["validation_accuracy"] < 0.1
 
 
-def test_emphasis_of_any_loss_is_half_the_gradient(config, blobs):
-    """nce is not a function of the margin: its emphasis is recorded, and equals that of autograd."""
+def test_recorded_emphasis_is_half_the_l1_norm_of_the_gradient(config, blobs):
+    """nce is not a function of the margin: its emphasis is recorded and equals that of autograd."""
     run = fit(config(loss="nce", batch_size=60, epochs=1), data=blobs())
     model = models.get("mlp(hidden=8)", num_classes=3, in_channels=4, seed=0)
     logits = model(blobs().inputs).detach().requires_grad_()
@@ -251,7 +251,7 @@ def test_emphasis_of_any_loss_is_half_the_gradient(config, blobs):
     assert run.metrics[0]["alpha"] == pytest.approx(2 * expected.mean().item(), rel=1e-5)
 
 
-def test_emphasis_of_a_margin_loss_follows_from_its_record(config, blobs):
+def test_emphasis_of_a_margin_loss_is_derived_from_its_margins(config, blobs):
     run = fit(config(loss="gce(q=0.4)", batch_size=60, epochs=1), data=blobs(wrong=7))
     assert "emphasis" not in run.record.extra
     emphasis = run.record.emphasis(losses.get("gce(q=0.4)"))[0]
@@ -264,7 +264,7 @@ def test_emphasis_of_a_margin_loss_follows_from_its_record(config, blobs):
     )
 
 
-def test_metrics_are_numbers_or_null_never_nan(config, blobs):
+def test_metrics_contain_null_instead_of_nan(config, blobs):
     data = blobs()
     without_two = blobs(seed=1).subset((blobs().label != 2).nonzero().flatten())
     run = fit(config(), data=LabelledData(data.inputs, data.label), test=without_two)
@@ -275,7 +275,7 @@ def test_metrics_are_numbers_or_null_never_nan(config, blobs):
     assert "NaN" not in (run.folder / "metrics.jsonl").read_text()
 
 
-def test_evaluation_only_now_and_then_and_always_at_the_end(config, blobs):
+def test_evaluate_every_includes_the_last_epoch(config, blobs):
     run = fit(config(epochs=5, evaluate_every=2), data=blobs(), test=blobs(seed=1))
     tested = [line["epoch"] for line in run.metrics if line.get("test_accuracy") is not None]
     assert tested == [2, 4, 5]
@@ -283,13 +283,13 @@ def test_evaluation_only_now_and_then_and_always_at_the_end(config, blobs):
     assert run.result["best_test_accuracy"] >= run.result["final_test_accuracy"]
 
 
-def test_without_a_record_nothing_else_changes(config, blobs, tmp_path):
+def test_disabling_the_record_does_not_change_the_weights(config, blobs, tmp_path):
     runs = [fit(config(record=keep, out=str(tmp_path / str(keep))), data=blobs()) for keep in (True, False)]
     assert torch.equal(*(run.load_model().state_dict()["head.weight"] for run in runs))
     assert (runs[0].record.epochs, runs[1].record.epochs) == (3, 0)
 
 
-def test_patience_looks_only_at_epochs_that_were_evaluated(config, blobs):
+def test_patience_counts_evaluated_epochs_only(config, blobs):
     settings = {"validation": 0.3, "patience": 2, "evaluate_every": 3, "lr": 1e-9}
     run = fit(config(epochs=20, **settings), data=blobs(), test=blobs(seed=1))
     assert run.result["selected"]["epoch"] == 3
@@ -298,14 +298,14 @@ def test_patience_looks_only_at_epochs_that_were_evaluated(config, blobs):
 
 
 @pytest.mark.parametrize(("count", "batch_size"), [(1, 16), (5, 1)])
-def test_batch_norm_and_one_sample_at_a_time(config, blobs, count, batch_size):
+def test_batch_norm_with_batches_of_one_sample_raises_an_error(config, blobs, count, batch_size):
     data = blobs(count=6).subset(range(count))
     with pytest.raises(ValueError, match=rf"increase batch_size \({batch_size}, with {count} samples\)"):
         fit(config(model="mlp(hidden=8, norm=True)", batch_size=batch_size), data=data)
 
 
-def test_a_signal_after_the_last_step_is_passed_on_when_the_run_is_finished(config, blobs):
-    """Otherwise a Ctrl-C at the end of one of several runs would be lost."""
+def test_signal_after_the_last_step_reaches_the_outer_handler(config, blobs):
+    """Otherwise Ctrl-C at the end of one of several runs would be ignored."""
 
     class Late(Watcher):
         def epoch(self, line):
@@ -317,7 +317,7 @@ def test_a_signal_after_the_last_step_is_passed_on_when_the_run_is_finished(conf
     assert run.finished
 
 
-def test_a_damaged_config_is_named(config, blobs):
+def test_damaged_config_raises_an_error(config, blobs):
     run = fit(config(epochs=1), data=blobs())
     (run.folder / "config.json").write_text("{")
     with pytest.raises(
@@ -327,14 +327,14 @@ def test_a_damaged_config_is_named(config, blobs):
 
 
 @pytest.mark.parametrize(("given", "shown"), [("digits", "'digits'"), ({"data": "digits"}, "a dict")])
-def test_what_is_no_config_is_refused_with_how_to_write_it(given, shown):
+def test_fit_without_a_config_raises_an_error(given, shown):
     with pytest.raises(
         TypeError, match=rf"^fit takes a Config, got {shown}: write fit\(Config\(data='digits'"
     ):
         fit(given)
 
 
-def test_a_notebook_shows_a_line_that_is_written_anew(tmp_path, monkeypatch):
+def test_notebook_progress_updates_one_line(tmp_path, monkeypatch):
     """IPython is not installed: a replacement collects what it would show."""
     shown = []
     place = SimpleNamespace(update=lambda words, raw: shown.append(words["text/plain"]))

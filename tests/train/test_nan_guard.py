@@ -1,4 +1,4 @@
-"""A run with infinite values stops with the place of the error, and its folder stays readable."""
+"""A run with infinite or NaN values raises an error that names the step; its folder stays readable."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from noiseproof.train import Config, NonFiniteError, RunExistsError, fit
 from noiseproof.train.checkpoint import newest
 
 
-class Poisoned(nn.Module):
+class NaNForLargeInputs(nn.Module):
     """Returns NaN for inputs near 9."""
 
     def __init__(self):
@@ -19,16 +19,16 @@ class Poisoned(nn.Module):
         return self.head(x) + torch.where(x[:, :1] > 8, torch.nan, 0.0)
 
 
-def test_the_sample_the_epoch_and_the_step_are_named(config, blobs):
+def test_error_names_sample_epoch_and_step(config, blobs):
     data = blobs()
     data.inputs[37] = 9.0
     with pytest.raises(
         NonFiniteError, match=r"logits became infinite or NaN in epoch 1, step \d, with samples 37:"
     ):
-        fit(config(), data=data, model=Poisoned())
+        fit(config(), data=data, model=NaNForLargeInputs())
 
 
-def test_a_loss_that_explodes_leaves_the_last_checkpoint(config, blobs):
+def test_non_finite_loss_keeps_the_last_checkpoint(config, blobs):
     with pytest.raises(NonFiniteError, match=r"lower lr \(1e\+30\), set clip"):
         fit(config(lr=1e30, checkpoint_seconds=0.0, epochs=20), data=blobs())
     saved = newest(config().out + "/checkpoints")
@@ -37,7 +37,7 @@ def test_a_loss_that_explodes_leaves_the_last_checkpoint(config, blobs):
     assert saved.step >= 1
 
 
-def test_it_can_be_resumed_and_fails_again_at_the_same_place(config, blobs):
+def test_resumed_run_fails_at_the_same_step(config, blobs):
     messages = []
     for _ in range(2):
         with pytest.raises(NonFiniteError) as problem:
@@ -46,8 +46,8 @@ def test_it_can_be_resumed_and_fails_again_at_the_same_place(config, blobs):
     assert messages[0] == messages[1]
 
 
-def test_the_advice_can_be_followed_to_the_letter(config, blobs, tmp_path):
-    """Also before the first checkpoint: the folder still belongs to the failed run."""
+def test_failed_run_needs_another_out(config, blobs, tmp_path):
+    """Also before the first checkpoint, other settings need another folder."""
     with pytest.raises(NonFiniteError, match=r"other settings need another --out than .*run$") as problem:
         fit(config(lr=1e30), data=blobs())
     assert "checkpoint" not in str(problem.value)
@@ -58,12 +58,12 @@ def test_the_advice_can_be_followed_to_the_letter(config, blobs, tmp_path):
     assert fit(config(out=str(tmp_path / "another")), data=blobs()).finished
 
 
-def test_a_checkpoint_is_spoken_of_where_there_is_one(config, blobs):
+def test_error_mentions_an_existing_checkpoint(config, blobs):
     with pytest.raises(NonFiniteError, match=r"another --out than .*; the last checkpoint is intact"):
         fit(config(lr=1e30, checkpoint_seconds=0.0, epochs=20), data=blobs())
 
 
-def test_no_other_out_is_asked_for_where_settings_name_the_folder(blobs, tmp_path, monkeypatch):
+def test_error_requires_no_out_for_the_default_folder(blobs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = {"model": "mlp(hidden=8)", "batch_size": 16, "epochs": 3, "device": "cpu"}
     with pytest.raises(NonFiniteError, match=r"look at these samples$"):

@@ -33,14 +33,14 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize(
     "table", [{"label": False}, {"order": NAMES[::-1]}, {"extra": True}, {"extra": True, "label": False}]
 )
-def test_rows_need_the_columns_of_the_training_data_and_nothing_else(run, tmp_path, table):
+def test_prediction_ignores_order_label_and_extra_columns(run, tmp_path, table):
     plain = run.predict(write_rows(tmp_path / "plain.csv", seed=1), split="train")
     other = run.predict(write_rows(tmp_path / "other.csv", seed=1, **table), split="train")
     assert plain.equal(other)
     assert not plain.equal(run.predict(write_rows(tmp_path / "plain.csv", seed=2), split="train"))
 
 
-def test_a_missing_column_is_named(run, tmp_path):
+def test_missing_column_raises_an_error(run, tmp_path):
     data = write_rows(tmp_path / "new.csv", order=("width", "height"))
     with pytest.raises(
         ValueError, match=r"^X has no column 'age', which was used in training; its columns are: "
@@ -48,7 +48,7 @@ def test_a_missing_column_is_named(run, tmp_path):
         run.predict(data, split="train")
 
 
-def test_streamed_rows_need_no_labels_either(tmp_path, monkeypatch):
+def test_streamed_rows_need_no_labels(tmp_path, monkeypatch):
     monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
     spec = write_rows(tmp_path / "new.csv", label=False)
     features = Features().fit(pd.read_csv(tmp_path / "new.csv"))
@@ -58,14 +58,14 @@ def test_streamed_rows_need_no_labels_either(tmp_path, monkeypatch):
     assert whole.class_names == streamed.class_names == ("unlabelled",)
 
 
-def test_data_in_memory_is_predicted_like_a_file(run, tmp_path):
+def test_prediction_from_memory_equals_prediction_from_file(run, tmp_path):
     spec = write_rows(tmp_path / "new.csv")
     frame = pd.read_csv(tmp_path / "new.csv")
     data = LabelledData(frame.drop(columns="label"), frame["label"])
     assert run.predict(data).equal(run.predict(spec, split="train"))
 
 
-def test_test_rows_may_have_another_order(tmp_path):
+def test_columns_of_test_data_may_have_another_order(tmp_path):
     data = write_rows(tmp_path / "rows_train.csv").replace("rows_train", "rows_{split}")
     results = []
     for number, order in enumerate((NAMES, NAMES[::-1])):
@@ -75,7 +75,7 @@ def test_test_rows_may_have_another_order(tmp_path):
     assert results[0][-1]["test_accuracy"] == results[1][-1]["test_accuracy"]
 
 
-def test_a_column_more_is_told_from_a_column_fewer():
+def test_missing_and_extra_columns_have_different_messages():
     with pytest.raises(ValueError, match="columns missing where the training data has b"):
         check_columns(["a", "b"], ["a"], "this data")
     with pytest.raises(ValueError, match="columns b where the training data has none"):

@@ -1,4 +1,4 @@
-"""Optimisers by name."""
+"""Optimizers by name."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("spec", SAME)
-def test_steps_are_those_of_torch(spec):
+def test_steps_equal_torch(spec):
     weights = []
     for make in (lambda p: make_optimizer(spec, p, lr=0.1, momentum=0.8, weight_decay=0.01), SAME[spec]):
         weight = nn.Parameter(torch.tensor([1.0, -2.0]))
@@ -40,12 +40,12 @@ def test_steps_are_those_of_torch(spec):
         ("adam(eps=True)", "eps=True must be a float"),
     ],
 )
-def test_bad_specs_are_explained(spec, message):
+def test_invalid_specs_raise_an_error(spec, message):
     with pytest.raises((ValueError, TypeError), match=message):
         parse_optimizer(spec)
 
 
-def test_values_torch_refuses_name_the_optimizer():
+def test_errors_of_torch_name_the_optimizer():
     weights = [nn.Parameter(torch.zeros(1))]
     with pytest.raises(ValueError, match=r"optimizer='adam\(beta1=2.0\)'"):
         make_optimizer("adam(beta1=2.0)", weights, lr=0.1, momentum=0.9, weight_decay=0.0)

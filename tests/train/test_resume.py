@@ -1,4 +1,4 @@
-"""A run that is interrupted and resumed ends with the same bits as one that is not."""
+"""An interrupted and resumed run is bit-identical to an uninterrupted run."""
 
 import json
 import signal
@@ -35,15 +35,15 @@ CASES = [(settings, False) for settings in OFTEN]
 CASES += [pytest.param(settings, True, marks=pytest.mark.slow) for settings in OFTEN + RARELY]
 
 
-def name_of(value):
+def case_id(value):
     if isinstance(value, bool):
         return "every step" if value else "some steps"
     return " ".join(map(str, value.values())) or "plain"
 
 
-@pytest.mark.parametrize(("settings", "every"), CASES, ids=name_of)
-def test_interrupted_at_any_step_it_ends_with_the_same_bits(config, blobs, tmp_path, settings, every):
-    """Not ``every``: the first, second, ... and last step of an epoch, each in some epoch."""
+@pytest.mark.parametrize(("settings", "every"), CASES, ids=case_id)
+def test_run_interrupted_at_any_step_is_bit_identical(config, blobs, tmp_path, settings, every):
+    """Without ``every``, each step of an epoch is tested in one of the epochs."""
     unbroken = fit(config(**settings, out=str(tmp_path / "whole")), data=blobs(wrong=15), test=blobs(seed=1))
     steps = unbroken.metrics[-1]["step"]
     apart = 1 if every else steps // unbroken.metrics[-1]["epoch"] - 1
@@ -55,7 +55,7 @@ def test_interrupted_at_any_step_it_ends_with_the_same_bits(config, blobs, tmp_p
         assert contents(resumed.folder) == contents(unbroken.folder), place
 
 
-def test_interrupted_many_times(config, blobs, tmp_path):
+def test_run_interrupted_several_times_is_bit_identical(config, blobs, tmp_path):
     unbroken = fit(config(out=str(tmp_path / "whole")), data=blobs())
     settled = config(checkpoint_seconds=0.0)
     for place in (2, 5, 6, 11):
@@ -64,7 +64,7 @@ def test_interrupted_many_times(config, blobs, tmp_path):
     assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder)
 
 
-def test_a_crash_goes_back_to_the_last_checkpoint(config, blobs, tmp_path):
+def test_crashed_run_resumes_from_the_last_checkpoint(config, blobs, tmp_path):
     class Crash(Watcher):
         def step(self, done):
             if done == 9:
@@ -78,7 +78,7 @@ def test_a_crash_goes_back_to_the_last_checkpoint(config, blobs, tmp_path):
         assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder)
 
 
-def test_exit_codes_and_where_it_stopped(config, blobs):
+def test_interruption_has_an_exit_code_and_names_the_step(config, blobs):
     with pytest.raises(Interrupted, match="SIGTERM after epoch 2, step 6") as stopped:
         fit(config(), data=blobs(), watcher=StopAt(6, number=signal.SIGTERM))
     assert stopped.value.exit_code == 143
@@ -87,7 +87,7 @@ def test_exit_codes_and_where_it_stopped(config, blobs):
     assert stopped.value.exit_code == 130
 
 
-def test_another_config_is_refused_with_the_difference(config, blobs):
+def test_another_config_raises_an_error_with_the_difference(config, blobs):
     with pytest.raises(Interrupted):
         fit(config(), data=blobs(), watcher=StopAt(2))
     with pytest.raises(RunExistsError, match=r"loss: 'ce' -> 'mae'; epochs: 3 -> 4"):
@@ -95,7 +95,7 @@ def test_another_config_is_refused_with_the_difference(config, blobs):
     fit(config(checkpoint_seconds=5.0), data=blobs())
 
 
-def test_other_data_is_refused(config, blobs):
+def test_resuming_with_other_data_raises_an_error(config, blobs):
     with pytest.raises(Interrupted):
         fit(config(), data=blobs(), watcher=StopAt(2))
     for other in (blobs(wrong=1), blobs(seed=3), blobs(61)):
@@ -103,7 +103,7 @@ def test_other_data_is_refused(config, blobs):
             fit(config(), data=other)
 
 
-def test_a_finished_run_is_refused_and_left_alone(config, blobs):
+def test_finished_run_is_not_changed(config, blobs):
     run = fit(config(), data=blobs())
     before = {path: path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
     with pytest.raises(RunExistsError, match="is finished: choose another --out"):
@@ -111,13 +111,13 @@ def test_a_finished_run_is_refused_and_left_alone(config, blobs):
     assert {path: path.read_bytes() for path in run.folder.rglob("*") if path.is_file()} == before
 
 
-def test_two_writers(config, blobs, tmp_path):
+def test_locked_run_raises_an_error(config, blobs, tmp_path):
     with RunLock(tmp_path / "run"), pytest.raises(RunLockedError, match="is being written by process"):
         fit(config(), data=blobs())
     assert fit(config(), data=blobs()).finished
 
 
-def test_a_damaged_checkpoint_falls_back_to_the_one_before(config, blobs, tmp_path):
+def test_damaged_checkpoint_falls_back_to_the_previous_one(config, blobs, tmp_path):
     unbroken = fit(config(out=str(tmp_path / "whole")), data=blobs())
     settled = config(checkpoint_seconds=0.0)
     with pytest.raises(Interrupted):
@@ -129,7 +129,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(config, blobs, tmp_pa
     assert contents(resumed.folder) == contents(unbroken.folder)
 
 
-def test_a_finished_run_keeps_no_checkpoints(config, blobs):
+def test_finished_run_has_no_checkpoints(config, blobs):
     run = fit(config(checkpoint_seconds=0.0), data=blobs())
     left = {path.name for path in run.folder.iterdir()}
     assert left == {
@@ -142,7 +142,7 @@ def test_a_finished_run_keeps_no_checkpoints(config, blobs):
     }
 
 
-def test_config_and_manifest_say_what_was_done(config, blobs):
+def test_config_and_manifest_describe_the_run(config, blobs):
     run = fit(config(noise="symmetric(0.5)", noise_seed=7), data=blobs())
     assert json.loads((run.folder / "config.json").read_text())["noise"] == "symmetric(0.5)"
     assert run.config == config(data="memory(name='blobs')", noise="symmetric(0.5)", noise_seed=7)
@@ -153,9 +153,9 @@ def test_config_and_manifest_say_what_was_done(config, blobs):
     assert run.manifest["environment"]["torch"] == torch.__version__
 
 
-def test_a_method_of_ones_own_is_saved_with_its_memory(config, blobs, tmp_path, monkeypatch):
+def test_state_of_a_user_defined_method_is_restored(config, blobs, tmp_path, monkeypatch):
     class Counting(methods.Method):
-        """Weights samples by how often it saw them, which needs a memory that is restored."""
+        """Weight samples by the number of their visits, which is part of the state."""
 
         name = "counting"
         columns = ("visits",)
@@ -186,12 +186,12 @@ def test_a_method_of_ones_own_is_saved_with_its_memory(config, blobs, tmp_path, 
     assert unbroken.record.extra["visits"][0].tolist() == [1.0] * 60
 
 
-def cut(path):
+def truncate(path):
     path.write_bytes(path.read_bytes()[:-40])
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, cut], ids=["gone", "cut"])
-def test_a_record_with_a_gap_is_not_continued(config, blobs, damage):
+@pytest.mark.parametrize("damage", [Path.unlink, truncate], ids=["gone", "cut"])
+def test_record_with_a_missing_epoch_raises_an_error(config, blobs, damage):
     """Otherwise the rows after the gap would be read as earlier epochs."""
     settings = config(epochs=5)
     with pytest.raises(Interrupted):

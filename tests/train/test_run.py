@@ -1,4 +1,4 @@
-"""A finished run: its network, its predictions."""
+"""The network and the predictions of a finished run."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from noiseproof.data import LabelledData
 from noiseproof.train import Interrupted, Run, fit
 
 
-def test_the_network_comes_back_as_it_was_trained(config, blobs):
+def test_loaded_model_equals_the_trained_model(config, blobs):
     run = fit(config(dropout=0.3), data=blobs(), test=blobs(seed=1))
     model = Run(run.folder).load_model()
     assert not model.training
@@ -20,7 +20,7 @@ def test_the_network_comes_back_as_it_was_trained(config, blobs):
     assert accuracy == pytest.approx(run.result["final_test_accuracy"])
 
 
-def test_outputs_are_in_evaluation_mode(config, blobs):
+def test_outputs_are_computed_in_evaluation_mode(config, blobs):
     run = fit(config(model="mlp(hidden=8, norm=True)", dropout=0.5), data=blobs(wrong=6), test=blobs(seed=1))
     probability = run.predict(blobs(wrong=6))
     torch.testing.assert_close(run.outputs["train_probability"].float(), probability, rtol=0, atol=1e-3)
@@ -37,7 +37,7 @@ def test_grey_and_uint8_images(config, blobs):
     assert (run.predict(images).argmax(1) == images.label).float().mean() > 0.9
 
 
-def test_a_network_of_ones_own_is_given_again(config, blobs):
+def test_user_network_must_be_passed_to_load_model(config, blobs):
     run = fit(config(), data=blobs(), model=nn.Sequential(nn.Linear(4, 3)))
     with pytest.raises(RuntimeError, match="Missing key"):
         run.load_model()
@@ -45,7 +45,7 @@ def test_a_network_of_ones_own_is_given_again(config, blobs):
     torch.testing.assert_close(run.predict(blobs(), model=model), model(blobs().inputs).softmax(1))
 
 
-def test_what_is_not_there_is_explained(config, blobs):
+def test_missing_files_and_wrong_shapes_raise_an_error(config, blobs):
     with pytest.raises(Interrupted):
         fit(config(), data=blobs(), watcher=StopAt(2))
     run = Run(config().out)

@@ -11,12 +11,12 @@ from noiseproof.train import fit
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def in_tmp_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.usefixtures("here")
-def test_other_data_have_a_folder_of_their_own_and_a_cell_can_be_run_again(config, blobs):
+@pytest.mark.usefixtures("in_tmp_path")
+def test_runs_on_other_data_have_another_folder(config, blobs):
     first = fit(config(out=None, epochs=1), data=blobs())
     second = fit(config(out=None, epochs=1), data=blobs(seed=1))
     again = fit(config(out=None, epochs=1), data=blobs())
@@ -27,16 +27,16 @@ def test_other_data_have_a_folder_of_their_own_and_a_cell_can_be_run_again(confi
     assert again.result["train"] == first.result["train"]
 
 
-@pytest.mark.usefixtures("here")
-def test_data_without_a_name_are_not_called_digits(config, blobs):
+@pytest.mark.usefixtures("in_tmp_path")
+def test_unnamed_data_are_not_called_digits(config, blobs):
     run = fit(config(out=None, epochs=1), data=LabelledData(blobs().inputs, blobs().label))
     page = Path(write(run.folder)).read_text()
     assert "digits" not in page
     assert "the inputs cannot be loaded" in page
 
 
-@pytest.mark.usefixtures("here")
-def test_a_recipe_goes_on_with_the_same_data(config, blobs):
+@pytest.mark.usefixtures("in_tmp_path")
+def test_recipe_resumes_with_the_same_data(config, blobs):
     found = relabel_and_retrain(config(out="both", epochs=1), data=blobs(wrong=5))
     again = relabel_and_retrain(config(out="both", epochs=1), data=blobs(wrong=5))
     assert again.first.folder == found.first.folder == Path("both/first")

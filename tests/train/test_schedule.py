@@ -37,7 +37,7 @@ def torch_rates(make, count):
 
 
 @pytest.mark.parametrize("spec", PAIRS)
-def test_by_epoch_and_by_iteration_as_torch_has_it(spec):
+def test_rates_by_epoch_and_by_iteration_equal_torch(spec):
     expected = torch_rates(PAIRS[spec], 12)
     by_epoch = get_schedule(spec)
     inside = "by='iteration')"
@@ -48,7 +48,7 @@ def test_by_epoch_and_by_iteration_as_torch_has_it(spec):
         assert by_step(Moment(step=time, steps=12, epoch=0, epochs=1), 0.2) == pytest.approx(rate, rel=1e-9)
 
 
-def test_steps_with_decay_in_every_iteration_as_in_keras():
+def test_step_schedule_with_keras_decay():
     rate = get_schedule("step(milestones=2, decay=0.01)")
     for iteration in range(12):
         epoch = iteration // 4
@@ -57,7 +57,7 @@ def test_steps_with_decay_in_every_iteration_as_in_keras():
         assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_warmup_rises_linearly():
+def test_warmup_is_linear():
     rate = get_schedule("constant(warmup=3)")
     rates = [rate(Moment(step=0, steps=1, epoch=e, epochs=9), 0.4) for e in range(6)]
     assert rates == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.4, 0.4])
@@ -80,6 +80,6 @@ def test_warmup_rises_linearly():
         ("import os", "cannot read"),
     ],
 )
-def test_bad_specs_are_explained(spec, message):
+def test_invalid_specs_raise_an_error(spec, message):
     with pytest.raises((ValueError, TypeError), match=message):
         get_schedule(spec)

@@ -29,8 +29,8 @@ SMALL = {
 }
 
 
-def script():
-    """The script with one process per host, data on this machine and a free port."""
+def slurm_script():
+    """The script of the page with one process per host, data on this machine and a free port."""
     found = re.search(r"```bash\n(#!/bin/bash\n#SBATCH.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     text = found.group(1)
     with socket.create_server(("localhost", 0)) as free:
@@ -50,7 +50,7 @@ def job(tmp_path):
         path = tmp_path / "bin" / name
         path.write_text(text)
         path.chmod(0o755)
-    (tmp_path / "job.sh").write_text(script())
+    (tmp_path / "job.sh").write_text(slurm_script())
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     environment |= {"SLURM_JOB_NODELIST": "hosts[1-2]", "SLURM_NNODES": "2", "SLURM_JOB_ID": "7"}
     return ["bash", str(tmp_path / "job.sh")], environment | {"OMP_NUM_THREADS": "1"}
@@ -58,7 +58,7 @@ def job(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not distributed.is_available() or os.name == "nt", reason="there is no gloo")
-def test_the_slurm_script_trains_on_two_hosts(job, tmp_path):
+def test_slurm_script_trains_on_two_hosts(job, tmp_path):
     command, environment = job
     subprocess.run([*command[:1], "-n", *command[1:]], check=True)  # noqa: S603
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)  # noqa: S603

@@ -47,7 +47,7 @@ SPECS = {
     "elr_plus": "elr_plus",
     "divide_mix": "divide_mix(warmup=1)",
 }
-"""Settings with which every method does all its work within 20 steps."""
+"""Specs with which every method reaches all its phases within 20 steps."""
 SETTINGS = {name: {"method": spec} for name, spec in SPECS.items()} | {
     "gr": {"loss": "gr"},
     "mixup": {"loss": "imae", "mixup": 1.0},
@@ -87,7 +87,7 @@ def config(folder, **changes):
 
 
 def train(folder, names):
-    """20 steps with each of the settings, in all processes of the group; each process keeps its method."""
+    """Train 20 steps with each of the settings; each process saves the state of its method."""
     torch.set_num_threads(1)
     finish = RunWriter.finish
 
@@ -104,7 +104,7 @@ def train(folder, names):
 
 
 def stop_and_resume(folder):
-    """A run with dropout and batch norm, whole and interrupted; only the first process has the watcher."""
+    """Train with dropout and batch norm, uninterrupted and interrupted; only rank 0 calls the watcher."""
     for name, stops in {"whole": [()], "resumed": [(3,), (9, 14), ()]}.items():
         settings = config(folder / name, model="mlp(hidden=8, norm=True)", dropout=0.3, method="elr_plus")
         for steps in stops:
@@ -121,7 +121,7 @@ def work(folder):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Runs of two processes, and below ``alone`` those of one."""
+    """Runs of two processes, and in ``alone`` the runs of one process."""
     found = tmp_path_factory.mktemp("torchrun")
     train(found / "alone", ["gr", "nal"])
     several_processes.run(work, found)
@@ -157,16 +157,16 @@ def check(folder, name):
 
 
 @pytest.mark.parametrize("name", ["gr", "nal"])
-def test_two_processes_train_as_one(folder, name):
+def test_two_processes_equal_one(folder, name):
     check(folder, name)
 
 
-def test_they_resume_to_the_bit(folder):
+def test_two_processes_resume_bit_identically(folder):
     assert contents(folder / "resumed") == contents(folder / "whole")
 
 
 @pytest.mark.slow
-def test_every_method(tmp_path):
+def test_two_processes_equal_one_for_every_method(tmp_path):
     assert set(SPECS) == set(methods.METHODS)
     train(tmp_path / "alone", list(SETTINGS))
     several_processes.run(train, tmp_path, list(SETTINGS))
@@ -174,7 +174,7 @@ def test_every_method(tmp_path):
         check(tmp_path, name)
 
 
-def test_what_cannot_be_divided_is_refused(tmp_path, monkeypatch):
+def test_comparisons_and_recipes_in_several_processes_raise_an_error(tmp_path, monkeypatch):
     for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(name, value)
     words = "a comparison cannot be divided among processes, and this is process 1 of 2"
@@ -187,26 +187,26 @@ def test_what_cannot_be_divided_is_refused(tmp_path, monkeypatch):
     assert fit(config(tmp_path / "run", epochs=1), data=blobs()).finished
 
 
-def refused(folder, other):
+def fit_with_different_arguments(folder, other):
     rank, _ = rank_and_count()
     mine = config(folder, seed=rank) if other == "settings" else config(folder)
     fit(mine, data=blobs(seed=rank if other == "data" else 0))
 
 
 @pytest.mark.parametrize("other", ["settings", "data"])
-def test_processes_must_do_the_same(tmp_path, other):
+def test_different_arguments_of_processes_raise_an_error(tmp_path, other):
     with pytest.raises(Exception, match=f"process 1 of 2 has other {other} than process 0: start all"):
-        several_processes.run(refused, tmp_path / "run", other)
+        several_processes.run(fit_with_different_arguments, tmp_path / "run", other)
 
 
-def few_rows(folder):
-    """Batches of 3 rows for 2 processes, with batch norm: each computes them whole."""
+def fit_with_small_batches(folder):
+    """Train with batch norm on batches of 3 rows, which 2 processes do not divide."""
     fit(config(folder, model="mlp(hidden=8, norm=True)", batch_size=3, epochs=1), data=blobs(30))
 
 
-def test_batches_of_few_rows_are_not_divided(tmp_path):
-    few_rows(tmp_path / "one")
-    several_processes.run(few_rows, tmp_path / "two")
+def test_small_batches_are_not_divided(tmp_path):
+    fit_with_small_batches(tmp_path / "one")
+    several_processes.run(fit_with_small_batches, tmp_path / "two")
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
 
 
@@ -221,7 +221,7 @@ def start(folder, **changes):
 
 
 def child(process, rank):
-    """The number of the process of that rank."""
+    """The process id of that rank."""
     for number in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
         if f"RANK={rank}" in Path(f"/proc/{number}/environ").read_text().split("\0"):
             return int(number)
@@ -230,8 +230,8 @@ def child(process, rank):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_torchrun_itself(tmp_path):
-    """One process writes and prints; if one is killed all end, and the resumed run gives the same bits."""
+def test_torchrun_writes_once_and_resumes_after_a_kill(tmp_path):
+    """Rank 0 writes and prints; if one process is killed, all end; the resumed run is bit-identical."""
     unbroken = start(tmp_path / "unbroken")
     out, _ = unbroken.communicate(timeout=300)
     assert unbroken.returncode == 0

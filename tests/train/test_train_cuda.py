@@ -1,4 +1,4 @@
-"""The training loop on a GPU: no synchronisation within an epoch, and resuming with the same bits."""
+"""The training loop on a GPU: no synchronization within an epoch, and bit-identical resuming."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def deterministic(monkeypatch):
 
 @pytest.mark.parametrize("loop", ["plain", "graph"])
 @pytest.mark.parametrize("loss", ["ce", "imae", "nce", "nfl", "peer(ce)", "cr(ce)", "gr(normalize='batch')"])
-def test_a_step_never_waits_for_the_device(config, blobs, loss, loop, monkeypatch):
+def test_steps_do_not_synchronize_with_the_device(config, blobs, loss, loop, monkeypatch):
     monkeypatch.setattr(graph_module, "BLOCK_BYTES", 500)  # two batches
     settled = config(loss=loss, device="cuda", clip=1.0, augment="crop(padding=1)", loop=loop, batch_size=12)
     with isolated_random(0, CUDA):
@@ -43,7 +43,7 @@ def test_a_step_never_waits_for_the_device(config, blobs, loss, loop, monkeypatc
     assert session.recorder.prediction.min() >= 0
 
 
-def test_the_same_numbers_as_on_the_cpu(config, blobs, tmp_path):
+def test_cuda_run_equals_cpu_run(config, blobs, tmp_path):
     runs = [
         fit(config(device=d, out=str(tmp_path / d)), data=blobs(wrong=9), test=blobs(seed=1))
         for d in ("cpu", "cuda")
@@ -58,7 +58,7 @@ def test_the_same_numbers_as_on_the_cpu(config, blobs, tmp_path):
 @pytest.mark.parametrize(
     "way", [{"loop": "plain", "dropout": 0.4}, {"loop": "graph"}], ids=["plain", "graph"]
 )
-def test_resumed_it_ends_with_the_same_bits(config, blobs, tmp_path, way):
+def test_resumed_run_is_bit_identical(config, blobs, tmp_path, way):
     settings = {"device": "cuda", "validation": 0.25, "noise": "symmetric(0.4)", **way}
     unbroken = fit(config(**settings, out=str(tmp_path / "whole")), data=blobs())
     for place in range(1, 9):
@@ -68,7 +68,7 @@ def test_resumed_it_ends_with_the_same_bits(config, blobs, tmp_path, way):
         assert contents(fit(settled, data=blobs()).folder) == contents(unbroken.folder), place
 
 
-def test_poison_in_a_captured_step_is_named_at_the_end_of_the_epoch(config, blobs):
+def test_nan_in_a_captured_step_raises_an_error_at_the_end_of_the_epoch(config, blobs):
     data = blobs(shape=(1, 2, 2))
     data.inputs[37] = float("nan")
     place = (epoch_order(data.index, seed=0, epoch=1) == 37).nonzero().item() // 16 + 1
@@ -76,14 +76,14 @@ def test_poison_in_a_captured_step_is_named_at_the_end_of_the_epoch(config, blob
         fit(config(device="cuda", batch_size=16, loop="graph"), data=data)
 
 
-def test_no_random_state_outside_is_touched(config, blobs):
+def test_global_random_state_is_not_changed(config, blobs):
     before = torch.cuda.get_rng_state(), torch.get_rng_state()
     fit(config(device="cuda", dropout=0.5), data=blobs())
     assert torch.equal(torch.cuda.get_rng_state(), before[0])
     assert torch.equal(torch.get_rng_state(), before[1])
 
 
-def test_a_run_that_becomes_infinite_stops_at_the_end_of_the_epoch(config, blobs):
+def test_nan_in_a_plain_step_raises_an_error_at_the_end_of_the_epoch(config, blobs):
     class Poisoned(nn.Module):
         def __init__(self):
             super().__init__()

@@ -10,7 +10,7 @@ from noiseproof.train import Config, fit
 from noiseproof.train.task import make_task
 
 
-def test_noise_is_made_from_the_clean_labels_of_the_data():
+def test_noise_is_applied_to_clean_labels():
     task = make_task(Config(noise="symmetric(0.4)", seed=3))
     digits = load("digits")
     expected = noise.corrupt(digits.label, "symmetric(0.4)", num_classes=10, seed=3, index=digits.index)
@@ -19,7 +19,7 @@ def test_noise_is_made_from_the_clean_labels_of_the_data():
     assert torch.equal(task.test.label, load("digits", split="test").label)
 
 
-def test_labels_that_are_already_wrong_are_made_wrong_from_the_truth(blobs):
+def test_noise_on_wrong_labels_starts_from_clean_labels(blobs):
     data = blobs(wrong=60)
     task = make_task(Config(noise="symmetric(0.2)"), data)
     assert torch.equal(task.train.clean_label, data.clean_label)
@@ -27,7 +27,7 @@ def test_labels_that_are_already_wrong_are_made_wrong_from_the_truth(blobs):
     assert make_task(Config(), data).train is data
 
 
-def test_the_noise_has_a_seed_of_its_own():
+def test_noise_depends_on_noise_seed_only():
     labels = [
         make_task(Config(noise="symmetric(0.4)", seed=s, noise_seed=n)).train.label
         for s, n in ((0, 5), (1, 5), (1, 6))
@@ -36,12 +36,12 @@ def test_the_noise_has_a_seed_of_its_own():
     assert not torch.equal(labels[1], labels[2])
 
 
-def test_exact_noise():
+def test_exact_noise_flips_the_exact_number_of_labels():
     train = make_task(Config(noise="symmetric(0.4)", exact_noise=True)).train
     assert int((train.label != train.clean_label).sum()) == 560
 
 
-def test_the_validation_split_holds_other_samples_with_noisy_labels(blobs):
+def test_validation_split_is_disjoint_with_noisy_labels(blobs):
     task = make_task(Config(validation=0.2, noise="symmetric(0.5)"), blobs(100))
     assert (len(task.train), len(task.validation)) == (80, 20)
     assert not set(task.train.index.tolist()) & set(task.validation.index.tolist())
@@ -56,7 +56,7 @@ def test_clean_validation_needs_clean_labels(blobs):
         make_task(Config(validation=0.2, validation_labels="clean"), data)
 
 
-def test_without_a_test_split_there_is_no_test(tmp_path):
+def test_data_without_a_test_split_have_no_test_data(tmp_path):
     (tmp_path / "rows.csv").write_text("a,label\n" + "\n".join(f"{i},{i % 2}" for i in range(10)))
     assert make_task(Config(data=f'csv(path="{tmp_path}/rows.csv")')).test is None
     assert make_task(Config(test="none")).test is None
@@ -65,7 +65,7 @@ def test_without_a_test_split_there_is_no_test(tmp_path):
     assert len(make_task(Config(data=f'csv(path="{tmp_path}/rows_{{split}}.csv")')).test) == 3
 
 
-def test_test_data_with_other_classes_is_refused(blobs):
+def test_test_data_with_other_classes_raise_an_error(blobs):
     other = LabelledData(torch.zeros(2, 4), [0, 1], class_names=["cat", "dog"])
     with pytest.raises(ValueError, match="test data has classes cat, dog, the training data 0, 1, 2"):
         make_task(Config(), blobs(), other)
@@ -76,13 +76,13 @@ def test_open_set_noise_needs_foreign_inputs(blobs):
         make_task(Config(noise="open_set(0.2)"), blobs())
 
 
-def test_data_of_one_class_is_refused_by_its_name():
+def test_data_of_one_class_raise_an_error():
     one = LabelledData(torch.rand(4, 2), [0, 0, 0, 0], class_names=["cat"])
     with pytest.raises(ValueError, match="all training labels are 'cat': there must be at least two classes"):
         make_task(Config(), one)
 
 
-def test_test_data_may_lack_a_class_and_count_otherwise():
+def test_class_numbers_of_test_data_are_mapped_by_name():
     train = LabelledData(torch.rand(3, 2), [0, 1, 2], class_names=["cat", "dog", "owl"])
     test = LabelledData(torch.rand(3, 2), [0, 1, 1], clean_label=[1, 1, 0], class_names=["owl", "cat"])
     found = make_task(Config(), train, test).test
@@ -95,8 +95,8 @@ def test_test_data_may_lack_a_class_and_count_otherwise():
         make_task(Config(), train, LabelledData(torch.rand(2, 2), [0, 1], class_names=["emu", "cat"]))
 
 
-def test_classes_of_test_data_that_no_sample_has_do_not_matter(tmp_path):
-    """Class numbers that start at 0 in one file, at 1 in the other."""
+def test_test_classes_without_samples_are_ignored(tmp_path):
+    """Class numbers start at 1 in the training data and at 0 in the test data."""
     (tmp_path / "train.csv").write_text("x,label\n5,1\n6,2\n7,3\n")
     data = Config(data=f'csv(path="{(tmp_path / "train.csv").as_posix()}")')
     with pytest.warns(UserWarning, match="no sample has the label 0"):
@@ -106,7 +106,7 @@ def test_classes_of_test_data_that_no_sample_has_do_not_matter(tmp_path):
     assert found.label.tolist() == [0, 2, 1]
 
 
-def test_test_data_from_a_file_of_its_own(tmp_path):
+def test_test_data_from_another_file(tmp_path):
     for name, labels in (("train", "abc"), ("other", "cb")):
         rows = [f"{number},{label}" for number, label in enumerate(labels)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["x,label", *rows]))
@@ -115,8 +115,8 @@ def test_test_data_from_a_file_of_its_own(tmp_path):
     assert task.test.label.tolist() == [2, 1]
 
 
-def test_validation_data_of_their_own(tmp_path, monkeypatch):
-    """From Clothing1M, from a split of a folder or all of it; training data are an error."""
+def test_validation_data_from_another_source(tmp_path, monkeypatch):
+    """Validation data from Clothing1M or another file; the training data as validation data are an error."""
     TREES["clothing1m"](tmp_path / "clothing1m")
     monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
     task = make_task(Config(data="clothing1m(size=8)", validation_data="clothing1m(size=8)"))
@@ -132,7 +132,7 @@ def test_validation_data_of_their_own(tmp_path, monkeypatch):
             make_task(Config(data=data, validation_data=aside))
 
 
-def test_a_balanced_run_sees_equally_many_of_every_class(tmp_path):
+def test_balanced_batches_visit_classes_equally_often(tmp_path):
     label = torch.tensor([0] * 80 + [1] * 12 + [2] * 8)
     data = LabelledData(torch.randn(100, 4), label)
     config = Config(

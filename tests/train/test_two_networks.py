@@ -20,7 +20,7 @@ def session_of(config, data, model=None, **changes):
     return Session(settings, make_task(settings, data), torch.device("cpu"), model)
 
 
-def test_initial_weights_are_functions_of_the_seed_and_differ(config, blobs):
+def test_initial_weights_depend_on_seed_and_network(config, blobs):
     first, again, other = (session_of(config, blobs(), seed=seed) for seed in (3, 3, 4))
     one, two = first.networks
     alone = models.get("mlp(hidden=8)", num_classes=3, in_channels=4, seed=3)
@@ -33,7 +33,7 @@ def test_initial_weights_are_functions_of_the_seed_and_differ(config, blobs):
     assert len({network_seed(seed, number) for seed in range(100) for number in range(2)}) == 200
 
 
-def test_a_run_predicts_with_the_mean_of_both(config, blobs):
+def test_prediction_is_the_mean_of_both_networks(config, blobs):
     run = fit(config(method=METHOD, validation=0.2), data=blobs(), test=blobs(seed=1))
     for which in ("final", "best"):
         model = run.load_model(which)
@@ -47,8 +47,8 @@ def test_a_run_predicts_with_the_mean_of_both(config, blobs):
     torch.testing.assert_close(probability.float(), run.predict(blobs(seed=1)), atol=1e-3, rtol=0)
 
 
-def test_margin_and_prediction_are_of_the_mean_emphasis_and_loss_are_means(config, blobs):
-    """One batch of all samples by hand."""
+def test_recorded_margin_prediction_emphasis_and_loss_are_means(config, blobs):
+    """Compare one batch of all samples with a computation in plain torch."""
     data = blobs(wrong=10)
     session = session_of(config, data, batch_size=60, epochs=1)
     networks = [network.train() for network in session.networks]
@@ -74,7 +74,7 @@ def test_margin_and_prediction_are_of_the_mean_emphasis_and_loss_are_means(confi
     assert session.meter.read()["loss"] == pytest.approx(float(mean), rel=1e-4)
 
 
-def test_networks_of_the_user_come_as_an_ensemble(config, blobs):
+def test_user_networks_must_be_an_ensemble(config, blobs):
     made = [models.get("mlp(hidden=5)", num_classes=3, in_channels=4, seed=seed) for seed in (0, 1)]
     run = fit(config(method=METHOD), data=blobs(), model=Ensemble(*made))
     assert isinstance(run.load_model(model=Ensemble(*made)), Ensemble)
@@ -85,14 +85,14 @@ def test_networks_of_the_user_come_as_an_ensemble(config, blobs):
         session_of(config, blobs(), Ensemble(twin, models.get(twin, num_classes=3)))
 
 
-def test_complete_initial_weights_for_both_are_refused(config, blobs, tmp_path):
+def test_equal_initial_weights_of_both_networks_raise_an_error(config, blobs, tmp_path):
     run = fit(config(epochs=1), data=blobs())
     path = str(run.folder / "model.safetensors")
     with pytest.raises(ValueError, match="start from the same weights"):
         fit(config(method=METHOD, weights=path, out=str(tmp_path / "two")), data=blobs())
 
 
-def test_a_method_sees_each_network_between_epochs(config, blobs, monkeypatch, tmp_path):
+def test_between_epochs_receives_the_outputs_of_each_network(config, blobs, monkeypatch, tmp_path):
     from noiseproof.methods import CoTeaching
 
     seen, again = [], str(tmp_path / "again")

@@ -1,4 +1,4 @@
-"""Samples as inputs of the network."""
+"""Views: samples as inputs of the network."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from noiseproof.train import Config
 from noiseproof.train.batches import Views
 
 
-def test_training_views_follow_seed_epoch_and_sample():
+def test_training_views_depend_on_seed_epoch_and_index():
     images = torch.randint(0, 256, (6, 3, 8, 8), dtype=torch.uint8)
     index = torch.tensor([5, 3, 8, 1, 0, 2])
     views = Views(Config(augment="crop(padding=2) | flip", seed=9), (3, 8, 8))
@@ -19,7 +19,7 @@ def test_training_views_follow_seed_epoch_and_sample():
     assert torch.equal(views.evaluation(images), images.float() / 255)
 
 
-def test_vectors_become_floats_and_are_left_alone():
+def test_vectors_are_converted_to_float_and_not_augmented():
     views = Views(Config(), (4,))
     rows = torch.arange(8).reshape(2, 4)
     assert torch.equal(views.evaluation(rows), rows.float())
@@ -36,6 +36,6 @@ def test_vectors_become_floats_and_are_left_alone():
         ((3, 6, 6), "resize(size=4)", {"in_channels": 3, "image_size": (4, 4), "num_classes": 2}),
     ],
 )
-def test_the_network_is_told_what_it_will_see(shape, augment, expected):
+def test_model_shape_is_that_of_the_augmented_inputs(shape, augment, expected):
     data = LabelledData(torch.zeros(2, *shape), [0, 1])
     assert Views(Config(augment=augment), shape).model_shape(data) == expected

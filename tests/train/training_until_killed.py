@@ -56,7 +56,7 @@ def run(folder):
     return time.monotonic() - begin
 
 
-def killed(folder, seconds):
+def kill_after(folder, seconds):
     """Kill a run after this time; False if it had ended before."""
     child = start(folder)
     time.sleep(seconds)
@@ -66,10 +66,10 @@ def killed(folder, seconds):
 
 def kill_and_resume(folder, length, moments):
     """Kill a run once or more and then resume it; False if it ended before the first kill."""
-    if not killed(folder, moments.uniform(0.0, length)):
+    if not kill_after(folder, moments.uniform(0.0, length)):
         return False
     while moments.random() < 0.3 and not (folder / "result.json").exists():
-        killed(folder, moments.uniform(0.0, length))
+        kill_after(folder, moments.uniform(0.0, length))
     if not (folder / "result.json").exists():
         run(folder)
     return True

@@ -31,7 +31,7 @@ def base(tmp_path):
     return Config(data=f'arrays(path="{tmp_path / "p.npz"}")', **settings)
 
 
-class Notes(ComparisonWatcher):
+class EventCollector(ComparisonWatcher):
     def __init__(self, stop_at=None):
         self.events, self.kept, self.stop_at = [], None, stop_at
 
@@ -49,8 +49,8 @@ def weights(folder):
 
 
 @pytest.mark.slow
-def test_two_workers_train_what_one_process_does(base, tmp_path):
-    """The same bits in other processes, with events of every run."""
+def test_two_workers_are_bit_identical_to_one_process(base, tmp_path):
+    """The weights are bit-identical, and the watcher receives the events of every run."""
     here = grid(base, losses=["ce", "mae"], seeds=2, out=tmp_path / "here")
     there = grid(base, losses=["ce", "mae"], seeds=2, out=tmp_path / "there")
     threads = torch.get_num_threads()
@@ -59,7 +59,7 @@ def test_two_workers_train_what_one_process_does(base, tmp_path):
         one = compare(here, jobs=1)
     finally:
         torch.set_num_threads(threads)
-    notes = Notes()
+    notes = EventCollector()
     two = compare(there, jobs=2, watcher=notes)
     assert isinstance(two, Comparison)
     assert not two.failed
@@ -77,17 +77,17 @@ def test_two_workers_train_what_one_process_does(base, tmp_path):
         assert mine[0] == ("begin", (0, 8))
 
 
-def test_finished_runs_are_kept(base, tmp_path):
+def test_finished_runs_are_not_trained_again(base, tmp_path):
     runs = grid(base, losses=["ce"], seeds=2, out=tmp_path / "all")
     fit(runs[0])
-    notes = Notes()
+    notes = EventCollector()
     found = compare(runs, jobs=1, watcher=notes)
     assert notes.kept == 1
     assert {seed for _, seed, _, _ in notes.events} == {1}
     assert found.rows[0].seeds == [0, 1]
 
 
-def test_finished_runs_of_labels_that_have_changed_since_are_refused(base, tmp_path):
+def test_finished_runs_on_changed_labels_raise_an_error(base, tmp_path):
     runs = grid(base, losses=["ce", "mae"], seeds=1, out=tmp_path / "all")
     compare(runs[:1], jobs=1)
     with np.load(tmp_path / "p.npz") as file:
@@ -105,7 +105,7 @@ def test_finished_runs_of_labels_that_have_changed_since_are_refused(base, tmp_p
     )
 
 
-def test_a_folder_of_another_run_is_refused_before_anything_runs(base, tmp_path):
+def test_folder_of_another_run_raises_an_error_before_training(base, tmp_path):
     runs = [base.replace(out=str(tmp_path / "a")), base.replace(out=str(tmp_path / "b"), seed=1)]
     fit(runs[1].replace(lr=0.5))
     with pytest.raises(RunExistsError, match=r"lr: 0\.5 -> 0\.01"):
@@ -114,12 +114,12 @@ def test_a_folder_of_another_run_is_refused_before_anything_runs(base, tmp_path)
 
 
 @pytest.mark.parametrize(("name", "content"), [("config.json", "{bad"), ("result.json", "")])
-def test_a_damaged_folder_fails_alone(base, tmp_path, name, content):
+def test_damaged_folder_does_not_stop_other_runs(base, tmp_path, name, content):
     runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
     damaged = fit(runs[0]).folder / name
     fit(runs[1])
     damaged.write_text(content)
-    notes = Notes()
+    notes = EventCollector()
     found = compare(runs, jobs=1, watcher=notes)
     assert notes.kept == 1
     assert found.rows[0].seeds == [1, 2]
@@ -130,7 +130,7 @@ def test_a_damaged_folder_fails_alone(base, tmp_path, name, content):
     assert (0, "failed", failed.problem) in [event[1:] for event in notes.events]
 
 
-def test_senseless_calls_are_refused(base, tmp_path):
+def test_invalid_arguments_raise_an_error(base, tmp_path):
     with pytest.raises(ValueError, match="nothing to compare"):
         compare([])
     with pytest.raises(TypeError, match="got 'digits': write compare"):
@@ -146,10 +146,10 @@ def test_senseless_calls_are_refused(base, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_failures_are_told_and_the_rest_goes_on(base, tmp_path, jobs):
+def test_failed_run_does_not_stop_other_runs(base, tmp_path, jobs):
     runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
     runs[1] = runs[1].replace(weights=str(tmp_path / "nowhere.safetensors"))
-    notes = Notes()
+    notes = EventCollector()
     found = compare(runs, jobs=jobs, watcher=notes)
     assert [one.config.seed for one in found.failed] == [1]
     assert "nowhere.safetensors" in found.failed[0].problem
@@ -158,7 +158,7 @@ def test_failures_are_told_and_the_rest_goes_on(base, tmp_path, jobs):
 
 
 @pytest.mark.slow
-def test_the_traceback_of_a_failure_stays_until_the_run_is_finished(base, tmp_path):
+def test_traceback_of_a_failure_is_kept_until_the_run_finishes(base, tmp_path):
     run = base.replace(lr=1e38, out=str(tmp_path / "run"))
     assert "NonFiniteError" in compare([run]).failed[0].problem
     failure = tmp_path / "run" / "failure.txt"
@@ -169,12 +169,12 @@ def test_the_traceback_of_a_failure_stays_until_the_run_is_finished(base, tmp_pa
     assert not moved.exists()
 
 
-def test_a_signal_stops_between_runs_and_the_same_call_goes_on(base, tmp_path):
+def test_interrupted_comparison_is_resumed(base, tmp_path):
     runs = grid(base, losses=["ce"], seeds=3, out=tmp_path / "all")
     with pytest.raises(ComparisonStopped, match="SIGTERM with 1 of 3 runs finished") as stopped:
-        compare(runs, jobs=1, watcher=Notes(stop_at=(1, "begin")))
+        compare(runs, jobs=1, watcher=EventCollector(stop_at=(1, "begin")))
     assert stopped.value.exit_code == 143
-    notes = Notes()
+    notes = EventCollector()
     assert compare(runs, jobs=1, watcher=notes).rows[0].seeds == [0, 1, 2]
     starts = {seed: details for _, seed, event, details in notes.events if event == "begin"}
     assert list(starts) == [1, 2]
@@ -183,7 +183,7 @@ def test_a_signal_stops_between_runs_and_the_same_call_goes_on(base, tmp_path):
     assert weights(runs[1].out) == weights(whole.folder)
 
 
-def test_as_many_jobs_as_cores_and_on_a_gpu_as_have_room_and_can_share(monkeypatch):
+def test_default_number_of_jobs(monkeypatch):
     assert default_jobs([Config(device="cpu")]) == cores() >= 1
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (20 << 30, 24 << 30))
@@ -193,11 +193,11 @@ def test_as_many_jobs_as_cores_and_on_a_gpu_as_have_room_and_can_share(monkeypat
     assert default_jobs([Config(model="timm:resnet18")]) == 1
 
 
-def test_a_run_that_another_process_held_and_finished_has_not_failed(base, tmp_path):
-    """The watcher acts as another process: it locks the first run and finishes it later."""
+def test_run_finished_by_another_process_is_not_failed(base, tmp_path):
+    """The watcher acts as another process that locks the first run and finishes it later."""
     runs = grid(base, losses=["ce", "mae"], seeds=1, out=tmp_path / "all")
 
-    class Other(Notes):
+    class Other(EventCollector):
         def update(self, config, event, details):
             super().update(config, event, details)
             if config.loss == "mae" and event == "begin":

@@ -27,7 +27,7 @@ def outcome(loss, seed, final, best=None, memorised=None, selected=None, problem
 
 @settings(deadline=None, max_examples=30)
 @given(SHARES, SHARES)
-def test_mean_deviation_and_difference(ce, mae):
+def test_mean_standard_deviation_and_difference(ce, mae):
     runs = [outcome("ce", seed, value) for seed, value in enumerate(ce)]
     runs += [outcome("mae", seed, value) for seed, value in enumerate(mae)]
     found = Comparison(runs)
@@ -42,7 +42,7 @@ def test_mean_deviation_and_difference(ce, mae):
     assert found.difference(found.rows[1]) == pytest.approx(expected)
 
 
-def test_cells_show_what_is_there_in_percent():
+def test_cells_contain_percentages():
     runs = [outcome("ce", 0, 0.7, 0.9, 0.5), outcome("ce", 1, 0.72, 0.9, 0.7), outcome("mae", 0, 0.9, 0.91)]
     assert Comparison(runs).cells() == [
         {
@@ -57,12 +57,12 @@ def test_cells_show_what_is_there_in_percent():
     ]
 
 
-def test_selected_is_a_column_of_its_own():
+def test_selected_accuracy_has_its_own_column():
     found = Comparison([outcome("ce", 0, 0.7, 0.9, selected=0.85)])
     assert found.cells()[0]["selected %"] == "85.0"
 
 
-def test_failed_runs_do_not_count():
+def test_failed_runs_are_not_averaged():
     runs = [
         outcome("ce", 0, 0.7),
         outcome("ce", 1, None, problem="killed"),
@@ -76,7 +76,7 @@ def test_failed_runs_do_not_count():
     assert found.cells()[1]["final %"] == "-"
 
 
-def test_the_same_numbers_in_all_files(tmp_path):
+def test_all_files_contain_the_same_numbers(tmp_path):
     runs = [outcome("ce + mae", 0, 0.7, 0.9), outcome("gls(alpha=-0.1)", 0, 0.125, 0.25)]
     found = Comparison(runs)
     paths = found.write(tmp_path / "new" / "folder")
@@ -91,14 +91,14 @@ def test_the_same_numbers_in_all_files(tmp_path):
     assert markdown[3] == "| `gls(alpha=-0.1)` | 1 | 12.5 | -57.5 | 25.0 |"
 
 
-def test_common_settings_are_told_once():
+def test_common_settings_are_listed():
     runs = [outcome("ce", 0, 0.7, lr=0.5), outcome("mae", 1, 0.7, lr=0.5)]
     settings = Comparison(runs).to_dict()["settings"]
     assert settings["lr"] == 0.5
     assert not {"loss", "seed", "out", "device"} & set(settings)
 
 
-def test_bars_in_names_do_not_break_markdown():
+def test_bars_in_names_are_escaped_in_markdown():
     runs = [outcome("ce", 0, 0.7, augment="flip | crop(padding=4)"), outcome("ce", 0, 0.7)]
     lines = Comparison(runs).to_markdown().splitlines()
     assert lines[2].startswith("| `augment=flip \\| crop(padding=4)` | 1 |")

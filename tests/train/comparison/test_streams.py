@@ -1,4 +1,4 @@
-"""Runs in threads of one process: on a CPU, without CUDA streams."""
+"""Runs in threads of one process, on a CPU without CUDA streams."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def configs(folder, losses=("ce", "mae", "gce", "sl"), **changes):
 
 
 @pytest.mark.usefixtures("sharing")
-def test_the_same_bits_as_one_after_the_other(tmp_path):
+def test_runs_in_threads_are_bit_identical_to_sequential_runs(tmp_path):
     threads = {}
 
     class Watch(ComparisonWatcher):
@@ -42,7 +42,7 @@ def test_the_same_bits_as_one_after_the_other(tmp_path):
         assert contents(alone.folder) == contents(tmp_path / "together" / config.loss)
 
 
-def test_runs_on_data_in_memory_share_a_process_too(tmp_path, monkeypatch):
+def test_runs_on_data_in_memory_share_a_process(tmp_path, monkeypatch):
     data = load("digits")
     runs = [
         (Config(epochs=2, loss=loss, device="cpu", out=str(tmp_path / loss)), data) for loss in ("ce", "mae")
@@ -62,7 +62,7 @@ def test_runs_on_data_in_memory_share_a_process_too(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("sharing")
-def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
+def test_failed_run_does_not_stop_other_runs(tmp_path):
     runs = configs(tmp_path, losses=("ce", "mae"))
     runs.insert(0, runs[0].replace(data="cifar10_of_nobody", out=str(tmp_path / "bad")))
     found = compare(runs, jobs=2).outcomes
@@ -72,7 +72,7 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("sharing")
-def test_asked_to_stop_all_save_and_the_same_call_goes_on(tmp_path):
+def test_interrupted_runs_save_and_resume(tmp_path):
     class Stop(ComparisonWatcher):
         def update(self, config, event, details):
             if event == "epoch":
@@ -91,7 +91,7 @@ def test_asked_to_stop_all_save_and_the_same_call_goes_on(tmp_path):
 
 
 @pytest.mark.usefixtures("sharing")
-def test_stopped_it_still_says_why_runs_failed(tmp_path):
+def test_interruption_message_names_failed_runs(tmp_path):
     class Stop(ComparisonWatcher):
         def update(self, config, event, details):
             if event == "failed":
@@ -105,7 +105,7 @@ def test_stopped_it_still_says_why_runs_failed(tmp_path):
         compare(runs, jobs=2, watcher=Stop())
 
 
-def test_only_captured_runs_on_a_gpu_share(monkeypatch):
+def test_only_captured_runs_on_a_gpu_share_a_process(monkeypatch):
     assert not can_share(Config(device="cpu"))
     monkeypatch.setattr(streams, "pick_device", lambda name: torch.device("cuda"))
     monkeypatch.setattr(torch, "__version__", "2.11.0+cu130")
@@ -136,7 +136,7 @@ def test_only_captured_runs_on_a_gpu_share(monkeypatch):
 
 
 @pytest.mark.usefixtures("sharing")
-def test_random_numbers_outside_go_on_as_if_nothing_had_been(tmp_path):
+def test_global_random_state_is_not_changed(tmp_path):
     runs = configs(tmp_path, losses=("ce", "mae"))
     runs[1] = runs[1].replace(epochs=12)
     before = torch.get_rng_state()
@@ -145,7 +145,7 @@ def test_random_numbers_outside_go_on_as_if_nothing_had_been(tmp_path):
 
 
 @pytest.mark.usefixtures("sharing")
-def test_a_watcher_that_fails_is_heard_and_runs_under_way_end(tmp_path):
+def test_error_of_the_watcher_is_raised_and_other_runs_finish(tmp_path):
     class Broken(ComparisonWatcher):
         def update(self, config, event, details):
             if config.loss == "ce":
