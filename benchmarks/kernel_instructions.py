@@ -41,8 +41,8 @@ POINTERS = {
 }
 SPECS = "ce;nce;mse;cr(ce);10*nce + 0.1*agce(a=1.8, q=3)"
 ROWS, CLASSES = 16, 128256
-FEWEST_PER_THREAD = 8
-"""Kernels that take fewer numbers a time go over rows, not over logits."""
+MIN_VALUES_PER_THREAD = 8
+"""Kernels that load fewer values per thread loop over rows, not over logits."""
 CUOBJDUMP = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
 KINDS = {
     "fma": r"FFMA|FMUL|FADD|HFMA|HADD|HMUL|IMAD",
@@ -145,7 +145,7 @@ def lines_of(spec: str, dtype: torch.dtype) -> Iterator[str]:
     logits = torch.zeros((ROWS, CLASSES), dtype=dtype, requires_grad=True)
     losses.get(spec)(logits, torch.zeros(ROWS, dtype=torch.int64)).backward()
     for (name, *_), (cubin, per_thread) in compiled.items():
-        if per_thread < FEWEST_PER_THREAD:
+        if per_thread < MIN_VALUES_PER_THREAD:
             continue
         code, text = disassembled(cubin)
         way = shortest_way(main_loop(code))

@@ -46,7 +46,7 @@ OTHERS, MNIST_ROWS, MNIST_TEST = 200, 1000, 2000
 RULES = {"relabel": 0.9, "drop": 0.4}
 DROPPING = {"drop": 0.4}
 """The rule of the first run, kept for comparison."""
-STEPS, FEWEST = 240, 30
+STEPS, MIN_EPOCHS = 240, 30
 ROBUST = "gce(q=0.7)"
 LOOKED = (0.05, 0.1, 0.2, 0.4)
 RIGHT = 0.95
@@ -173,7 +173,7 @@ def trained(data: LabelledData, test: LabelledData, seed: int, loss: str = "ce")
             model="mlp(hidden='64', norm=True)",
             loss=loss,
             lr=0.05,
-            epochs=max(FEWEST, STEPS * Config().batch_size // len(data)),
+            epochs=max(MIN_EPOCHS, STEPS * Config().batch_size // len(data)),
             evaluate_every=10_000,
             checkpoint_seconds=10_000,
             seed=seed,

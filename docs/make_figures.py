@@ -24,8 +24,8 @@ README_LOSSES = ("ce", "gce(q=0.7)", "mae", "scale(mae, tau=2.6)")
 SETTINGS = {"data": "digits", "noise": "symmetric(0.4)", "model": "mlp(norm=True)", "lr": 0.05, "epochs": 100}
 RUNS = {"ce": "Cross entropy", "gce(q=0.9)": "Generalised cross entropy"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-LARGEST = 300_000
-"""Bytes of a picture."""
+MAX_IMAGE_BYTES = 300_000
+"""Maximum size of a picture."""
 
 
 def save(figure: object, name: str, **settings: object) -> None:
@@ -37,8 +37,8 @@ def save_small(picture: Image.Image, name: str) -> None:
     """As a PNG of 256 colours, which drawings do not miss."""
     path = IMAGES / name
     picture.convert("RGB").quantize(256).save(path, optimize=True)
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path} has {path.stat().st_size} bytes, more than {LARGEST}")
+    if path.stat().st_size > MAX_IMAGE_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size} bytes, more than {MAX_IMAGE_BYTES}")
 
 
 def draw_curves() -> None:

@@ -8,20 +8,20 @@ import torch
 
 from noiseproof import dynamics, labels, losses
 
-SENTENCES, LONGEST, WORDS, TAGS = 500, 20, 300, ("other", "person", "place", "time")
+SENTENCES, MAX_LENGTH, WORDS, TAGS = 500, 20, 300, ("other", "person", "place", "time")
 
 
 def made_up(seed: int = 0):
     """The tag of a word is that of its kind, but always "person" after the word 0."""
     random = torch.Generator().manual_seed(seed)
-    words = torch.randint(1, WORDS, (SENTENCES, LONGEST), generator=random)
+    words = torch.randint(1, WORDS, (SENTENCES, MAX_LENGTH), generator=random)
     words[torch.rand(words.shape, generator=random) < 0.1] = 0
     truth = words % len(TAGS)
     after = torch.zeros_like(words, dtype=torch.bool)
     after[:, 1:] = words[:, :-1] == 0
     truth[after] = 1
-    length = torch.randint(5, LONGEST + 1, (SENTENCES, 1), generator=random)
-    is_word = torch.arange(LONGEST) < length
+    length = torch.randint(5, MAX_LENGTH + 1, (SENTENCES, 1), generator=random)
+    is_word = torch.arange(MAX_LENGTH) < length
     wrong = is_word & (torch.rand(words.shape, generator=random) < 0.15)
     other = (truth + torch.randint(1, len(TAGS), truth.shape, generator=random)) % len(TAGS)
     tag = torch.where(is_word, torch.where(wrong, other, truth), -100)
@@ -44,7 +44,7 @@ def main() -> None:
     torch.manual_seed(0)
     model, loss = Tagger(), losses.get("gce(q=0.7)", ignore_index=-100)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    recorder = dynamics.Recorder((SENTENCES, LONGEST), class_names=TAGS)
+    recorder = dynamics.Recorder((SENTENCES, MAX_LENGTH), class_names=TAGS)
     for _ in range(12):
         for index in torch.randperm(SENTENCES).split(25):
             logits = model(words[index])

@@ -14,7 +14,7 @@ from safetensors.torch import load, load_file
 
 from noiseproof import atomic
 
-LONGEST = "é" * 127 + "x"
+MAX_FILE_NAME = "é" * 127 + "x"
 """255 bytes in UTF-8, the most that common file systems take."""
 
 
@@ -25,7 +25,7 @@ def failing(number, what=""):
     return fail
 
 
-@pytest.mark.parametrize("name", ["plain", "two words.json", "ünï côdé 数据.bin", ".hidden", LONGEST])
+@pytest.mark.parametrize("name", ["plain", "two words.json", "ünï côdé 数据.bin", ".hidden", MAX_FILE_NAME])
 def test_any_file_name(tmp_path, name):
     for content in (b"old", b"", b"new" * 100_000):
         atomic.write_bytes(tmp_path / name, content)
@@ -173,7 +173,7 @@ def test_invalid_folders_are_refused(tmp_path):
     with pytest.raises(IsADirectoryError, match="it is a folder, choose another name"):
         atomic.write_text(tmp_path, "x")
     with pytest.raises(OSError, match="choose a shorter name"):
-        atomic.write_text(tmp_path / (LONGEST + "x"), "x")
+        atomic.write_text(tmp_path / (MAX_FILE_NAME + "x"), "x")
     assert os.listdir(tmp_path) == ["file"]
 
 

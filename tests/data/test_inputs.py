@@ -64,7 +64,7 @@ def test_streamed_values_are_checked_when_read(tmp_path):
         data.batch([0, 3])
 
 
-LARGEST = float(np.finfo(np.float32).max)
+MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 @pytest.mark.parametrize("make", [torch.from_numpy, lambda array: array])
@@ -75,7 +75,7 @@ def test_value_beyond_float32_is_reported_with_its_position(make):
         ValueError, match=r"sample 13 \(at position 3\) contains -1e\+300 at \[1, 2\], .* 3\.4e\+38: scale"
     ):
         LabelledData(make(array), [0, 1, 0, 1, 0], index=[10, 11, 12, 13, 14])
-    array[3, 1, 2] = LARGEST
+    array[3, 1, 2] = MAX_FLOAT32
     assert LabelledData(make(array), [0, 1, 0, 1, 0]).batch([3]).input.float().isfinite().all()
 
 

@@ -21,7 +21,7 @@ from noiseproof.train.optimizer import get_schedule, parse_optimizer
 from noiseproof.train.task import make_task
 
 CORPUS = Path(__file__).parent / "corpus"
-MOST = 1 << 28
+MAX_BYTES = 1 << 28
 
 
 def _table(path: Path) -> None:
@@ -74,7 +74,7 @@ def _lines(path: Path) -> None:
 
 
 def _safetensors(path: Path) -> None:
-    read_tensors(path, MOST)
+    read_tensors(path, MAX_BYTES)
 
 
 def _noise_manifest(path: Path) -> None:

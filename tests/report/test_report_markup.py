@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from noiseproof.report.markup import LARGEST, embed
+from noiseproof.report.markup import MAX_SVG_CHARACTERS, embed
 from noiseproof.report.palette import CLEAN, FAINT, legend, new_axes
 
 
@@ -66,7 +66,7 @@ def test_large_figures_are_embedded_as_png():
         ax.plot(range(4000), [(k * j * 7) % 13 for j in range(4000)])
     text = str(embed(ax, "one", 'with "quotes"'))
     assert text.startswith('<img class="onwhite" src="data:image/png;base64,')
-    assert len(text) < LARGEST
+    assert len(text) < MAX_SVG_CHARACTERS
     assert text.endswith('alt="with &#34;quotes&#34;">')
 
 

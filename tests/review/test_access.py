@@ -6,7 +6,7 @@ import pytest
 from review_samples import TOKEN, client_of, made_frame, review_data_of
 
 from noiseproof.labels import DecisionLog
-from noiseproof.review.access import LARGEST_BODY
+from noiseproof.review.access import MAX_BODY_BYTES
 
 RIGHT = {"x-noiseproof-token": TOKEN}
 DECISION = {"session": "s", "decisions": [{"sample": 3, "decision": "keep", "id": "0" * 12, "seen": None}]}
@@ -100,7 +100,7 @@ def test_page_has_a_strict_content_security_policy(client):
 
 
 def test_long_requests_are_refused(client):
-    long = b" " * (LARGEST_BODY + 1)
+    long = b" " * (MAX_BODY_BYTES + 1)
     assert client.post("/api/decide", content=long, headers=RIGHT).status_code == 403
     pieces = (b" " * (1 << 20) for _ in range(17))
     assert client.post("/api/decide", content=pieces, headers=RIGHT).status_code == 400

@@ -29,7 +29,7 @@ METHOD_HELP = f"A method, such as 'elr(beta=0.7)'; give it several times: {choic
 CAPTIONS = {
     "final %": "final, best: test accuracy after the last epoch, and its maximum over epochs",
     "gain": "gain: final, relative to the first row",
-    "memorised": "memorised: % of the wrong labels repeated",
+    "memorised": "memorised: % of the wrong labels predicted",
 }
 """Explanation of a column, by its heading."""
 NO_TEST = (

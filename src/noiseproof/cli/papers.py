@@ -24,7 +24,7 @@ HEADINGS = ("table", "cells", "runs", "quoted", "missing", "other", "shows")
 LEGEND = """runs: cells that can be run; quoted: numbers taken from other papers; missing: the data or method
 is not available; other: formulas, hyper-parameters and cells without training"""
 MIN_TITLE_WIDTH = 12
-"""Fewest characters of a title that are shown."""
+"""Minimum number of title characters that are shown."""
 
 
 @app.command("ls")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Done = Annotated[
     list[Path] | None,
-    typer.Option(help="A runs.csv of finished runs, or a folder with some, to skip; may be repeated."),
+    typer.Option(help="A runs.csv, or a folder with such files, whose runs are skipped; may be repeated."),
 ]
 SHOWN = 12
 

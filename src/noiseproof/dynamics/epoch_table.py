@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .rows import Rows
 
-LARGEST = torch.finfo(torch.float16).max
+MAX_FLOAT16 = torch.finfo(torch.float16).max
 NOT_SEEN = -1
 """Prediction of a sample that an epoch did not visit; its other columns are NaN."""
 
@@ -53,7 +53,10 @@ class EpochTable:
 
     def epoch(self) -> dict[str, Tensor]:
         """The columns as they are stored: clamped to float16, predictions as int32, on the CPU."""
-        found = {name: values.clamp(-LARGEST, LARGEST).half().cpu() for name, values in self.columns.items()}
+        found = {
+            name: values.clamp(-MAX_FLOAT16, MAX_FLOAT16).half().cpu()
+            for name, values in self.columns.items()
+        }
         return found | {"prediction": self.prediction.to("cpu", copy=True)}
 
     def reset(self) -> None:

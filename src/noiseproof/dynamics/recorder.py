@@ -14,7 +14,7 @@ from torch import Tensor
 from .. import processes
 from ..kernels import values_can_be_checked
 from ..losses import margin
-from .epoch_table import LARGEST, NOT_SEEN
+from .epoch_table import MAX_FLOAT16, NOT_SEEN
 from .record import Record
 
 OUT_OF_RANGE = "index {0} is out of range: it must be 0 to {2} for a Recorder of {1} samples"
@@ -104,7 +104,7 @@ class Recorder:
         if bool(seen.any()):
             self._discard_changed(now, seen)
             self._label = torch.where(seen, now["label"], self._label)
-            self._margin.append(now["margin"].clamp(-LARGEST, LARGEST).half())
+            self._margin.append(now["margin"].clamp(-MAX_FLOAT16, MAX_FLOAT16).half())
             self._prediction.append(now["prediction"])
         self._current = {}
 

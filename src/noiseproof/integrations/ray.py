@@ -29,7 +29,7 @@ from ..train.comparison.workers import POLL, Notify, train_one
 from ..train.config import run_folder
 
 RETRIES = 10
-"""How often a run is given to a new worker after its worker has died."""
+"""Maximum number of times that a run is given to a new worker after its worker has died."""
 
 
 def compare_with_ray(

@@ -117,8 +117,8 @@ def compare(groups: Sequence[Group], means: Sequence[Facts]) -> list[str]:
 
 
 NAME = "report.html"
-MOST_RIDGES = 8
-FIRST, MOST_SUSPECTS = 14, 42
+MAX_RIDGE_PLOTS = 8
+FIRST, MAX_SUSPECTS = 14, 42
 """Number of visible suspects, and of all suspects on the page."""
 
 
@@ -172,10 +172,10 @@ def comparison_page(runs: Sequence[Evidence], data: LabelledData | str | None = 
         title=title_of(groups),
         sentences=[common(groups), *compare(groups, means)],
         pictures=arrange(render_figures(COMPARISON_FIGURES, runs, word=word)),
-        ridges=arrange([_ridge(group, number) for number, group in enumerate(groups[:MOST_RIDGES])]),
+        ridges=arrange([_ridge(group, number) for number, group in enumerate(groups[:MAX_RIDGE_PLOTS])]),
         verdicts=[(name, verdict(fact)) for name, fact in zip(names, means, strict=True)],
         runs=comparison_table(names, facts),
-        suspects=suspects_of(chosen, data, MOST_SUSPECTS),
+        suspects=suspects_of(chosen, data, MAX_SUSPECTS),
         best_run=names[best],
         seed=chosen.settings.get("seed") if len(groups[best].runs) > 1 else None,
         first=FIRST,

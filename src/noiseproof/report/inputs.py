@@ -17,8 +17,8 @@ from ..labels.run_data import training_data
 from .evidence import Evidence, NotAvailableError
 
 CHANNELS = (1, 3)
-SMALLEST = 4
-"""An input with a side of fewer pixels is not an image."""
+MIN_IMAGE_SIDE = 4
+"""Minimum side in pixels of an input that is shown as an image."""
 
 
 class Inputs:
@@ -90,7 +90,7 @@ def is_image_shape(shape: tuple[int, ...]) -> bool:
     """
     if len(shape) == 3 and shape[0] not in CHANNELS:
         return False
-    return len(shape) in (2, 3) and min(shape[-2:]) >= SMALLEST
+    return len(shape) in (2, 3) and min(shape[-2:]) >= MIN_IMAGE_SIDE
 
 
 def pixels(image: Tensor) -> NDArray[np.uint8]:

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from .palette import CLEAN, FAINT, INK, PAPER, RECOVERED, SUSPECTED, WRONG
 
-LARGEST = 250_000
-"""Most characters of SVG; a larger figure is embedded as PNG."""
+MAX_SVG_CHARACTERS = 250_000
+"""Maximum number of characters of an SVG figure; a larger figure is embedded as PNG."""
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 NAMES = {CLEAN: "clean", WRONG: "wrong", RECOVERED: "recovered", SUSPECTED: "suspected"} | {
     FAINT: "faint",
@@ -50,7 +50,7 @@ def embed(ax: Axes, name: str, description: str) -> Markup:
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", XLINK)
     text = ElementTree.tostring(root, encoding="unicode")
-    return Markup(text) if len(text) <= LARGEST else _png(ax, description)  # noqa: S704 - escaped above
+    return Markup(text) if len(text) <= MAX_SVG_CHARACTERS else _png(ax, description)  # noqa: S704 - escaped above
 
 
 def data_uri(content: bytes, kind: str) -> str:
@@ -100,7 +100,7 @@ def _adapted(attribute: str, value: str, name: str) -> str:
     return re.sub(r"#[0-9a-f]{6}", lambda found: ON_PAGE.get(found.group(), found.group()), value)
 
 
-LARGEST_SIDE = 96
+MAX_THUMBNAIL_SIDE = 96
 SMALL = 48
 """Largest side in pixels of thumbnails stored as PNG, which is smaller than JPEG for these."""
 SPARK = (100.0, 24.0)
@@ -114,7 +114,7 @@ def thumbnail(image: NDArray[np.uint8]) -> str:
         'data:image/jpeg;base64,'
     """
     picture = Image.fromarray(image)
-    picture.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+    picture.thumbnail((MAX_THUMBNAIL_SIDE, MAX_THUMBNAIL_SIDE))
     kind = "png" if max(picture.size) <= SMALL else "jpeg"
     memory = io.BytesIO()
     picture.save(memory, kind, **({"optimize": True} if kind == "png" else {"quality": 80}))

@@ -28,8 +28,8 @@ TEST_LINE: dict[str, Any] = {"color": INK, "linestyle": "-", "linewidth": 2.2}
 CLASS_COLOURS = tuple(colour for colour in COLOURS if colour != INK)
 """Colours of points, without black, which would be invisible on a dark page."""
 MARKERS = "osD^vPX*"
-MOST_NAMES = 12
-"""Most entries of a legend."""
+MAX_LEGEND_ENTRIES = 12
+"""Maximum number of legend entries."""
 FEW = 10
 """Lines with at most this number of points have markers."""
 FAMILIES = ("ce", "gce", "mae", "sl", "imae", "aul", "nce", "gr")
@@ -55,12 +55,12 @@ def style_axes(ax: Axes, title: str = "", *, grid: bool = True) -> Axes:
 
 
 def legend(ax: Axes, **settings: Any) -> None:
-    """Add a legend without a frame, with at most MOST_NAMES entries."""
+    """Add a legend without a frame, with at most MAX_LEGEND_ENTRIES entries."""
     look: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 2.6}
     handles, names = ax.get_legend_handles_labels()
-    if len(handles) > MOST_NAMES:
-        look["title"], look["title_fontsize"] = f"the first {MOST_NAMES} of {len(handles)}", "small"
-        look["handles"], look["labels"] = handles[:MOST_NAMES], names[:MOST_NAMES]
+    if len(handles) > MAX_LEGEND_ENTRIES:
+        look["title"], look["title_fontsize"] = f"the first {MAX_LEGEND_ENTRIES} of {len(handles)}", "small"
+        look["handles"], look["labels"] = handles[:MAX_LEGEND_ENTRIES], names[:MAX_LEGEND_ENTRIES]
     ax.legend(**(look | settings))
 
 

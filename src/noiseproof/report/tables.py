@@ -18,8 +18,8 @@ from .evidence import Evidence
 from .summary import Facts, mean_of
 from .text import NONE, count, one_line, percent
 
-MOST_CLASSES = 100
-MOST_EPOCHS = 40
+MAX_CLASS_ROWS = 100
+MAX_EPOCH_ROWS = 40
 PAIRS = 20
 """Largest number of kinds of changes that are listed."""
 EPOCH_COLUMNS = {
@@ -83,15 +83,15 @@ def class_table(evidence: Evidence) -> Table:
     wrong = None if flipped is None else torch.bincount(record.label[flipped], minlength=len(total))
     tested = _last_class_accuracy(evidence)
     rows = []
-    for number in suspected.argsort(descending=True, stable=True)[:MOST_CLASSES].tolist():
+    for number in suspected.argsort(descending=True, stable=True)[:MAX_CLASS_ROWS].tolist():
         size = int(total[number])
         cells = [one_line(evidence.class_name(number)), count(size), count(int(suspected[number]))]
         cells.append(percent(int(suspected[number]) / size if size else None))
         cells.append(NONE if wrong is None else percent(int(wrong[number]) / size if size else None))
         cells.append(percent(tested[number]) if number < len(tested) else NONE)
         rows.append(tuple(cells))
-    many = record.num_classes > MOST_CLASSES
-    note = f"the {MOST_CLASSES} most suspected of {record.num_classes}" if many else ""
+    many = record.num_classes > MAX_CLASS_ROWS
+    note = f"the {MAX_CLASS_ROWS} most suspected of {record.num_classes}" if many else ""
     columns = ("class as given", "samples", "suspects", "suspected", "wrong", "test accuracy")
     return Table("Classes", columns, tuple(rows), note, meanings=CLASS_MEANINGS)
 
@@ -99,7 +99,7 @@ def class_table(evidence: Evidence) -> Table:
 def epoch_table(evidence: Evidence) -> Table:
     """The metrics of the epochs; of many epochs, every k-th and the last."""
     lines = evidence.metrics
-    every = max(1, -(-len(lines) // MOST_EPOCHS))
+    every = max(1, -(-len(lines) // MAX_EPOCH_ROWS))
     kept = [line for number, line in enumerate(lines) if number % every == 0 or number == len(lines) - 1]
     names = [name for name in EPOCH_COLUMNS if any(line.get(name) is not None for line in lines)]
     rows = [(str(line.get("epoch")), *(_cell(name, line.get(name)) for name in names)) for line in kept]

@@ -8,8 +8,8 @@ NONE = "\N{EN DASH}"
 """Shown in place of a missing number."""
 
 
-def one_line(text: object, longest: int = 60) -> str:
-    """Text of the user in one line, without control characters, shortened to ``longest`` characters.
+def one_line(text: object, max_length: int = 60) -> str:
+    """Text of the user in one line, without control characters, shortened to ``max_length`` characters.
 
     Example:
         >>> one_line("cat\\x1b[31m\\n dog"), one_line("a" * 99, 8)
@@ -17,17 +17,17 @@ def one_line(text: object, longest: int = 60) -> str:
     """
     line = " ".join(str(text).split())
     line = " ".join(SURROGATE.sub("", CONTROL.sub("", line)).split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    return line if len(line) <= max_length else line[: max_length - 1] + "…"
 
 
-def figure_text(text: object, longest: int = 24) -> str:
+def figure_text(text: object, max_length: int = 24) -> str:
     """``one_line`` for a figure, where dollar signs are escaped, which would begin a formula.
 
     Example:
         >>> figure_text("5$ and 6$")
         '5\\\\$ and 6\\\\$'
     """
-    return one_line(text, longest).replace("$", r"\$")
+    return one_line(text, max_length).replace("$", r"\$")
 
 
 def percent(share: float | None, digits: int = 1) -> str:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOSTS = frozenset({"127.0.0.1", "localhost"})
 TOKEN_HEADER = "x-noiseproof-token"  # noqa: S105
-LARGEST_BODY = 1 << 24
+MAX_BODY_BYTES = 1 << 24
 HEADERS = {
     "cache-control": "no-store",
     "referrer-policy": "same-origin",
@@ -66,8 +66,8 @@ class AccessControl:
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not is_link:
             return "refused: the request comes from another site"
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
-            return f"refused: a request has at most {LARGEST_BODY} bytes"
+        if not length.isdigit() or int(length) > MAX_BODY_BYTES:
+            return f"refused: a request has at most {MAX_BODY_BYTES} bytes"
         given = headers.get(TOKEN_HEADER) or ""
         if is_page:
             given = given or QueryParams(scope["query_string"]).get("token", "")

@@ -15,13 +15,13 @@ from starlette.routing import Route
 
 from ..labels.decisions import KINDS, Decision, DecisionLog, State
 from ..report.text import one_line
-from .access import LARGEST_BODY, AccessControl
+from .access import MAX_BODY_BYTES, AccessControl
 from .page import POLICY, page
-from .presence import LONGEST, Presence
+from .presence import MAX_NAME_LENGTH, Presence
 from .review_data import ReviewData
 from .sample_details import SampleDetails
 
-LONGEST_SESSION = 64
+MAX_SESSION_LENGTH = 64
 ID = "[0-9a-f]{12}"
 
 
@@ -29,7 +29,7 @@ class App:
     """The application of one review, with its suspects, file of decisions and open pages."""
 
     def __init__(self, review_data: ReviewData, *, token: str, reviewer: str) -> None:
-        self.review_data, self.reviewer = review_data, one_line(reviewer, LONGEST)
+        self.review_data, self.reviewer = review_data, one_line(reviewer, MAX_NAME_LENGTH)
         self.log, self.details = DecisionLog(review_data.decisions), SampleDetails(review_data)
         self.presence = Presence(review_data.decisions, self.reviewer)
         self._read_count = len(self.log.decisions)
@@ -85,13 +85,13 @@ class App:
     async def leave(self, request: Request) -> Response:
         """Handle the closing of a page."""
         try:
-            self.presence.page_closed(one_line((await _body(request))["session"], LONGEST_SESSION))
+            self.presence.page_closed(one_line((await _body(request))["session"], MAX_SESSION_LENGTH))
         except (ValueError, TypeError, KeyError, RecursionError):
             return PlainTextResponse("not a session\n", status_code=400)
         return JSONResponse({})
 
     def _read(self, body: dict[str, Any]) -> list[Decision]:
-        session = one_line(body["session"], LONGEST_SESSION)
+        session = one_line(body["session"], MAX_SESSION_LENGTH)
         return [self._decision(entry, session) for entry in body["decisions"]]
 
     def _decision(self, entry: dict[str, Any], session: str) -> Decision:
@@ -107,8 +107,8 @@ class App:
             label = self.review_data.class_names[number]
         seen, own = entry.get("seen"), entry["id"]
         if not re.fullmatch(ID, str(own)) or not (seen is None or isinstance(seen, str)):
-            raise ValueError("a decision needs an id of 12 hexadecimal digits, and the id that was seen")
-        seen = None if seen is None else one_line(seen, LONGEST_SESSION)
+            raise ValueError("a decision needs an id of 12 hexadecimal digits, and seen as an id or null")
+        seen = None if seen is None else one_line(seen, MAX_SESSION_LENGTH)
         return Decision(sample, kind, label, reviewer=self.reviewer, id=own, seen=seen, session=session)
 
     def _save(self, wanted: list[Decision]) -> list[dict[str, Any]]:
@@ -122,7 +122,7 @@ class App:
         ]
 
     def _updates(self, request: Request, after: int) -> dict[str, Any]:
-        session = one_line(request.query_params.get("session", ""), LONGEST_SESSION)
+        session = one_line(request.query_params.get("session", ""), MAX_SESSION_LENGTH)
         self.presence.page_seen(session)
         self.log.refresh()
         count = len(self.log.decisions)
@@ -166,10 +166,10 @@ class App:
 
 
 async def _body(request: Request) -> Any:
-    """The JSON body of a request; ValueError if it is longer than LARGEST_BODY."""
+    """The JSON body of a request; ValueError if it is longer than MAX_BODY_BYTES."""
     found = b""
     async for piece in request.stream():
         found += piece
-        if len(found) > LARGEST_BODY:
-            raise ValueError(f"a request has at most {LARGEST_BODY} bytes")
+        if len(found) > MAX_BODY_BYTES:
+            raise ValueError(f"a request has at most {MAX_BODY_BYTES} bytes")
     return json.loads(found)

@@ -13,14 +13,14 @@ from ..report.text import one_line
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-MOST_ROWS = 2000
-"""Rows of a class from which typical values are estimated."""
-MOST_COLUMNS = 40
-LONG = 60
-"""Characters from which a value is shown as a text."""
-LONGEST_TEXT = 20_000
-FEWEST = 3
-"""A value of fewer samples, such as an identifier, does not distinguish classes."""
+MAX_ROWS = 2000
+"""Maximum number of rows of a class from which typical values are estimated."""
+MAX_COLUMNS = 40
+MAX_SHORT_LENGTH = 60
+"""Maximum length of a short value; a longer value is shown as a text."""
+MAX_TEXT_LENGTH = 20_000
+MIN_VALUE_COUNT = 3
+"""A value of fewer samples, such as an identifier, is not used to distinguish classes."""
 BRIEF = 6
 """Columns in the short form of a related sample."""
 SMOOTH = 0.5
@@ -68,7 +68,7 @@ class Columns:
                 _usual_text(theirs.get(name)),
                 weight,
             )
-            for name, weight in list(weights.items())[:MOST_COLUMNS]
+            for name, weight in list(weights.items())[:MAX_COLUMNS]
         ]
         return found, len(weights)
 
@@ -92,7 +92,7 @@ class Columns:
     def _usual_in(self, label: int) -> dict[str, Any]:
         """Median of numbers and counts of anything else, by column."""
         if label not in self._usual:
-            rows = self.table.loc[self.trusted.get(label, [])[:MOST_ROWS]]
+            rows = self.table.loc[self.trusted.get(label, [])[:MAX_ROWS]]
             self._usual[label] = {
                 name: float(rows[name].median()) if name in self.spread else Counter(rows[name].astype(str))
                 for name in (self.table.columns if len(rows) else ())
@@ -103,7 +103,7 @@ class Columns:
         if ours is None or theirs is None:
             return 0.0
         if isinstance(ours, Counter):
-            if ours[str(value)] + theirs[str(value)] < FEWEST:
+            if ours[str(value)] + theirs[str(value)] < MIN_VALUE_COUNT:
                 return 0.0
             return float(np.log(_share(theirs, str(value)) / _share(ours, str(value))))
         weight = (abs(value - ours) - abs(value - theirs)) / self.spread[name]
@@ -111,7 +111,7 @@ class Columns:
 
 
 def _is_long(value: object) -> bool:
-    return isinstance(value, str) and (len(value) > LONG or "\n" in value)
+    return isinstance(value, str) and (len(value) > MAX_SHORT_LENGTH or "\n" in value)
 
 
 def _share(counts: Counter[str], value: str) -> float:
@@ -123,7 +123,7 @@ def _usual_text(usual: Any) -> str:
         return ""
     if isinstance(usual, Counter):
         value, count = usual.most_common(1)[0]
-        return one_line(value, LONG) if count > 1 else ""
+        return one_line(value, MAX_SHORT_LENGTH) if count > 1 else ""
     return _text(usual)
 
 
@@ -134,10 +134,10 @@ def _text(value: Any) -> str:
     """
     if isinstance(value, (float, np.floating)):
         return "" if value != value else f"{float(value):.4g}"
-    return one_line(value, LONG)
+    return one_line(value, MAX_SHORT_LENGTH)
 
 
 def _lines(text: str) -> str:
     """Text without control characters except line breaks."""
-    kept = "\n".join(one_line(line, LONGEST_TEXT) for line in text[:LONGEST_TEXT].splitlines())
-    return kept + ("\n…" if len(text) > LONGEST_TEXT else "")
+    kept = "\n".join(one_line(line, MAX_TEXT_LENGTH) for line in text[:MAX_TEXT_LENGTH].splitlines())
+    return kept + ("\n…" if len(text) > MAX_TEXT_LENGTH else "")

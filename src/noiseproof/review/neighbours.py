@@ -14,8 +14,8 @@ from ..train.batches import Views
 from ..train.evaluate import predict_features
 from .review_data import ReviewData
 
-MOST = 10_000
-"""Most samples that are searched, which takes a small network a few seconds."""
+MAX_SEARCHED_SAMPLES = 10_000
+"""Maximum number of samples that are searched, which takes a few seconds with a small network."""
 NEAREST, TYPICAL = 4, 4
 
 
@@ -58,7 +58,9 @@ class Neighbours:
         if self.review_data.inputs is None:
             return np.empty(0, np.int64)
         known = np.flatnonzero(np.isin(self.review_data.inputs.data.index.numpy(), self.review_data.numbers))
-        chosen = np.linspace(0, len(known) - 1, min(len(known), MOST)).round().astype(np.int64)
+        chosen = (
+            np.linspace(0, len(known) - 1, min(len(known), MAX_SEARCHED_SAMPLES)).round().astype(np.int64)
+        )
         found: np.ndarray[tuple[int], np.dtype[np.int64]] = known[np.unique(chosen)]
         return found
 

@@ -20,8 +20,8 @@ CLOSED_AFTER = 75.0
 """Seconds without a request after which a page counts as closed; hidden pages may send one a minute."""
 RECENT = 600.0
 """Seconds for which a reviewer counts as present after a decision made elsewhere."""
-LONGEST = 60
-"""Characters of a reviewer's name."""
+MAX_NAME_LENGTH = 60
+"""Maximum length of a reviewer's name."""
 
 
 class Presence:
@@ -105,7 +105,7 @@ def _reviewer(folder: Path) -> str | None:
             pass
     except RunLockedError:
         with suppress(OSError, ValueError):
-            return one_line(read_bytes(folder / "reviewer", 1000).decode(), LONGEST)
+            return one_line(read_bytes(folder / "reviewer", 1000).decode(), MAX_NAME_LENGTH)
         return "?"
     shutil.rmtree(folder, ignore_errors=True)
     return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 Source: TypeAlias = "RunFolder | str | Path | pd.DataFrame"
-LONGEST_NAME = 80
+MAX_CLASS_NAME_LENGTH = 80
 
 
 class ReviewData:
@@ -57,7 +57,7 @@ class ReviewData:
         self.decisions = _decisions_file(self.run, decisions)
         self.given_data, self.why_no_inputs = data, ""
         self.class_names: list[str] = [str(name) for name in self.frame.attrs["class_names"]]
-        self.shown_names = [one_line(name, LONGEST_NAME) or "(no name)" for name in self.class_names]
+        self.shown_names = [one_line(name, MAX_CLASS_NAME_LENGTH) or "(no name)" for name in self.class_names]
         self.numbers = self.frame["index"].to_numpy(np.int64)
         self.given = self.frame["given_label"].to_numpy(np.int64)
         self.suggested = self.frame["predicted_label"].to_numpy(np.int64)

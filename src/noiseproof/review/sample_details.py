@@ -18,7 +18,7 @@ from .columns import Columns
 from .neighbours import Neighbours
 from .review_data import ReviewData
 
-LARGEST_SIDE = 640
+MAX_IMAGE_SIDE = 640
 BRIEF = 160
 """Characters in the short form of a related sample."""
 
@@ -111,7 +111,7 @@ def _large(image: NDArray[np.uint8]) -> str:
     from PIL import Image
 
     picture = Image.fromarray(image)
-    picture.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+    picture.thumbnail((MAX_IMAGE_SIDE, MAX_IMAGE_SIDE))
     kind = "png" if max(picture.size) <= 2 * SMALL else "jpeg"
     memory = io.BytesIO()
     picture.save(memory, kind, **({} if kind == "png" else {"quality": 88}))

@@ -73,10 +73,10 @@ def _rate(peak: float) -> float:
 
 
 MIN_GAIN = 0.08
-"""Less is almost nothing: (agreement - majority) / (1 - majority), the shares of predicted labels and of the
-largest class. With 80% wrong labels in ten classes a good network has twice this value."""
+"""Minimum of (agreement - majority) / (1 - majority), from the shares of predicted labels and of the largest
+class; less gives a warning. With 80% wrong labels in ten classes a good network has twice this value."""
 MIN_CONFIDENCE = 0.25
-"""Less is almost nothing: the mean confidence of the network, divided by its agreement with the labels."""
+"""Minimum of the mean confidence divided by the agreement with the labels; less gives a warning."""
 FEW_STEPS = 1000
 
 

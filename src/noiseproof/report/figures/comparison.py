@@ -16,7 +16,7 @@ from ..text import figure_text
 from .curves import subset_curves
 from .margins import draw_rows, make_row, span_of
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 Curve: TypeAlias = tuple[Sequence[int], Sequence[float]]
 """Epochs, and the value of each."""
 
@@ -73,7 +73,7 @@ def plot_final_margins(runs: Sequence[Source], *, ax: Axes | None = None) -> Axe
     Reference:
         A Curriculum View of Robust Loss Functions, Fig. 3 and 9
     """
-    groups = groups_of([Evidence.of(run) for run in runs])[:MOST_ROWS]
+    groups = groups_of([Evidence.of(run) for run in runs])[:MAX_ROWS]
     rows = []
     for group in groups:
         margins = torch.cat([run.record.margin[-1] for run in group.runs])

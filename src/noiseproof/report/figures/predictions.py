@@ -28,9 +28,9 @@ from ..palette import (
 )
 from ..text import figure_text, percent
 
-WRITTEN = 15
-"""Most classes for which cells are annotated; up to NAMED_ROWS classes have their names as ticks."""
-NAMED_ROWS = 30
+MAX_ANNOTATED_CLASSES = 15
+"""Maximum number of classes with annotated cells; up to MAX_NAMED_CLASSES classes are named at the axes."""
+MAX_NAMED_CLASSES = 30
 
 
 def plot_confusion(run: Source, *, ax: Axes | None = None, labels: str | None = None) -> Axes:
@@ -61,7 +61,7 @@ def plot_confusion(run: Source, *, ax: Axes | None = None, labels: str | None = 
     rows = record.label if record.clean_label is None else record.clean_label
     others = learned_targets if labels == "targets" else corrected_labels
     columns = record.label if given else others(evidence)
-    size = min(7.0, 2.2 + 0.36 * min(record.num_classes, WRITTEN))
+    size = min(7.0, 2.2 + 0.36 * min(record.num_classes, MAX_ANNOTATED_CLASSES))
     axes = new_axes(ax, size + 0.6, size)
     shares = row_shares(rows, columns, record.num_classes)
     _draw_cells(axes, shares, WRONG if evidence.is_known else SUSPECTED)
@@ -102,7 +102,7 @@ def row_shares(rows: Tensor, columns: Tensor, classes: int) -> Tensor:
 
 
 def _name_classes(ax: Axes, names: list[str]) -> None:
-    if len(names) <= NAMED_ROWS:
+    if len(names) <= MAX_NAMED_CLASSES:
         ax.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 3 else 0)
         ax.set_yticks(range(len(names)), names)
     ax.tick_params(length=0, labelsize="small")
@@ -117,7 +117,7 @@ def _draw_cells(ax: Axes, shares: Tensor, off: str) -> None:
     picture[np.arange(classes), np.arange(classes), :3] = to_rgb(CLEAN)
     picture[..., 3] = shares.numpy() ** 0.6
     ax.imshow(picture, interpolation="nearest", aspect="equal")
-    if classes > WRITTEN:
+    if classes > MAX_ANNOTATED_CLASSES:
         return
     for row, entries in enumerate(shares.tolist()):
         for column, share in enumerate(entries):
@@ -126,7 +126,7 @@ def _draw_cells(ax: Axes, shares: Tensor, off: str) -> None:
                 ax.text(column, row, f"{100 * share:.0f}", ha="center", va="center", **look)
 
 
-MOST_BARS = 12
+MAX_BARS = 12
 """Largest number of bars; the classes with the highest confidence are shown."""
 
 
@@ -148,7 +148,7 @@ def plot_confidence(run: Source, *, ax: Axes | None = None, of: int | None = Non
     if len(mine) == 0:
         raise NotAvailableError(f"the test data have no sample of class {chosen}")
     mean = mine.mean(0)
-    shown = mean.argsort(descending=True)[:MOST_BARS].sort().values.tolist()
+    shown = mean.argsort(descending=True)[:MAX_BARS].sort().values.tolist()
     axes = style_axes(new_axes(ax, 5.6, 3.3))
     colours = [CLEAN if number == chosen else WRONG for number in shown]
     bars = axes.bar(range(len(shown)), mean[shown].tolist(), color=colours, width=0.72)
@@ -184,7 +184,7 @@ def hardest_class(probability: Tensor, label: Tensor) -> int:
     return int(torch.where(total > 0, right / total, torch.inf).argmin())
 
 
-MOST_COUNTS = 20
+MAX_COUNTS = 20
 """Largest number of bars; the classes with the largest deviation of their count are shown."""
 
 
@@ -202,7 +202,7 @@ def plot_prediction_counts(run: Source, *, ax: Axes | None = None) -> Axes:
     predicted = torch.bincount(prediction, minlength=classes)
     right = torch.bincount(label[prediction == label], minlength=classes)
     actual = torch.bincount(label, minlength=classes)
-    chosen = (predicted - actual).abs().argsort(descending=True, stable=True)[:MOST_COUNTS].sort().values
+    chosen = (predicted - actual).abs().argsort(descending=True, stable=True)[:MAX_COUNTS].sort().values
     positions, correct = range(len(chosen)), right[chosen].tolist()
     axes = style_axes(new_axes(ax, 5.6, 3.6))
     axes.bar(positions, correct, color=CLEAN, width=0.72, label="correct predictions")
@@ -217,7 +217,7 @@ def plot_prediction_counts(run: Source, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 NAMED = 20
 
 
@@ -255,7 +255,7 @@ def _features(evidence: Evidence) -> tuple[NDArray[np.float32], NDArray[np.int64
     outputs = evidence.outputs
     if "test_features" not in outputs or "test_label" not in outputs:
         raise NotAvailableError("the features of the test data were not saved")
-    features = outputs["test_features"][:MOST_POINTS].flatten(1).float()
+    features = outputs["test_features"][:MAX_POINTS].flatten(1).float()
     if len(features) < 5 or features.shape[1] < 2:
         raise NotAvailableError("there are too few test features for t-SNE")
     return features.numpy(), outputs["test_label"][: len(features)].long().numpy()

@@ -1,6 +1,6 @@
 // Choosing a class by typing a part of its name.
 
-const MOST_CHOICES = 50;
+const MAX_CHOICES = 50;
 const chooser = { matches: [], at: 0, done: () => {} };
 
 function openChooser(done) {
@@ -26,10 +26,10 @@ function searchClasses() {
 }
 
 function drawChoices() {
-  const few = chooser.matches.slice(0, MOST_CHOICES);
+  const few = chooser.matches.slice(0, MAX_CHOICES);
   const rows = few.map((label, at) => make("li", { role: "option", id: `choice-${at}`, "aria-selected": String(at === chooser.at), onclick: () => takeChoice(label) }, isolated(className(label))));
   if (chooser.matches.length > few.length) rows.push(make("li", { class: "faint", role: "presentation" }, `and ${chooser.matches.length - few.length} more: type to narrow down`));
-  if (!few.length) rows.push(make("li", { class: "faint", role: "presentation" }, "No class has such a name."));
+  if (!few.length) rows.push(make("li", { class: "faint", role: "presentation" }, "No class name contains this text."));
   byId("chooser-list").replaceChildren(...rows);
   byId("chooser-search").setAttribute("aria-activedescendant", few.length ? `choice-${chooser.at}` : "");
   const row = byId(`choice-${chooser.at}`);
@@ -42,7 +42,7 @@ function takeChoice(label) {
 }
 
 function chooserKey(event) {
-  const few = Math.min(MOST_CHOICES, chooser.matches.length);
+  const few = Math.min(MAX_CHOICES, chooser.matches.length);
   if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     const step = event.key === "ArrowDown" ? 1 : -1;
     chooser.at = few ? (chooser.at + step + few) % few : 0;

@@ -1,7 +1,7 @@
 // Class pairs: many suspects of the same confusion decided at once.
 
 const BATCH = 24;
-const MOST_PAIRS = 200;
+const MAX_PAIRS = 200;
 let opened = null; // {given, suggested, places, shown, picked}
 
 function pairList() {
@@ -21,7 +21,7 @@ function drawPairs() {
   const element = byId("pairs");
   if (opened) return drawPair();
   const pairs = pairList();
-  const rows = pairs.slice(0, MOST_PAIRS).map((pair) =>
+  const rows = pairs.slice(0, MAX_PAIRS).map((pair) =>
     make("tr", {},
       make("th", { scope: "row" }, make("button", { type: "button", class: "link", onclick: () => openPair(pair) }, ...arrow(pair.given, pair.suggested === pair.given ? -1 : pair.suggested))),
       make("td", {}, pair.left.toLocaleString("en")), make("td", {}, pair.total.toLocaleString("en")), make("td", {}, percent(pair.sum / pair.total))));
@@ -30,7 +30,7 @@ function drawPairs() {
     make("h2", {}, counted(pairs.length, "class pair")),
     make("p", { class: "faint" }, "Open a pair to review its suspects side by side and to decide about many at once."),
     make("table", { class: "pairtable" }, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)),
-    pairs.length > MOST_PAIRS ? make("p", { class: "faint" }, `and ${counted(pairs.length - MOST_PAIRS, "rarer pair")}`) : "",
+    pairs.length > MAX_PAIRS ? make("p", { class: "faint" }, `and ${counted(pairs.length - MAX_PAIRS, "rarer pair")}`) : "",
   );
   return undefined;
 }

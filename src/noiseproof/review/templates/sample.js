@@ -1,7 +1,7 @@
 // The sample under review.
 
 const details = new Map(); // number -> promise
-const MOST_DETAILS = 60;
+const MAX_DETAILS = 60;
 let relatedTimer = 0;
 
 function detail(number) {
@@ -9,7 +9,7 @@ function detail(number) {
     const promise = ask(`/api/sample/${number}`);
     promise.catch(() => details.delete(number));
     details.set(number, promise);
-    if (details.size > MOST_DETAILS) details.delete(details.keys().next().value);
+    if (details.size > MAX_DETAILS) details.delete(details.keys().next().value);
   }
   return details.get(number);
 }
@@ -56,7 +56,7 @@ function drawState() {
     element.replaceChildren();
   } else if (state.conflict) {
     element.className += " conflict";
-    element.replaceChildren("Conflict: ", ...decisionText(state), ` by ${state.by || "you"}, `, ...decisionText(state.conflict), ` by ${state.conflict.by || "somebody"} who had not seen it. The later decision applies; decide again to resolve the conflict.`);
+    element.replaceChildren("Conflict: ", ...decisionText(state), ` by ${state.by || "you"}, `, ...decisionText(state.conflict), ` by ${state.conflict.by || "another reviewer"}, who had not seen it. The later decision applies; decide again to resolve the conflict.`);
   } else {
     element.replaceChildren("Decided: ", ...decisionText(state), state.session !== session && state.by ? ` by ${state.by}` : "");
   }
