@@ -1,4 +1,4 @@
-"""Losses once more, as functions of p in mpmath at 50 digits: independent of the code under test."""
+"""Losses as functions of p in mpmath with 50 digits, independent of the code under test."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ mp.mp.dps = 50
 
 @dataclass(frozen=True)
 class Formula:
-    """A loss of p alone: its value and -dl/dp, each of p and 1 - p."""
+    """A loss that depends only on p: its value and -dl/dp, as functions of p and 1 - p."""
 
     spec: str
     value: Callable[[mp.mpf, mp.mpf], mp.mpf]
@@ -71,7 +71,7 @@ def _sigmoid(x):
 
 
 def _m(number: str) -> mp.mpf:
-    """A decimal as the float the library computes with."""
+    """A decimal number, rounded to the float that the library uses."""
     return mp.mpf(float(number))
 
 
@@ -133,8 +133,10 @@ def softmax(logits: list[float]) -> list[mp.mpf]:
 
 @cache
 def split(logits: tuple[float, ...], label: int) -> tuple[mp.mpf, mp.mpf, list[float]]:
-    """p of the label, 1 - p without cancellation, and the direction of the gradient as doubles: the softmax
-    over the other classes, and -1 at the label."""
+    """p of the label, 1 - p without cancellation, and the direction of the gradient as doubles.
+
+    The direction is the softmax over the other classes, and -1 at the label.
+    """
     raised = [mp.exp(mp.mpf(z)) for z in logits]
     others = mp.fsum(r for k, r in enumerate(raised) if k != label)
     total = others + raised[label]

@@ -1,4 +1,4 @@
-"""How far gradients of torch expressions in single precision are from those in double."""
+"""Accuracy of gradients of torch expressions in single precision."""
 
 import pytest
 import torch
@@ -7,10 +7,10 @@ from noiseproof import losses
 from noiseproof.kernels import apply
 
 
-def share_of_bad_rows(spec, classes, std, rows=4096):
-    """More than 1e-5 off, over the largest entry of the row; where neither kernels nor operator are used.
+def share_of_inaccurate_rows(spec, classes, std, rows=4096):
+    """Share of rows with an error above 1e-5, relative to the largest entry, without kernels and operator.
 
-    Logits are ordinary. A few rows have terms that nearly cancel, and no formula keeps all digits there.
+    In a few rows terms nearly cancel, so that no formula is accurate there.
     """
     generator = torch.Generator().manual_seed(0)
     logits = std * torch.randn(rows, classes, generator=generator)

@@ -10,7 +10,7 @@ MARGINS = torch.linspace(-20, 20, 41, dtype=torch.float64)
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-def test_values_and_emphases_add_up(a, b):
+def test_sum_adds_values_and_emphases(a, b):
     total = a * get("ce") + b * get("gce")
     assert isinstance(total, MarginLoss)
     for part in ("value", "emphasis"):
@@ -18,7 +18,7 @@ def test_values_and_emphases_add_up(a, b):
         torch.testing.assert_close(getattr(total, part)(MARGINS), wanted)
 
 
-def test_a_sum_with_another_loss_is_only_a_loss():
+def test_sum_with_other_loss_is_not_a_margin_loss():
     total = 10 * get("nce") + get("agce")
     assert isinstance(total, Loss)
     assert not isinstance(total, MarginLoss)
@@ -34,7 +34,7 @@ def test_parts_are_not_reduced():
 
 
 @pytest.mark.parametrize(
-    ("made", "spec"),
+    ("make", "spec"),
     [
         (lambda: 10 * get("nce") + 0.1 * get("agce(a=1.8, q=3)"), "10*nce + 0.1*agce(a=1.8, q=3.0)"),
         (lambda: get("ce") + get("mae") + get("nce"), "ce + mae + nce"),
@@ -44,8 +44,8 @@ def test_parts_are_not_reduced():
         (lambda: get("unit_max(ce + 2*mae)"), "unit_max(ce + 2*mae)"),
     ],
 )
-def test_prints_as_it_is_made(made, spec):
-    assert str(made()) == spec
+def test_sums_print_as_their_spec(make, spec):
+    assert str(make()) == spec
     assert str(get(spec)) == spec
 
 
@@ -55,7 +55,7 @@ def test_factors_are_positive_numbers(factor):
         factor * get("ce")
 
 
-def test_unlike_settings_do_not_add():
+def test_sum_of_losses_with_different_settings_raises_value_error():
     with pytest.raises(ValueError, match="differ in reduction"):
         get("ce", reduction="sum") + get("mae")
     with pytest.raises(ValueError, match="differ in reduction"):
@@ -64,26 +64,26 @@ def test_unlike_settings_do_not_add():
     assert both.ignore_index == 7
 
 
-def test_other_operands_are_refused():
+def test_invalid_operands_raise_type_error():
     with pytest.raises(TypeError):
         get("ce") + 1
     with pytest.raises(TypeError):
         get("ce") * "2"
 
 
-def test_state_of_the_parts_is_the_state_of_the_sum():
+def test_sum_contains_the_state_of_its_parts():
     total = get("ce + peer(ce)").train()
     total(torch.randn(4, 3), torch.tensor([0, 1, 2, 0]))
     assert [int(v) for k, v in total.state_dict().items() if k.endswith("step")] == [1]
 
 
 @pytest.mark.parametrize(("outer", "inner"), [(10, 1e308), (1e-200, 1e-200)])
-def test_products_of_factors_must_stay_numbers(outer, inner):
+def test_overflowing_product_of_factors_raises_value_error(outer, inner):
     with pytest.raises(ValueError, match="factor"):
         outer * (inner * get("mae"))
 
 
-def test_binary_losses_are_added_inside():
+def test_sum_of_binary_losses_raises_type_error():
     with pytest.raises(TypeError, match="inside binary"):
         get("binary(ce) + ce")
     get("binary(ce + mae)")

@@ -1,4 +1,4 @@
-"""Against torch itself: cross entropy in every setting torch knows."""
+"""Reductions, weights, targets and errors of all losses, against cross entropy of torch."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ WEIGHT = torch.tensor([0.1, 0.5, 1.0, 2.0, 3.0], dtype=torch.float64)
 @pytest.mark.parametrize("shape", [(8,), (4, 3), (2, 3, 4)])
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_hard_targets(shape, weight, reduction):
+def test_hard_targets_match_cross_entropy(shape, weight, reduction):
     logits, target = batch(*shape)
     target.view(-1)[1] = -100
     found = get("ce", reduction=reduction, weight=weight)(logits, target)
@@ -44,7 +44,7 @@ def test_label_smoothing(shape, reduction):
 @pytest.mark.parametrize("shape", [(8,), (2, 3, 4)])
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_soft_targets(shape, weight, reduction):
+def test_soft_targets_match_cross_entropy(shape, weight, reduction):
     logits, _ = batch(*shape)
     soft = torch.softmax(batch(*shape, seed=1)[0], 1)
     loss = get("ce", reduction=reduction, weight=weight)
@@ -60,7 +60,7 @@ def test_gradient_of_soft_targets():
     torch.testing.assert_close(found, wanted)
 
 
-def test_soft_targets_can_learn_too():
+def test_soft_targets_receive_gradients():
     logits, _ = batch(6)
     soft = torch.softmax(batch(6, seed=1)[0], 1).requires_grad_()
     (found,) = torch.autograd.grad(get("gce")(logits, soft), soft)
@@ -70,7 +70,7 @@ def test_soft_targets_can_learn_too():
 
 
 @pytest.mark.parametrize("label_type", [torch.int32, torch.int16, torch.uint8])
-def test_integer_labels_of_any_size(label_type):
+def test_integer_dtypes_of_labels(label_type):
     logits, target = batch(8)
     assert torch.equal(get("gce")(logits, target.to(label_type)), get("gce")(logits, target))
 
@@ -81,7 +81,7 @@ def test_ignore_index_may_be_a_class():
     torch.testing.assert_close(found, cross_entropy(logits, target, ignore_index=2))
 
 
-def test_sample_weight_zero_removes_and_two_doubles():
+def test_sample_weights_zero_and_two_remove_and_repeat_a_sample():
     logits, target = batch(3)
     loss = get("gce")
     found = loss(logits, target, sample_weight=torch.tensor([0.0, 1.0, 2.0]))
@@ -118,12 +118,12 @@ def test_loss_moves_with_its_module():
         (lambda z, y: get("nce")(z, y.to("meta")), "target is on meta, logits are on cpu"),
     ],
 )
-def test_mistakes_are_named(call, message):
+def test_invalid_arguments_raise_value_error(call, message):
     with pytest.raises(ValueError, match=message):
         call(*batch(8))
 
 
-def test_logits_changed_after_forward_are_noticed_or_harmless():
+def test_logits_modified_after_forward_raise_runtime_error():
     logits, target = batch(8)
     leaf = logits.clone().requires_grad_()
     middle = leaf * 1
@@ -134,7 +134,7 @@ def test_logits_changed_after_forward_are_noticed_or_harmless():
 
 
 @pytest.mark.parametrize("name", ["q", "reduction", "ignore_index", "note", "base"])
-def test_losses_are_fixed_when_they_are_made(name):
+def test_attributes_cannot_be_set_or_deleted(name):
     for loss in (get("gce"), get("scale(gce)"), OwnStatistics()):
         with pytest.raises(AttributeError, match=f"{name} cannot be set.*create a new one"):
             setattr(loss, name, 1)
@@ -142,7 +142,7 @@ def test_losses_are_fixed_when_they_are_made(name):
             delattr(loss, name)
 
 
-def test_what_torch_does_with_modules_still_works():
+def test_module_methods_and_hooks_work():
     loss = get("cr(ce)").eval().to(torch.float64)
     loss.prior = torch.ones(3) / 3
     assert not loss.training
@@ -152,7 +152,7 @@ def test_what_torch_does_with_modules_still_works():
     assert float(loss(torch.zeros(2, 3), torch.tensor([0, 1]))) == pytest.approx(0)
 
 
-def test_other_settings_are_a_copy():
+def test_get_with_other_settings_returns_a_copy():
     loss = get("gce")
     other = get(loss, reduction="none", ignore_index=3, weight=WEIGHT)
     assert (other.reduction, other.ignore_index, other.q) == ("none", 3, 0.7)
@@ -161,7 +161,7 @@ def test_other_settings_are_a_copy():
         loss.replace(reduction="avg")
 
 
-def test_class_weights_may_be_learned():
+def test_class_weights_receive_gradients():
     loss, weight = get("ce"), torch.tensor([1.0, 2.0, 0.5])
     loss.weight = torch.nn.Parameter(weight.clone())
     logits, target = torch.randn(4, 3), torch.tensor([0, 1, 2, 1])
@@ -195,7 +195,7 @@ def test_soft_targets_of_a_masked_class_are_refused(spec):
         get(spec)(logits, torch.tensor([[1.0, 0.0, 0.0], [0.75, 0.25, 0.0]]))
 
 
-def test_what_is_no_tensor_is_named():
+def test_arguments_that_are_not_tensors_raise_type_error():
     logits, target = torch.zeros(2, 3), torch.tensor([0, 1])
     with pytest.raises(TypeError, match="target must be a tensor, got ndarray"):
         get("ce")(logits, target.numpy())
@@ -206,13 +206,13 @@ def test_what_is_no_tensor_is_named():
 
 
 @pytest.mark.parametrize("index", [1.5, "1"])
-def test_the_label_to_ignore_is_a_whole_number(index):
+def test_ignore_index_must_be_an_integer(index):
     with pytest.raises(TypeError):
         get("ce", ignore_index=index)
 
 
 @pytest.mark.parametrize(
-    ("make", "named"),
+    ("make", "message"),
     [
         (lambda: GCE(Q=0.5), "gce: unknown option 'Q'"),
         (lambda: SL(alpah=0.3), "did you mean 'alpha'"),
@@ -221,14 +221,14 @@ def test_the_label_to_ignore_is_a_whole_number(index):
         (lambda: MAE(weigth=torch.ones(5)), "did you mean 'weight'"),
     ],
 )
-def test_an_option_that_is_none_is_not_swallowed(make, named):
-    with pytest.raises(TypeError, match=named):
+def test_unknown_options_raise_type_error(make, message):
+    with pytest.raises(TypeError, match=message):
         make()
 
 
 @pytest.mark.parametrize("spec", ["ce", "nfl", "gr"])
 def test_negative_sample_weights_divide_by_their_sum(spec):
-    """Advantages have any sign."""
+    """Weights such as the advantages of reinforcement learning can have any sign."""
     generator = torch.Generator().manual_seed(0)
     logits, target = torch.randn(4, 3, generator=generator), torch.tensor([0, 1, 2, 0])
     weight = torch.tensor([1.0, -2.0, 0.5, 0.2])
@@ -238,7 +238,7 @@ def test_negative_sample_weights_divide_by_their_sum(spec):
     assert float(losses.get(spec)(logits, target, sample_weight=torch.zeros(4))) == 0
 
 
-def test_a_loss_of_yours_needs_no_name():
+def test_name_of_user_defined_loss_defaults_to_its_class():
     class OwnLoss(losses.MarginLoss):
         def value(self, margin):
             return -torch.nn.functional.logsigmoid(margin)
@@ -252,17 +252,17 @@ def test_a_loss_of_yours_needs_no_name():
         pass
 
     class Named(OwnLoss):
-        name = "said"
+        name = "given"
 
     class Heir(Named):
         pass
 
-    assert [str(kind()) for kind in (OwnLoss, Other, Named, Heir)] == ["ownloss", "other", "said", "said"]
+    assert [str(kind()) for kind in (OwnLoss, Other, Named, Heir)] == ["ownloss", "other", "given", "given"]
     torch.testing.assert_close(OwnLoss()(logits, target), losses.CE()(logits, target))
 
 
 class OwnStatistics(StatisticsLoss):
-    """Fine, though not defined where all statistics are alike."""
+    """A correct loss that is not defined for equal statistics of all rows."""
 
     wanted = Wanted(squares=True)
 
@@ -278,7 +278,7 @@ class OwnStatistics(StatisticsLoss):
         return value / factor, Partials(sum_p2=slope / factor)
 
 
-def test_a_sound_loss_of_yours_is_not_accused():
+def test_user_defined_statistics_loss_works():
     logits, target = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, 2, 0])
     wanted = -torch.log(1 - logits.softmax(1).square().sum(1)).mean()
     torch.testing.assert_close(OwnStatistics()(logits, target), wanted)
@@ -286,19 +286,19 @@ def test_a_sound_loss_of_yours_is_not_accused():
 
 
 @pytest.mark.parametrize("spec", ["nce", "mse", "10*nce + mae"])
-def test_shapes_can_be_found_without_numbers(spec):
+def test_fake_tensors_give_shapes(spec):
     with FakeTensorMode():
         assert get(spec)(torch.zeros(4, 3), torch.zeros(4, dtype=torch.long)).shape == ()
 
 
-def test_a_sum_that_was_not_asked_for_is_named():
-    class Forgetful(StatisticsLoss):
+def test_reading_an_undeclared_statistic_raises_value_error():
+    class Incomplete(StatisticsLoss):
         wanted = Wanted(sum_z=True)
 
         def value_and_partials(self, row, classes):
             return row.sum_z * row.sum_p2, Partials(sum_p2=row.sum_z)
 
-    loss = Forgetful()
+    loss = Incomplete()
     for _ in range(2):
         with pytest.raises(
             ValueError,

@@ -45,7 +45,7 @@ def test_agrees_with_two_classes():
     torch.testing.assert_close(get("binary(sl)")(Z[:, 0], T[:, 0]), get("sl")(pair, T[:, 0].long()))
 
 
-def test_ignored_elements_count_for_nothing():
+def test_ignored_elements_do_not_contribute():
     target, logits = T.clone(), Z.clone()
     target[2, 1] = -100
     logits[2, 1] = torch.nan
@@ -68,8 +68,8 @@ def test_weights():
 def test_copies_and_spec():
     loss = get("binary(gce(q=0.3))")
     assert str(loss) == "binary(gce(q=0.3))"
-    for made in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss)), get(str(loss))):
-        assert torch.equal(made(Z, T), loss(Z, T))
+    for again in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss)), get(str(loss))):
+        assert torch.equal(again(Z, T), loss(Z, T))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -81,7 +81,7 @@ def test_extreme_logits_are_finite(dtype):
     assert leaf.grad.isfinite().all()
 
 
-def test_scale_in_a_binary_task_does_nothing_without_an_initial_margin():
+def test_scale_in_binary_needs_an_initial_margin():
     assert torch.equal(get("binary(scale(mae))")(Z, T), get("binary(mae)")(Z, T))
     assert not torch.equal(get("binary(scale(mae, initial_margin=4.0))")(Z, T), get("binary(mae)")(Z, T))
 
@@ -94,6 +94,6 @@ def test_scale_in_a_binary_task_does_nothing_without_an_initial_margin():
         (torch.full_like(Z, torch.nan), T, r"logits\[0, 0\] = nan"),
     ],
 )
-def test_mistakes_are_named(logits, target, message):
+def test_invalid_arguments_raise_value_error(logits, target, message):
     with pytest.raises(ValueError, match=message):
         binary("ce")(logits, target)

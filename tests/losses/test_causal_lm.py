@@ -25,7 +25,7 @@ def finetune():
 
 @pytest.fixture(params=["llama", "gpt2", "gptj"])
 def model(request):
-    """Untrained and tiny; the second ties its output to its input embedding, the third has an output bias."""
+    """A small untrained model; gpt2 ties its output to its input embedding, gptj has an output bias."""
     import transformers
 
     torch.manual_seed(0)
@@ -59,20 +59,20 @@ def model(request):
 
 
 def batch(rows=4):
-    """Sentences that count upwards; the first of two tokens is a prompt, which is read and not learned."""
+    """Sequences of consecutive numbers; the first two tokens are a prompt with ignored labels."""
     tokens = torch.arange(24).repeat(rows, 1) + torch.arange(rows).unsqueeze(1)
     labels = tokens.clone()
     labels[:, :2] = -100
     return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "labels": labels}
 
 
-def test_the_loss_falls(finetune, model):
+def test_training_reduces_the_loss(finetune, model):
     history = finetune(model, [batch()] * 60, "gce(q=0.3)")
     assert history[-1] < 0.8 * history[0]
 
 
-def test_cross_entropy_begins_where_the_model_itself_does(finetune, model):
-    """Prompts are read as they are, and an output bias counts."""
+def test_initial_cross_entropy_equals_that_of_the_model(finetune, model):
+    """With prompts whose labels are ignored, and with an output bias."""
     model.eval()
     with torch.no_grad():
         wanted = float(model(**batch()).loss)
@@ -80,8 +80,8 @@ def test_cross_entropy_begins_where_the_model_itself_does(finetune, model):
 
 
 @pytest.mark.parametrize("spec", ["gce", "mae", "nce"])
-def test_same_gradients_as_with_stored_logits(spec, model):
-    """All parameters, the tied ones included; some tokens count for nothing."""
+def test_gradients_match_stored_logits(spec, model):
+    """Gradients of all parameters, tied ones included, with ignored tokens."""
     given = batch()
     labels = given.pop("labels")[:, 1:]
     loss, model = losses.get(spec), model.eval()
@@ -95,6 +95,6 @@ def test_same_gradients_as_with_stored_logits(spec, model):
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-7)
 
 
-def test_the_page_shows_the_example_that_runs():
+def test_page_contains_the_tested_example():
     body = (DOCS / "examples/robust_finetuning.py").read_text().split("\n\n", 1)[1]
     assert body in (DOCS / "fused_losses.md").read_text()

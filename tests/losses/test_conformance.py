@@ -1,4 +1,4 @@
-"""The public conformance suite over the whole registry, and over compositions of it."""
+"""The public conformance suite on all registered losses and on compositions of them."""
 
 import pytest
 from torch.nn.functional import logsigmoid
@@ -37,7 +37,7 @@ COMPOSED = [
     "tce(order=30)",
 ]
 KINDS = ["gce", "peer(ce)", "10*nce + 0.1*agce(a=1.8, q=3)"]
-"""One loss of each kind is compiled in every run of the tests, the others in ``make test-all``."""
+"""These losses, one of each kind, are compiled in all test runs, the others in ``make test-all``."""
 
 
 def marks_of(spec, check):
@@ -54,7 +54,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("spec", "check"), CASES)
-def test_keeps_its_promises(spec, check):
+def test_loss_passes_conformance_check(spec, check):
     check(losses.get(spec))
 
 
@@ -65,7 +65,7 @@ OWN = {
     "value of the margin": MarginLoss.from_value(lambda m: -logsigmoid(m), of="margin"),
 }
 COMPILED = {"emphasis of p", "value of the margin"}
-"""Compiled in every run of the tests, the others in ``make test-all``."""
+"""These losses are compiled in all test runs, the others in ``make test-all``."""
 
 
 @pytest.mark.parametrize(
@@ -81,5 +81,5 @@ COMPILED = {"emphasis of p", "value of the margin"}
         for check in LOSS_CHECKS.values()
     ],
 )
-def test_so_do_losses_users_write(loss, check):
+def test_user_defined_loss_passes_conformance_check(loss, check):
     check(loss)

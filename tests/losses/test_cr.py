@@ -12,7 +12,7 @@ def batch(rows=12, classes=4):
 
 
 @pytest.mark.parametrize("base", ["ce", "gce", "nce"])
-def test_by_definition(base):
+def test_cr_matches_its_definition(base):
     logits, target = batch()
     rows = get(base, reduction="none")
     every = torch.stack([rows(logits, torch.full_like(target, k)) for k in range(4)], 1)
@@ -21,7 +21,7 @@ def test_by_definition(base):
     torch.testing.assert_close(get(f"cr({base}, beta=0.7)", reduction="none")(logits, target), wanted)
 
 
-def test_a_given_prior():
+def test_given_prior():
     logits, target = batch()
     prior = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
     found = CR(get("ce"), prior=prior)(logits, target)
@@ -29,30 +29,30 @@ def test_a_given_prior():
     torch.testing.assert_close(found, wanted)
 
 
-def test_the_batch_prior_leaves_out_ignored_rows():
+def test_batch_prior_excludes_ignored_rows():
     logits, target = batch()
     more = torch.cat([logits, logits])
     labels = torch.cat([target, torch.full_like(target, -100)])
     torch.testing.assert_close(get("cr(ce)")(more, labels), get("cr(ce)")(logits, target))
 
 
-def test_a_loss_with_a_prior_prints_what_no_spec_can_hold():
+def test_prior_prints_as_its_size():
     assert str(CR("ce", prior=torch.ones(3) / 3)) == "cr(ce, beta=1.0, prior=<tensor of 3>)"
 
 
 @pytest.mark.parametrize("inner", ["peer(ce)", "cr(peer(ce))", "binary(ce)", "peer(ce) + ce"])
-def test_needs_a_loss_defined_per_class(inner):
+def test_losses_not_defined_per_class_raise_type_error(inner):
     with pytest.raises(TypeError):
         get(f"cr({inner})")
 
 
 @pytest.mark.parametrize("prior", [0.5, True, "x"])
-def test_a_prior_is_a_vector(prior):
+def test_prior_that_is_not_a_vector_raises_type_error(prior):
     with pytest.raises(TypeError, match="vector of label frequencies"):
         CR("ce", prior=prior)
 
 
-def test_a_prior_must_be_frequencies_and_fit():
+def test_invalid_priors_raise_value_error():
     for bad in (torch.tensor([-0.1, 1.1]), torch.zeros(3), torch.tensor([torch.nan, 1.0]), torch.ones(2, 2)):
         with pytest.raises(ValueError, match="prior must be"):
             CR("ce", prior=bad)
@@ -61,7 +61,7 @@ def test_a_prior_must_be_frequencies_and_fit():
 
 
 @pytest.mark.parametrize("base", ["ce", "focal", "gr", "mae"])
-def test_soft_targets_beside_a_masked_class(base):
+def test_soft_targets_with_a_masked_class(base):
     logits = torch.tensor([[0.0, -torch.inf, 1.0], [0.0, 1.0, 2.0]], requires_grad=True)
     target, loss = torch.tensor([0, 1]), get(f"cr({base})")
     found = loss(logits, torch.eye(3)[target])
@@ -70,7 +70,7 @@ def test_soft_targets_beside_a_masked_class(base):
 
 
 @pytest.mark.parametrize("prior", [[3, 2, 1], [0.5, 1 / 3, 1 / 6], [30.0, 20.0, 10.0]])
-def test_numbers_of_labels_are_frequencies_too(prior):
+def test_prior_is_normalised(prior):
     logits, target = (
         torch.randn(6, 3, generator=torch.Generator().manual_seed(0)),
         torch.tensor([0, 0, 0, 1, 1, 2]),

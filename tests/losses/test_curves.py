@@ -1,4 +1,4 @@
-"""Focus, spread, peak and start of every curve against the tables of the specification."""
+"""Focus, spread, peak and initial emphasis of curves against the tables of the specification."""
 
 import math
 
@@ -45,7 +45,7 @@ def test_focus(spec, focus):
     assert curve(spec).focus == pytest.approx(focus, abs=6e-6)
 
 
-def test_focus_of_a_constant_is_undefined():
+def test_focus_of_constant_emphasis_is_nan():
     assert math.isnan(curve("imae(T=0)").focus)
     assert curve("imae(T=0)").peak == 0.5
 
@@ -117,7 +117,7 @@ def test_scale_and_shift_start_at_tau():
         assert curve(wrapped, 100).initial_share(100) == pytest.approx(0.2574, abs=5e-5)
 
 
-def test_curve_needs_the_number_of_classes_of_a_scaled_loss():
+def test_curve_of_scaled_loss_needs_number_of_classes():
     with pytest.raises(ValueError, match="number of classes"):
         curve("scale(mae, tau=2.6)")
     assert curve("scale(mae, tau=2.6, num_classes=100)").peak == pytest.approx(0.5)
@@ -129,7 +129,7 @@ def test_only_margin_losses_have_a_curve(spec):
         curve(spec)
 
 
-def test_plot_draws_on_the_axes_given():
+def test_plot_uses_given_axes():
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -142,16 +142,16 @@ def test_plot_draws_on_the_axes_given():
     plt.close("all")
 
 
-def test_expected_margin_feeds_initial():
+def test_initial_is_emphasis_at_expected_margin():
     start = torch.tensor(expected_margin(37), dtype=torch.float64)
     assert curve("sl").initial(37) == pytest.approx(float(get("sl").emphasis(start)))
 
 
-def test_normalising_by_the_batch_is_no_part_of_the_curve():
+def test_curve_ignores_batch_normalisation():
     plain, normalised = curve("gr", 100), curve('gr(normalize="batch")', 100)
     assert normalised.initial_share(100) == plain.initial_share(100)
     assert normalised.spread == plain.spread
 
 
-def test_a_curve_that_vanishes_has_no_asymmetry():
+def test_asymmetry_of_zero_curve_is_nan():
     assert math.isnan(curve("shift(mae, by=1000)").asymmetry)

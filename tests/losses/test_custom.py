@@ -28,10 +28,10 @@ def names():
         ("aul(a=2, q=2)", lambda p, rest: p * rest * (1 + rest)),
     ],
 )
-def test_an_emphasis_brings_back_the_value(spec, function):
-    made = MarginLoss.from_emphasis(function)
-    torch.testing.assert_close(made.emphasis(MARGINS), get(spec).emphasis(MARGINS))
-    torch.testing.assert_close(made.value(MARGINS), get(spec).value(MARGINS), rtol=1e-6, atol=1e-12)
+def test_from_emphasis_integrates_the_value(spec, function):
+    own = MarginLoss.from_emphasis(function)
+    torch.testing.assert_close(own.emphasis(MARGINS), get(spec).emphasis(MARGINS))
+    torch.testing.assert_close(own.value(MARGINS), get(spec).value(MARGINS), rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -42,22 +42,22 @@ def test_an_emphasis_brings_back_the_value(spec, function):
         ("gce(q=0.5)", lambda p, rest: 2 * (1 - p.sqrt())),
     ],
 )
-def test_a_value_brings_back_the_emphasis(spec, function):
-    made = MarginLoss.from_value(function)
-    torch.testing.assert_close(made.emphasis(MARGINS), get(spec).emphasis(MARGINS))
+def test_from_value_differentiates_the_emphasis(spec, function):
+    own = MarginLoss.from_value(function)
+    torch.testing.assert_close(own.emphasis(MARGINS), get(spec).emphasis(MARGINS))
 
 
-def test_emphasis_of_a_value_does_not_round_away_near_p_one():
+def test_from_value_emphasis_is_accurate_near_p_one():
     found = MarginLoss.from_value(lambda p, rest: -p.log()).emphasis(torch.tensor(30.0))
     assert float(found) == pytest.approx(9.357623e-14, rel=1e-4)
 
 
-def test_an_emphasis_that_never_ends_gives_the_signed_integral():
+def test_divergent_emphasis_gives_signed_integral():
     loss = MarginLoss.from_emphasis(lambda m: torch.ones_like(m), of="margin")
     torch.testing.assert_close(loss.value(MARGINS), -MARGINS)
 
 
-def test_curve_of_ones_own_loss():
+def test_curve_of_user_defined_loss():
     assert curve(MarginLoss.from_emphasis(lambda p, rest: p**2 * rest)).focus == pytest.approx(
         2 / 3, abs=1e-6
     )
@@ -68,14 +68,14 @@ def test_named_losses_parse_print_and_pickle(names):
     assert str(loss) == "squared"
     logits, target = torch.randn(5, 4), torch.tensor([0, 1, 2, 3, 0])
     wanted = loss(logits, target)
-    for made in (get("squared"), pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss)):
-        assert torch.equal(made(logits, target), wanted)
+    for again in (get("squared"), pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss)):
+        assert torch.equal(again(logits, target), wanted)
     assert str(get("unit_max(squared) + 0.5*ce")) == "unit_max(squared) + 0.5*ce"
     rows = pickle.loads(pickle.dumps(get("squared", reduction="none")))
     assert rows(logits, target).shape == (5,)
 
 
-def test_a_pickle_without_its_registration_says_so(names):
+def test_unpickling_unregistered_name_raises_value_error(names):
     loss = MarginLoss.from_value(lambda p, rest: rest, name="gone")
     data = pickle.dumps(loss)
     del LOSSES["gone"]
@@ -83,13 +83,13 @@ def test_a_pickle_without_its_registration_says_so(names):
         pickle.loads(data)
 
 
-def test_unnamed_losses_print_only():
+def test_printed_unnamed_loss_cannot_be_parsed():
     loss = MarginLoss.from_value(lambda p, rest: rest)
     with pytest.raises(ValueError, match="cannot read"):
         get(str(loss))
 
 
-def test_names_of_the_library_are_taken(names):
+def test_from_value_rejects_names_of_the_library(names):
     with pytest.raises(ValueError, match="'ce' is already a loss of this library"):
         MarginLoss.from_value(lambda p, rest: rest, name="ce")
 
@@ -104,13 +104,13 @@ def test_names_of_the_library_are_taken(names):
         (lambda: MarginLoss.from_value(lambda p, rest: rest, of="logit"), "'logit' is unknown"),
     ],
 )
-def test_what_is_no_loss_is_refused(make, message):
+def test_invalid_functions_raise_value_error(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
 class Half(MarginLoss):
-    """Written by a user in a hurry."""
+    """A user-defined loss without ``emphasis``, whose value has the wrong shape."""
 
     name = "half"
 
@@ -123,7 +123,7 @@ class Scalar(Half):
         return torch.sigmoid(-margin)
 
 
-def test_what_a_subclass_forgets_is_named():
+def test_incomplete_subclasses_raise():
     logits, target = torch.zeros(2, 3), torch.tensor([0, 1])
     with pytest.raises(NotImplementedError, match=r"Half must define emphasis\(margin\)"):
         Half()(logits, target)
@@ -131,7 +131,7 @@ def test_what_a_subclass_forgets_is_named():
         Scalar()(logits, target)
 
 
-def test_a_copy_keeps_its_function_whatever_its_name_stands_for_by_now():
+def test_copy_keeps_its_function_if_the_name_is_registered_again():
     first = losses.MarginLoss.from_emphasis(lambda p, rest: p * rest, name="tried_twice").eval()
     second = losses.MarginLoss.from_emphasis(lambda p, rest: rest, name="tried_twice")
     logits, target = torch.zeros(1, 4), torch.tensor([0])
@@ -152,12 +152,12 @@ def test_a_copy_keeps_its_function_whatever_its_name_stands_for_by_now():
         (lambda margin: torch.exp(-margin.square()), "margin", 0.0, math.sqrt(math.pi) / 2),
     ],
 )
-def test_an_emphasis_that_fades_is_integrated_to_infinity(function, of, margin, wanted):
+def test_convergent_emphasis_is_integrated_to_infinity(function, of, margin, wanted):
     loss = losses.MarginLoss.from_emphasis(function, of=of)
     assert float(loss.value(torch.tensor(margin, dtype=torch.float64))) == pytest.approx(wanted, rel=2e-3)
     assert float(loss.value(torch.tensor(1e4, dtype=torch.float64))) == pytest.approx(0, abs=1e-8)
 
 
-def test_a_function_that_gives_no_tensor_is_named():
+def test_function_that_returns_no_tensor_raises_type_error():
     with pytest.raises(TypeError, match="the function must return a tensor"):
         losses.MarginLoss.from_emphasis(lambda p, rest: 1.0)

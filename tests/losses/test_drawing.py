@@ -19,7 +19,7 @@ from noiseproof.losses.curves.drawing import (
 
 
 @pytest.fixture(autouse=True)
-def _no_window_and_no_figure_left():
+def _close_figures():
     plt.switch_backend("agg")
     yield
     plt.close("all")
@@ -42,7 +42,7 @@ def legend_of(ax: Axes) -> list[str]:
     ],
     ids=["method", "plot_curve", "plot_curves"],
 )
-def test_plots_use_the_axes_they_get_or_make_their_own(draw):
+def test_plots_use_given_axes_or_create_axes(draw):
     ax = plt.subplots()[1]
     assert draw(ax=ax) is ax
     assert plt.get_fignums() == [1]
@@ -60,7 +60,7 @@ def test_plots_label_both_axes(x, label):
 
 
 @pytest.mark.parametrize("spec", ["ce", "mae", "gr", "scale(mae, tau=2.6)"])
-def test_the_line_over_p_is_the_emphasis(spec):
+def test_line_over_p_is_the_emphasis(spec):
     found = curve(spec, 100)
     p, height = found.plot(x="p").lines[0].get_data()
     assert (min(p), max(p)) == pytest.approx((0, 1), abs=1e-6)
@@ -68,7 +68,7 @@ def test_the_line_over_p_is_the_emphasis(spec):
 
 
 @pytest.mark.parametrize("spec", ["ce", "mae", "gr", "scale(mae, tau=2.6)"])
-def test_the_line_over_the_margin_is_the_emphasis(spec):
+def test_line_over_margin_is_the_emphasis(spec):
     found = curve(spec, 100)
     margin, height = found.plot(x="margin").lines[0].get_data()
     assert (min(margin), max(margin)) == MARGINS
@@ -81,18 +81,18 @@ def test_the_line_over_the_margin_is_the_emphasis(spec):
     [lambda x: curve("mae").plot(x=x), lambda x: plot_curves(curves("mae", "ce"), x=x)],
     ids=["plot", "plot_curves"],
 )
-def test_an_unknown_horizontal_axis_is_refused(draw, x):
+def test_unknown_x_raises_value_error(draw, x):
     with pytest.raises(ValueError) as caught:
         draw(x)
     assert f"x={x!r} is unknown, choose one of 'p', 'margin'" in str(caught.value)
 
 
-def test_the_legend_names_the_losses_in_order():
+def test_legend_lists_losses_in_order():
     ax = plot_curves(curves("ce", "gce(q=0.4)", "imae", "gr(lam=1)"))
     assert legend_of(ax) == ["ce", "gce(q=0.4)", "imae(T=8.0)", "gr(beta=8.0, lam=1.0)"]
 
 
-def test_curves_in_one_picture_differ_in_colour_and_dash():
+def test_curves_differ_in_colour_and_dash():
     ax = plot_curves(curves("ce", "mae", "gce", "sce", "aul", "agce", "ael", "tce"))
     assert [line.get_color() for line in ax.lines] == list(COLOURS)
     assert len({str(dash) for dash in DASHES}) == len(DASHES) == len(COLOURS)
@@ -110,20 +110,20 @@ def test_unit_curves_have_maximum_one():
     assert ax.get_ylabel() == "emphasis / its maximum"
 
 
-def test_factor_two_draws_the_weight():
+def test_factor_two_plots_the_gradient_norm():
     found = curve("mae")
     plain, doubled = plot_curve(found), plot_curve(found, factor=2.0)
     np.testing.assert_allclose(doubled.lines[0].get_ydata(), 2 * plain.lines[0].get_ydata())
     assert doubled.get_ylabel() == "weight (L1 norm of the gradient)"
 
 
-def test_line_settings_win_over_the_house_style():
+def test_line_options_override_defaults():
     line = plot_curve(curve("mae"), color="#123456", label="own", linewidth=3.0).lines[0]
     assert (line.get_color(), line.get_label(), line.get_linewidth()) == ("#123456", "own", 3.0)
 
 
 @pytest.mark.parametrize("x", ["p", "margin"])
-def test_the_grid_pairs_points_with_their_margins(x):
+def test_grid_returns_points_and_their_margins(x):
     horizontal, margin = grid(x)
     wanted = margin if x == "margin" else torch.sigmoid(margin)
     torch.testing.assert_close(horizontal, wanted)
@@ -131,7 +131,7 @@ def test_the_grid_pairs_points_with_their_margins(x):
     assert bool(margin.isfinite().all())
 
 
-def test_short_specs_lose_the_settings_everyone_has():
+def test_short_omits_default_settings():
     every = 'gr(beta=8.0, lam=0.5, g="exp", saturation=17.33, normalize="batch")'
     assert short(every) == "gr(beta=8.0, lam=0.5)"
     other = 'gr(beta=8.0, lam=0.5, g="identity", saturation=2.0, normalize="none")'
@@ -147,7 +147,7 @@ def test_simulated_margins_have_the_expected_mean(classes):
     assert float(margin.mean()) == pytest.approx(expected_margin(classes), abs=4 * standard_error)
 
 
-def test_simulated_margins_repeat_and_leave_the_global_generator_alone():
+def test_simulated_margins_are_reproducible_and_keep_global_rng_state():
     before = torch.get_rng_state()
     first, second = simulate_initial_margins(10), simulate_initial_margins(10)
     assert torch.equal(first, second)
@@ -155,12 +155,12 @@ def test_simulated_margins_repeat_and_leave_the_global_generator_alone():
 
 
 @pytest.mark.parametrize("samples", [1, 999, 1000, 1001, 2500])
-def test_as_many_margins_are_simulated_as_asked_for(samples):
+def test_number_of_simulated_margins(samples):
     assert simulate_initial_margins(3, samples).shape == (samples,)
 
 
 @pytest.mark.parametrize("x", ["p", "margin"])
-def test_initial_margins_lie_behind_the_curves_and_are_named(x):
+def test_initial_margins_are_behind_curves_and_in_legend(x):
     ax = plot_curves(curves("ce", "mae"), x=x)
     top = ax.get_ylim()[1]
     assert plot_initial_margins(10, ax=ax, x=x) is ax
@@ -173,7 +173,7 @@ def test_initial_margins_lie_behind_the_curves_and_are_named(x):
 
 
 @pytest.mark.parametrize("classes", [3, 10, 100])
-def test_initial_margins_are_drawn_highest_where_networks_start(classes):
+def test_density_of_initial_margins_is_highest_at_expected_margin(classes):
     ax = plot_curves(curves("ce"), x="margin")
     plot_initial_margins(classes, ax=ax, x="margin")
     outline = ax.collections[0].get_paths()[0].vertices

@@ -1,4 +1,4 @@
-"""Errors of the papers: the right formula is used, and the printed one would fail."""
+"""Errors of the papers: the library uses the correct formula, and the printed one is wrong."""
 
 import math
 
@@ -102,7 +102,7 @@ def test_e8_scale_rescales_the_margin_and_not_the_gradient():
 
 @pytest.mark.parametrize(("cut", "wanted"), [(1e-2, 6.76), (1e-4, 9.11), (1e-6, 11.41), (1e-8, 13.71)])
 def test_e11_the_printed_imae_integral_diverges(cut, wanted):
-    """From p = 1/2 to 1 - cut the loss never settles, so it cannot be anchored at p = 1."""
+    """The integral from p = 1/2 to 1 - cut grows without bound, so the loss cannot be 0 at p = 1."""
     end = torch.logit(torch.tensor(1 - cut, dtype=torch.float64))
     unsaturated = get("imae(T=8, saturation=None)")
     area = float(unsaturated.value(torch.zeros((), dtype=torch.float64)) - unsaturated.value(end))

@@ -7,8 +7,8 @@ from noiseproof.kernels import check_logits_finite
 
 
 @pytest.mark.parametrize("spec", ["ce", "cr(gr)", "nfl", "10*nce + nfl"])
-def test_finite_logits_whose_sum_is_not_are_no_problem(spec):
-    """Row maxima of float16 soon add up to more than it holds."""
+def test_finite_logits_with_overflowing_sum_are_accepted(spec):
+    """A sum of row maxima in float16 overflows."""
     generator = torch.Generator().manual_seed(0)
     logits = (6 * torch.randn(8000, 10, generator=generator)).half()
     target = torch.randint(10, (8000,), generator=generator)
@@ -19,7 +19,7 @@ def test_finite_logits_whose_sum_is_not_are_no_problem(spec):
         )
 
 
-def test_the_first_row_that_is_not_finite_is_named():
+def test_first_row_that_is_not_finite_is_named():
     logits = torch.full((4, 3), 3e38)
     check_logits_finite(logits)
     logits[2, 1] = torch.nan
@@ -29,7 +29,7 @@ def test_the_first_row_that_is_not_finite_is_named():
 
 @pytest.mark.parametrize("column", [0, 2])
 @pytest.mark.parametrize("spec", ["ce", "gce", "nce", "mse", "gls", "nfl", "cr(ce)", "cr(gce)", "ce + nfl"])
-def test_an_infinite_logit_of_any_class_is_an_error(spec, column):
+def test_infinite_logit_of_any_class_raises_value_error(spec, column):
     logits = torch.zeros(4, 3)
     logits[1, column] = torch.inf
     with pytest.raises(ValueError, match=r"logits\[1, |logits of row 1"):

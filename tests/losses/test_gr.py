@@ -1,4 +1,4 @@
-"""Gradient rescaling beyond its formula: saturation and the normalisation of the authors' code."""
+"""Gradient rescaling: saturation and the batch normalisation of the authors' code."""
 
 import os
 
@@ -24,7 +24,7 @@ def gradient(loss, logits, target):
     return torch.autograd.grad(loss(leaf, target), leaf)[0]
 
 
-def test_emphasis_ends_at_the_saturation():
+def test_emphasis_is_zero_beyond_saturation():
     loss = get("gr(beta=8, lam=0.5, saturation=3.0)")
     emphasis = loss.emphasis(torch.tensor([2.999, 3.0, 3.001]))
     assert (emphasis[:2] > 0).all()
@@ -32,21 +32,21 @@ def test_emphasis_ends_at_the_saturation():
 
 
 @pytest.mark.parametrize("g", ["exp", "identity"])
-def test_the_value_is_0_from_the_saturation_on(g):
+def test_value_is_zero_beyond_saturation(g):
     loss = get(f'gr(g="{g}", saturation=6.24)')
     value = loss.value(torch.linspace(6.2, 90.0, 1001))
     assert (value[:1] > 0).all()
     assert not value[1:].any()
 
 
-def test_defaults_of_the_saturation():
+def test_default_saturations():
     assert get("gr").saturation == get("imae").saturation == 17.33
     assert get('gr(g="identity")').saturation is None
     assert get("gr(saturation=None)").saturation is None
 
 
-def test_normalised_by_the_batch_the_l1_norms_add_up_to_one():
-    """As in the authors' code: weights divided by their sum over the batch."""
+def test_batch_normalised_gradient_norms_sum_to_one():
+    """As in the authors' code, weights are divided by their sum over the batch."""
     logits, target = batch()
     found = gradient(get('gr(beta=8, lam=0.5, normalize="batch")'), logits, target)
     weights = 2 * get("gr(beta=8, lam=0.5)").emphasis(margin(logits, target))
@@ -54,7 +54,7 @@ def test_normalised_by_the_batch_the_l1_norms_add_up_to_one():
     assert float(found.abs().sum()) == pytest.approx(1)
 
 
-def test_ignored_rows_do_not_count_in_the_normalisation():
+def test_normalisation_excludes_ignored_rows():
     logits, target = batch()
     loss = get('imae(normalize="batch")')
     more = torch.cat([logits, torch.zeros(4, 5, dtype=torch.float64)])
@@ -62,7 +62,7 @@ def test_ignored_rows_do_not_count_in_the_normalisation():
     torch.testing.assert_close(gradient(loss, more, labels)[:16], gradient(loss, logits, target))
 
 
-def test_a_batch_of_saturated_samples_is_no_division_by_zero():
+def test_batch_of_saturated_samples_has_zero_gradient():
     logits = torch.tensor([[100.0, 0.0], [0.0, 100.0]])
     found = gradient(get('imae(normalize="batch")'), logits, torch.tensor([0, 1]))
     assert not found.any()
@@ -79,7 +79,7 @@ def _worker(rank, port, rows, out):
 
 
 @pytest.mark.slow
-def test_two_processes_normalise_together(tmp_path):
+def test_processes_normalise_over_the_global_batch(tmp_path):
     import socket
 
     with socket.socket() as free:
@@ -93,7 +93,7 @@ def test_two_processes_normalise_together(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["T", "beta", "lam", "saturation"])
-def test_hyper_parameters_are_fixed_because_the_table_of_values_depends_on_them(name):
+def test_hyper_parameters_cannot_be_set(name):
     loss = losses.IMAE(T=8.0)
     with pytest.raises(AttributeError, match=rf"imae: {name} cannot be set"):
         setattr(loss, name, 1.0)

@@ -1,4 +1,4 @@
-"""Every formula against mpmath at 50 digits, in float64 and float32."""
+"""Values and gradients against mpmath with 50 digits, in float64 and float32."""
 
 import pytest
 import torch
@@ -42,21 +42,21 @@ def compare(formula: Formula, logits: torch.Tensor, label: int, tolerance: float
 
 
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f.spec)
-def test_value_and_gradient_in_float64(formula):
+def test_value_and_gradient_match_mpmath_in_float64(formula):
     rows = 5 if "gr" in formula.spec or "imae" in formula.spec else 25
     for logits, label in random_problem(0, rows, torch.float64):
         compare(formula, logits, label, 1e-12)
 
 
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f.spec)
-def test_value_and_gradient_in_float32(formula):
+def test_value_and_gradient_match_mpmath_in_float32(formula):
     for logits, label in random_problem(1, 5, torch.float32):
         compare(formula, logits, label, 3e-5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f.spec)
-def test_many_rows(formula):
+def test_many_rows_match_mpmath(formula):
     rows = 100 if "gr" in formula.spec or "imae" in formula.spec else 2000
     for logits, label in random_problem(2, rows, torch.float64):
         compare(formula, logits, label, 1e-12)
@@ -77,7 +77,7 @@ def exact_rows(name: str, logits: list[float], label: int) -> mp.mpf:
 
 
 @pytest.mark.parametrize("spec", ["nce", "nfl(gamma=0.5)", "mse(alpha=0.5)", "gls(alpha=0.1)"])
-def test_losses_of_all_classes(spec):
+def test_losses_of_all_classes_match_mpmath(spec):
     loss = losses.get(spec)
     for logits, label in random_problem(3, 10, torch.float64):
         leaf = logits.clone().requires_grad_()
@@ -93,7 +93,7 @@ def test_losses_of_all_classes(spec):
             assert abs(float(gradient[k]) - slope) <= 1e-11
 
 
-def test_statistics_against_mpmath():
+def test_row_statistics_match_mpmath():
     for logits, label in random_problem(4, 20, torch.float64):
         found = losses.row_statistics(logits, torch.tensor(label))
         p, rest, _ = split(tuple(logits.tolist()), label)

@@ -1,4 +1,4 @@
-"""Special cases of spec 1.4: losses that are other losses."""
+"""Special cases in which one loss equals another (spec 1.4)."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from noiseproof.losses.nal import nal_fixed_value
 
 MARGINS = torch.linspace(-30, 30, 241, dtype=torch.float64)
 
-SAME = [
+EQUAL = [
     ('gr(beta=2, lam=0, g="identity")', "ce"),
     ('gr(beta=4, lam=1, g="identity")', "mae"),
     ('gr(beta=2, lam=0.3, g="identity")', "gce(q=0.3)"),
@@ -28,7 +28,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right"), SAME)
+@pytest.mark.parametrize(("left", "right"), EQUAL)
 def test_equal_losses(left, right):
     ours, theirs = get(left), get(right)
     torch.testing.assert_close(ours.emphasis(MARGINS), theirs.emphasis(MARGINS), rtol=1e-12, atol=1e-14)
@@ -62,19 +62,19 @@ def test_limits_of_the_emphasis(near, limit, factor, tolerance):
         (2, 0.1, -4, 0.16667),
     ],
 )
-def test_settings_of_sl_as_sce(alpha, beta, A, q):
+def test_sl_equals_scaled_sce(alpha, beta, A, q):
     scale = alpha - A * beta
     sl = get(f"sl(alpha={alpha}, beta={beta}, A={A})").emphasis(MARGINS) / scale
     torch.testing.assert_close(sl, get(f"sce(q={q})").emphasis(MARGINS), rtol=1e-4, atol=1e-5)
 
 
-def test_beta_zero_treats_all_samples_alike():
+def test_gr_with_beta_zero_has_constant_emphasis():
     emphasis = get("gr(beta=0, saturation=None)").emphasis(MARGINS)
     assert torch.equal(emphasis, torch.full_like(emphasis, 0.5))
 
 
 @pytest.mark.parametrize("tau", [0.1, 0.5, 0.9])
-def test_nal_multiplies_the_gradient_of_ce_by_less_than_tau(tau):
+def test_nal_scales_gradient_of_ce_by_less_than_tau(tau):
     margins = torch.linspace(-15, 15, 61, dtype=torch.float64)
     phi = get(f"nal_fixed(tau={tau})").emphasis(margins) / get("ce").emphasis(margins)
     p = torch.sigmoid(margins)
@@ -84,7 +84,7 @@ def test_nal_multiplies_the_gradient_of_ce_by_less_than_tau(tau):
 
 
 @pytest.mark.parametrize("lam", [0.5, 10.0, 50.0])
-def test_best_tau_of_nal(lam):
+def test_optimal_tau_of_nal(lam):
     """For a fixed p the sum -log(tau p + 1 - tau) - lam log tau is least at min(1, lam/((1+lam)(1-p)))."""
     taus = torch.linspace(0.001, 0.999, 999, dtype=torch.float64)
     for p in (0.01, 0.2, 0.6, 0.95):
@@ -94,7 +94,7 @@ def test_best_tau_of_nal(lam):
         assert abs(best - min(1.0, lam / ((1 + lam) * (1 - p)))) < 2e-3
 
 
-def test_sl_gradient_of_the_paper():
+def test_sl_gradient_matches_the_paper():
     """alpha = beta = 1: z_y gets p - 1 - (A p^2 - A p), the others p_j - A p_j p."""
     logits = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     target = torch.tensor([0, 1, 2, 3, 0])

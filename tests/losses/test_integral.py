@@ -5,7 +5,7 @@ from noiseproof.losses.curves.numerics import IntegralTable
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_integral_of_a_sigmoid_keeps_relative_precision_in_the_tail(dtype):
+def test_integral_of_sigmoid_is_accurate_in_the_tail(dtype):
     table = IntegralTable(lambda m: torch.sigmoid(-m), low=-60.0, high=60.0, anchor=60.0)
     margin = torch.linspace(-59, 20, 317, dtype=dtype)
     wanted = -torch.nn.functional.logsigmoid(margin.double())
@@ -13,13 +13,13 @@ def test_integral_of_a_sigmoid_keeps_relative_precision_in_the_tail(dtype):
     torch.testing.assert_close(table(margin).double(), wanted, rtol=tolerance, atol=0)
 
 
-def test_signed_from_an_anchor_inside():
+def test_integral_is_signed_around_inner_anchor():
     table = IntegralTable(torch.cos, low=-1.0, high=1.0, anchor=0.0)
     margin = torch.linspace(-1, 1, 21, dtype=torch.float64)
     torch.testing.assert_close(table(margin), -torch.sin(margin), rtol=1e-9, atol=1e-12)
 
 
-def test_constant_beyond_the_ends():
+def test_integrand_is_constant_or_zero_outside_the_table():
     table = IntegralTable(lambda m: 1 + 0 * m, low=-1.0, high=1.0, anchor=0.0)
     margin = torch.tensor([-1e4, 1e4], dtype=torch.float64)
     torch.testing.assert_close(table(margin), -margin)
@@ -27,7 +27,7 @@ def test_constant_beyond_the_ends():
     assert float(ending(torch.tensor(50.0))) == 0
 
 
-def test_any_shape():
+def test_table_accepts_any_shape():
     table = IntegralTable(torch.exp, low=-1.0, high=1.0, anchor=0.0)
     assert table(torch.zeros(2, 3, 4)).shape == (2, 3, 4)
     assert table(torch.zeros(())).shape == ()
@@ -35,8 +35,8 @@ def test_any_shape():
 
 
 @pytest.mark.slow
-def test_compiled_by_inductor_with_numbers_that_change():
-    """Offsets of a second table become symbols, with which some operators of torch lose a factor."""
+def test_inductor_with_dynamic_values():
+    """With dynamic shapes, offsets become symbols, for which some operators of torch lose a factor."""
     torch.compiler.reset()
     table = IntegralTable(lambda m: torch.sigmoid(-m), low=-6.0, high=8.0, anchor=7.0)
     margin = torch.linspace(-5, 5, 11)

@@ -94,7 +94,7 @@ EVERY_NUMBER = [(name, parameter) for name, found in NUMBERS.items() for paramet
 OTHER = {"g", "normalize", "num_classes", "prior"}
 
 
-def test_the_tables_here_know_every_hyper_parameter_of_the_library():
+def test_tables_contain_all_hyper_parameters():
     built_in = [kind for kind in losses.LOSSES.values() if kind in vars(losses).values()]
     known = {(kind.name, parameter) for kind in built_in for parameter in hyperparameters(kind)}
     assert len(built_in) >= 26
@@ -104,7 +104,7 @@ def test_the_tables_here_know_every_hyper_parameter_of_the_library():
 
 
 @pytest.mark.parametrize(("name", "parameter", "value", "rule"), OUT_OF_RANGE)
-def test_out_of_range_is_refused_at_construction(name, parameter, value, rule):
+def test_out_of_range_values_raise_value_error(name, parameter, value, rule):
     with pytest.raises(ValueError) as caught:
         build(name, **{parameter: value})
     shown = {"ls": "gls"}.get(name, name)
@@ -114,7 +114,7 @@ def test_out_of_range_is_refused_at_construction(name, parameter, value, rule):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize(("name", "parameter"), EVERY_NUMBER)
-def test_not_finite_is_refused_everywhere(name, parameter, value):
+def test_values_that_are_not_finite_raise_value_error(name, parameter, value):
     with pytest.raises(ValueError) as caught:
         build(name, **{parameter: value})
     assert f"{name}: {parameter}={value!r} is out of range" in str(caught.value)
@@ -122,7 +122,7 @@ def test_not_finite_is_refused_everywhere(name, parameter, value):
 
 @pytest.mark.parametrize("value", ["0.5", True, False, 1j, [0.5], b"1"])
 @pytest.mark.parametrize(("name", "parameter"), EVERY_NUMBER)
-def test_what_is_no_number_is_refused_everywhere(name, parameter, value):
+def test_values_that_are_not_numbers_raise_type_error(name, parameter, value):
     with pytest.raises(TypeError) as caught:
         build(name, **{parameter: value})
     assert f"{name}: {parameter} must be a number, got {value!r}" in str(caught.value)
@@ -134,7 +134,7 @@ MAY_BE_NONE = {("gr", "saturation"), ("imae", "saturation"), ("scale", "initial_
 
 
 @pytest.mark.parametrize(("name", "parameter"), EVERY_NUMBER)
-def test_none_stands_only_where_it_means_something(name, parameter):
+def test_none_raises_type_error_unless_allowed(name, parameter):
     if (name, parameter) in MAY_BE_NONE:
         build(name, **{parameter: None})
     else:
@@ -169,12 +169,12 @@ def test_none_stands_only_where_it_means_something(name, parameter):
         ("scale", "num_classes", 2),
     ],
 )
-def test_the_ends_of_a_range_are_kept_as_given(name, parameter, value):
+def test_boundary_values_are_accepted(name, parameter, value):
     assert getattr(build(name, **{parameter: value}), parameter) == value
 
 
 @pytest.mark.parametrize(("name", "parameter"), [("tce", "order"), ("peer", "seed")])
-def test_whole_numbers_stay_whole(name, parameter):
+def test_whole_floats_become_integers(name, parameter):
     found = getattr(build(name, **{parameter: 3.0}), parameter)
     assert type(found) is int
     assert found == 3
@@ -182,14 +182,14 @@ def test_whole_numbers_stay_whole(name, parameter):
 
 @pytest.mark.parametrize("name", ["gr", "imae"])
 @pytest.mark.parametrize("word", ["foo", "", "Batch", None, 1])
-def test_unknown_ways_to_normalize_are_refused(name, word):
+def test_unknown_normalize_raises_value_error(name, word):
     with pytest.raises(ValueError) as caught:
         build(name, normalize=word)
     assert f"{name}: normalize={word!r} is unknown, choose one of 'none', 'batch'" in str(caught.value)
 
 
 @pytest.mark.parametrize("word", ["foo", "", "EXP", None, 1, math.exp])
-def test_unknown_outer_functions_are_refused(word):
+def test_unknown_g_raises_value_error(word):
     with pytest.raises(ValueError) as caught:
         losses.GR(g=word)
     assert f"gr: g={word!r} is unknown, choose one of 'exp', 'identity'" in str(caught.value)
@@ -197,13 +197,13 @@ def test_unknown_outer_functions_are_refused(word):
 
 @pytest.mark.parametrize("word", ["foo", "average", None, 1])
 @pytest.mark.parametrize("name", ["ce", "nce", "scale", "peer"])
-def test_unknown_reductions_are_refused(name, word):
+def test_unknown_reduction_raises_value_error(name, word):
     with pytest.raises(ValueError) as caught:
         build(name, reduction=word)
     assert f"{name}: reduction={word!r} is unknown, choose one of 'mean', 'sum', 'none'" in str(caught.value)
 
 
-def test_weights_of_gr_that_overflow_are_refused():
+def test_overflowing_gr_weights_raise_value_error():
     with pytest.raises(ValueError, match=r"gr: beta=1000\.0 gives weights up to exp\(385\), which overflows"):
         losses.GR(beta=1000)
     assert losses.GR(beta=1000, g="identity").beta == 1000
@@ -211,78 +211,78 @@ def test_weights_of_gr_that_overflow_are_refused():
 
 @pytest.mark.parametrize("name", ["scale", "shift"])
 @pytest.mark.parametrize("classes", [1, 0, -5])
-def test_fewer_than_two_classes_are_refused(name, classes):
+def test_fewer_than_two_classes_raise_value_error(name, classes):
     with pytest.raises(ValueError, match=f"{name}: num_classes={classes} is out of range.* from 2 to"):
         build(name, num_classes=classes)
 
 
 @pytest.mark.parametrize("other", [{"tau": 2.6}, {"num_classes": 10}, {"initial_margin": 3.0}])
-def test_shift_takes_by_or_tau_but_not_both(other):
+def test_shift_with_by_and_tau_raises_value_error(other):
     with pytest.raises(ValueError, match="shift: give either by, or tau"):
         losses.Shift("mae", by=1.0, **other)
 
 
 @pytest.mark.parametrize("classes", [1, 0, -1])
-def test_an_expected_margin_needs_two_classes(classes):
+def test_expected_margin_needs_two_classes(classes):
     with pytest.raises(ValueError, match=f"num_classes={classes}: a margin needs at least 2 classes"):
         losses.expected_margin(classes)
 
 
 @pytest.mark.parametrize("std", [-0.1, 11.0, math.nan, math.inf])
-def test_an_expected_margin_needs_a_moderate_std(std):
+def test_expected_margin_with_invalid_std_raises_value_error(std):
     with pytest.raises(ValueError, match=f"std={std} must be between 0 and 10"):
         losses.expected_margin(10, std)
 
 
 @pytest.mark.parametrize("name", [n for n in NUMBERS if n not in ("scale", "shift")])
-def test_hyper_parameters_go_by_keyword(name):
+def test_positional_hyper_parameters_raise_type_error(name):
     inner = ("mae",) if name in WRAPPERS else ()
     with pytest.raises(TypeError, match="positional argument"):
         losses.LOSSES[name](*inner, 0.5)
 
 
-def test_number_gives_a_float_and_asks_the_rule():
+def test_number_returns_float_and_applies_the_rule():
     found = number("x", "y", 3, "y > 2", lambda y: y > 2)
     assert type(found) is float
     with pytest.raises(ValueError, match=r"^x: y=1 is out of range, it must satisfy y > 2$"):
         number("x", "y", 1, "y > 2", lambda y: y > 2)
 
 
-def test_choice_lists_the_words():
+def test_choice_lists_the_options():
     assert choice("x", "y", "a", ("a", "b")) == "a"
     with pytest.raises(ValueError, match=r"^x: y='c' is unknown, choose one of 'a', 'b'$"):
         choice("x", "y", "c", ("a", "b"))
 
 
 @pytest.mark.parametrize("classes", [10.5, float("nan"), 10**400])
-def test_the_number_of_classes_is_whole(classes):
+def test_number_of_classes_must_be_an_integer(classes):
     with pytest.raises(ValueError, match="scale: num_classes"):
         losses.Scale("mae", num_classes=classes)
     with pytest.raises(TypeError, match="scale: num_classes must be a number"):
         losses.Scale("mae", num_classes="10")
 
 
-def test_numbers_beyond_floats_are_out_of_range():
+def test_numbers_larger_than_floats_raise_value_error():
     for spec in ("gce(q=1" + "0" * 400 + ")", "1" + "0" * 400 + "*ce", "tce(order=1" + "0" * 400 + ")"):
         with pytest.raises(ValueError, match="out of range"):
             losses.get(spec)
 
 
-def test_a_large_lambda_is_no_overflow():
+def test_gr_with_large_lam_does_not_overflow():
     assert losses.GR(lam=1000.0).peak().emphasis == pytest.approx(0.5, abs=1e-2)
 
 
-def test_a_gradient_rescaling_that_weighs_nothing_is_refused():
+def test_gr_with_zero_weights_raises_value_error():
     with pytest.raises(ValueError, match="gives every sample weight 0"):
         losses.GR(beta=0, g="identity")
 
 
-def test_imae_names_its_own_parameter():
+def test_imae_error_names_T():
     with pytest.raises(ValueError, match=r"imae: T=1000\.0 gives weights"):
         losses.IMAE(T=1000)
 
 
 @pytest.mark.parametrize("spec", ["agce(a=3.0, q=70.0)", "aul(a=2.0, q=130.0)", "agce(a=3.0, q=600.0)"])
-def test_powers_beyond_float32_are_refused(spec):
+def test_powers_that_overflow_float32_raise_value_error(spec):
     with pytest.raises(ValueError, match=r"q=\S+ is out of range.*here q <= "):
         losses.get(spec)

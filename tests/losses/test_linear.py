@@ -1,4 +1,4 @@
-"""loss.linear against the same loss of stored logits, in float64."""
+"""``loss.linear`` against the same loss of stored logits, in float64."""
 
 import copy
 
@@ -49,7 +49,7 @@ def assert_same(found, wanted, tolerance=1e-12):
 
 
 def compare(loss, target, *, chunk=5, tensors=None, sample_weight=None, seed=0, upstream=None):
-    """Value and all gradients of both ways; ``upstream`` is what reaches the loss from above."""
+    """Compare value and gradients of both; ``upstream`` is the gradient of the result."""
     hidden, weight, bias = leaves(*(tensors or problem(len(target))[:3]))
     stored = copy.deepcopy(loss)(linear(hidden, weight, bias), target, sample_weight=sample_weight)
     fused = loss.linear(hidden, weight, target, bias=bias, sample_weight=sample_weight, chunk=chunk)
@@ -65,7 +65,7 @@ def compare(loss, target, *, chunk=5, tensors=None, sample_weight=None, seed=0, 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("spec", SPECS + COMPOSED + COMPARE_ROWS)
-def test_same_value_and_gradients_as_stored_logits(spec, reduction):
+def test_value_and_gradients_match_stored_logits(spec, reduction):
     target = problem()[3]
     target[[2, 11]] = -100
     compare(losses.get(spec, reduction=reduction), target)
@@ -73,7 +73,7 @@ def test_same_value_and_gradients_as_stored_logits(spec, reduction):
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("spec", ["gce", "10*nce + 0.1*agce", "cr(ce)", "peer(mae)", 'gr(normalize="batch")'])
-def test_class_and_sample_weights(spec, reduction):
+def test_class_and_sample_weights_match_stored_logits(spec, reduction):
     target = problem()[3]
     target[4] = -100
     weight = torch.linspace(0, 3, 9, dtype=torch.float64)
@@ -116,7 +116,7 @@ def test_soft_targets(spec, reduction):
     ignored=st.sampled_from([0.0, 0.3, 1.0]),
     seed=st.integers(0, 1000),
 )
-def test_any_shape_and_chunk(rows, width, classes, chunk, spec, reduction, ignored, seed):
+def test_random_shapes_and_chunks(rows, width, classes, chunk, spec, reduction, ignored, seed):
     hidden, weight, bias, target = problem(rows, width, classes, seed)
     drawn = torch.rand(rows, generator=torch.Generator().manual_seed(seed))
     target = torch.where(drawn < ignored, -100, target)
@@ -125,7 +125,7 @@ def test_any_shape_and_chunk(rows, width, classes, chunk, spec, reduction, ignor
 
 
 @pytest.mark.parametrize("spec", ["ce", "nce", 'imae(normalize="batch")'])
-def test_wholly_ignored_and_empty_batches_give_zero(spec):
+def test_ignored_and_empty_batches_are_zero(spec):
     hidden, weight, bias, target = problem()
     for states, labels in ((hidden, torch.full_like(target, -100)), (hidden[:0], target[:0])):
         inputs = leaves(states, weight, bias)
@@ -137,17 +137,17 @@ def test_wholly_ignored_and_empty_batches_give_zero(spec):
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-@pytest.mark.parametrize("asked", range(8))
-def test_only_what_requires_a_gradient_gets_one(asked, reduction):
+@pytest.mark.parametrize("required", range(8))
+def test_gradients_are_computed_only_where_required(required, reduction):
     *tensors, target = problem()
-    inputs = [t.clone().requires_grad_(bool(asked >> i & 1)) for i, t in enumerate(tensors)]
+    inputs = [t.clone().requires_grad_(bool(required >> i & 1)) for i, t in enumerate(tensors)]
     loss = losses.get("gce", reduction=reduction)
     value = loss.linear(inputs[0], inputs[1], target, bias=inputs[2], chunk=6)
-    assert value.requires_grad == (asked > 0)
+    assert value.requires_grad == (required > 0)
     every = leaves(*tensors)
     stored = loss(linear(*every), target)
     assert_same([value], [stored])
-    if asked:
+    if required:
         value.sum().backward()
     wanted = torch.autograd.grad(stored.sum(), every)
     for found, slope in zip(inputs, wanted, strict=True):
@@ -156,7 +156,7 @@ def test_only_what_requires_a_gradient_gets_one(asked, reduction):
             assert_same([found.grad], [slope])
 
 
-def test_sample_weights_can_learn():
+def test_sample_weights_receive_gradients():
     hidden, weight, _, target = problem()
     for reduction in ("mean", "sum", "none"):
         loss = losses.get("gce", reduction=reduction)
@@ -169,7 +169,7 @@ def test_sample_weights_can_learn():
 
 @pytest.mark.parametrize("shape", [(), (7,), (2, 5), (2, 3, 4), (0, 3)])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_layouts_of_language_models(shape, reduction):
+def test_shapes_of_language_models(shape, reduction):
     hidden, weight, bias, target = problem(max(1, torch.Size(shape).numel()))
     count = torch.Size(shape).numel()
     hidden, target = hidden[:count].reshape(*shape, 6), target[:count].reshape(shape)
@@ -182,7 +182,7 @@ def test_layouts_of_language_models(shape, reduction):
     assert_same([loss.linear(hidden, weight, soft, bias=bias, chunk=2)], [found])
 
 
-def test_shifted_hidden_states_get_their_gradient_in_place():
+def test_shifted_hidden_states_receive_gradients():
     """Next-token prediction drops the last position: a view that is not contiguous."""
     hidden, weight, _, target = problem(24)
     states, plain = leaves(hidden.reshape(4, 6, 6), hidden.reshape(4, 6, 6))
@@ -194,7 +194,7 @@ def test_shifted_hidden_states_get_their_gradient_in_place():
     assert_same([found], [wanted])
 
 
-def test_tied_weights_collect_both_gradients():
+def test_tied_weights_accumulate_both_gradients():
     _, weight, _, target = problem()
     tokens = torch.arange(23) % 9
     tied, plain = leaves(weight, weight)
@@ -215,7 +215,7 @@ def test_gradients_accumulate_over_micro_batches():
     assert_same([one.grad for one in inputs], [one.grad for one in whole])
 
 
-def test_without_gradients_nothing_is_recorded():
+def test_no_grad_records_no_graph():
     hidden, weight, bias, target = problem()
     inputs = leaves(hidden, weight, bias)
     with torch.no_grad():
@@ -225,7 +225,7 @@ def test_without_gradients_nothing_is_recorded():
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_second_derivatives_are_refused(reduction):
+def test_second_derivatives_raise_runtime_error(reduction):
     hidden, weight, _, target = problem()
     leaf = hidden.clone().requires_grad_()
     value = losses.get("gce", reduction=reduction).linear(leaf, weight, target)
@@ -233,7 +233,7 @@ def test_second_derivatives_are_refused(reduction):
         torch.autograd.grad(value.sum(), leaf, create_graph=True)
 
 
-def test_a_weight_changed_after_the_forward_pass_is_noticed():
+def test_weight_modified_after_forward_raises_runtime_error():
     hidden, weight, _, target = problem()
     leaf = hidden.clone().requires_grad_()
     value = losses.get("gce").linear(leaf, weight, target)
@@ -242,7 +242,7 @@ def test_a_weight_changed_after_the_forward_pass_is_noticed():
         value.backward()
 
 
-def test_transforms_fall_back_to_stored_logits():
+def test_func_transforms_match_stored_logits():
     hidden, weight, _, target = problem()
     for reduction in ("mean", "none"):
         loss = losses.get("gce", reduction=reduction)
@@ -252,7 +252,7 @@ def test_transforms_fall_back_to_stored_logits():
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
-def test_compiled_models_break_the_graph_and_keep_the_numbers():
+def test_compiled_model_gives_the_same_gradients():
     hidden, weight, _, target = problem()
     loss = losses.get("gce")
 
@@ -264,7 +264,7 @@ def test_compiled_models_break_the_graph_and_keep_the_numbers():
     assert_same(torch.autograd.grad(found, inputs), torch.autograd.grad(step(*plain), plain))
 
 
-def test_peer_moves_on_by_one_step_per_batch():
+def test_peer_advances_one_step_per_batch():
     hidden, weight, _, target = problem()
     fused, stored = losses.get("peer(ce)"), losses.get("peer(ce)")
     for _ in range(3):
@@ -275,8 +275,8 @@ def test_peer_moves_on_by_one_step_per_batch():
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("spec", ["gce", "nce + mae", "gls", "mse", 'gr(normalize="batch")'])
-def test_classes_masked_by_their_bias_count_as_absent(spec, reduction):
-    """Vocabularies padded to a round number mask the rest."""
+def test_classes_masked_by_bias_match_stored_logits(spec, reduction):
+    """As in vocabularies that are padded to a round number."""
     hidden, weight, bias, target = problem()
     bias[[3, 8]] = -torch.inf
     target = torch.where((target == 3) | (target == 8), 0, target)
@@ -285,7 +285,7 @@ def test_classes_masked_by_their_bias_count_as_absent(spec, reduction):
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("spec", ["ce", "nce", "nfl", "cr(ce)", "peer(ce)", 'gr(normalize="batch")'])
-def test_ignored_rows_may_hold_anything(spec, reduction):
+def test_ignored_rows_can_contain_nan(spec, reduction):
     hidden, weight, _, target = problem()
     target[[1, 20]] = -100
     loss = losses.get(spec, reduction=reduction).eval()
@@ -298,7 +298,7 @@ def test_ignored_rows_may_hold_anything(spec, reduction):
     assert_same(torch.autograd.grad(found.sum(), broken), torch.autograd.grad(wanted.sum(), clean))
 
 
-def test_user_written_losses():
+def test_user_defined_loss_matches_stored_logits():
     loss = losses.MarginLoss.from_emphasis(lambda p, rest: p * rest)
     compare(loss, problem()[3])
 
@@ -319,14 +319,14 @@ def test_user_written_losses():
         ({"target": torch.ones(23, 9, requires_grad=True)}, ValueError, "detach"),
     ],
 )
-def test_mistakes_are_named(change, error, message):
+def test_invalid_arguments_raise(change, error, message):
     hidden, weight, bias, target = problem()
     given = {"hidden": hidden, "weight": weight, "target": target, "bias": bias, **change}
     with pytest.raises(error, match=message):
         losses.get("gce").linear(**given)
 
 
-def test_stray_labels_are_named_by_their_own_position():
+def test_invalid_label_is_named_by_its_position():
     hidden, weight, _, target = problem(24)
     labels = target.reshape(4, 6).clone()
     labels[2, 5] = 77
@@ -334,7 +334,7 @@ def test_stray_labels_are_named_by_their_own_position():
         losses.get("ce").linear(hidden.reshape(4, 6, 6), weight, labels)
 
 
-def test_broken_rows_are_named_by_their_own_number():
+def test_nan_row_is_named_by_its_number():
     hidden, weight, _, target = problem()
     hidden[17] = torch.nan
     with pytest.raises(ValueError, match=r"logits\[2, 0\] = nan.*rows counted from row 15 of the batch"):
@@ -342,13 +342,13 @@ def test_broken_rows_are_named_by_their_own_number():
 
 
 @pytest.mark.parametrize("spec", ["peer(ce)", 'gr(normalize="batch")', "cr(ce)"])
-def test_soft_targets_of_losses_that_look_at_the_batch_are_refused(spec):
+def test_soft_targets_of_batch_losses_raise_type_error(spec):
     hidden, weight, _, _ = problem()
     with pytest.raises(TypeError, match="needs all logits"):
         losses.get(spec).linear(hidden, weight, torch.full((23, 9), 1 / 9, dtype=torch.float64))
 
 
-def test_what_cannot_be_done_is_refused():
+def test_unsupported_losses_raise_type_error():
     hidden, weight, _, target = problem()
     with pytest.raises(TypeError, match="targets of the logits' shape"):
         losses.get("binary(ce)").linear(hidden, weight, target)
@@ -357,7 +357,7 @@ def test_what_cannot_be_done_is_refused():
 
 
 @pytest.mark.parametrize("chunk", [None, 2000, 100, 1])
-def test_a_loss_of_yours_that_looks_at_the_batch_sees_all_of_it(chunk):
+def test_user_defined_batch_loss_uses_the_whole_batch(chunk):
     class PerBatch(losses.MarginLoss):
         def evaluate(self, margin, *, num_classes=None, mass=None):
             emphasis = torch.sigmoid(-margin)
@@ -375,7 +375,7 @@ def test_a_loss_of_yours_that_looks_at_the_batch_sees_all_of_it(chunk):
 
 
 class ByTanh(losses.MarginLoss):
-    """Row by row, by an operation that kernels do not know."""
+    """A loss with an operation that kernels do not support."""
 
     def value(self, margin):
         return torch.log1p(torch.exp(-margin)) + 0.1 * (1 - torch.tanh(margin / 9))
@@ -402,7 +402,7 @@ class Gini(StatisticsLoss):
         *((lambda: losses.CR(ByTanh(), prior=torch.full((5,), 0.2)), is_soft) for is_soft in (False, True)),
     ],
 )
-def test_operations_kernels_do_not_know_are_no_hindrance(make, is_soft):
+def test_operations_without_kernels_match_stored_logits(make, is_soft):
     generator = torch.Generator().manual_seed(0)
     hidden, weight = torch.randn(60, 4, generator=generator), torch.randn(5, 4, generator=generator)
     target = torch.randint(5, (60,), generator=generator)
@@ -411,7 +411,7 @@ def test_operations_kernels_do_not_know_are_no_hindrance(make, is_soft):
     torch.testing.assert_close(found, make()(linear(hidden, weight), given))
 
 
-def test_a_written_emphasis_that_looks_at_the_batch_sees_all_of_it():
+def test_user_defined_batch_emphasis_uses_the_whole_batch():
     make = losses.MarginLoss.from_emphasis
     loss = make(lambda p, rest: p * rest / (p * rest).mean())
     generator = torch.Generator().manual_seed(0)
@@ -422,6 +422,6 @@ def test_a_written_emphasis_that_looks_at_the_batch_sees_all_of_it():
     torch.testing.assert_close(found, wanted)
 
 
-def test_row_statistics_that_look_at_the_batch_are_refused():
+def test_batch_statistics_loss_raises_type_error():
     with pytest.raises(TypeError, match="gini compares rows in a way that needs all logits at once"):
         Gini().linear(torch.randn(30, 4), torch.randn(5, 4), torch.zeros(30, dtype=torch.long))

@@ -1,4 +1,4 @@
-"""On a GPU: the same numbers as on the CPU, no host synchronisation, capturable in a CUDA graph."""
+"""``loss.linear`` on a GPU: same results as on the CPU, no host synchronisation, CUDA graphs."""
 
 import warnings
 
@@ -34,7 +34,7 @@ def step(call, hidden, weight, bias, target):
 
 
 @pytest.fixture(autouse=True)
-def no_reduced_precision():
+def disable_tf32():
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = False
     yield
@@ -50,7 +50,7 @@ def on_gpu(*tensors):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_same_as_on_the_cpu(name):
+def test_cuda_matches_cpu(name):
     *tensors, target = batch()
     wanted = step(CALLS[name], *[t.double() for t in tensors], target)
     call = call_on_gpu(name)
@@ -78,7 +78,7 @@ def test_no_host_synchronisation(name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_captured_in_a_graph(name):
+def test_cuda_graph_capture(name):
     tensors = on_gpu(*batch())
     call = call_on_gpu(name)
     side = torch.cuda.Stream()
@@ -97,7 +97,7 @@ def test_captured_in_a_graph(name):
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("chunk", [100, 25], ids=["summed in half", "summed in float32"])
-def test_gradients_of_half_precision_weights(dtype, chunk):
+def test_half_precision_gradients_are_as_accurate_as_stored_logits(dtype, chunk):
     hidden, weight, _, target = on_gpu(*batch(400))
     target.clamp_(min=0)
     half = [t.to(dtype) for t in (hidden, weight)]

@@ -1,4 +1,4 @@
-"""linear_margin against the margin of stored logits."""
+"""``linear_margin`` against the margin of stored logits."""
 
 import pytest
 import torch
@@ -31,7 +31,7 @@ def problem(rows, width, classes, seed=0):
     biased=st.booleans(),
     seed=st.integers(0, 1000),
 )
-def test_same_as_the_margin_of_stored_logits(rows, width, classes, chunk, ignored, biased, seed):
+def test_linear_margin_matches_stored_logits(rows, width, classes, chunk, ignored, biased, seed):
     inputs, target = problem(rows, width, classes, seed)
     inputs = inputs if biased else inputs[:2]
     generator = torch.Generator().manual_seed(seed)
@@ -49,7 +49,7 @@ def test_same_as_the_margin_of_stored_logits(rows, width, classes, chunk, ignore
         torch.testing.assert_close(gradients, slopes, rtol=1e-12, atol=1e-12)
 
 
-def test_any_function_of_the_margin_is_a_loss():
+def test_functions_of_linear_margin_match_stored_logits():
     (hidden, weight, _), target = problem(20, 4, 7)
     focal = torch.sigmoid(-linear_margin(hidden, weight, target, chunk=3)).square().mean()
     plain = torch.sigmoid(-margin(linear(hidden, weight), target)).square().mean()
@@ -57,40 +57,40 @@ def test_any_function_of_the_margin_is_a_loss():
     torch.testing.assert_close(found, wanted)
 
 
-def test_logits_of_the_last_rows_are_made_once(monkeypatch):
-    made = []
+def test_logits_of_the_last_chunk_are_computed_once(monkeypatch):
+    sizes = []
 
     def counted(rows, *others):
-        made.append(len(rows))
+        sizes.append(len(rows))
         return linear(rows, *others)
 
     monkeypatch.setattr(slabs, "linear", counted)
     inputs, target = problem(23, 4, 7)
     found = linear_margin(*inputs[:2], target, bias=inputs[2], chunk=6).sum()
-    assert made == [6, 6, 6, 5]
+    assert sizes == [6, 6, 6, 5]
     torch.autograd.grad(found, inputs, retain_graph=True)
-    assert made[4:] == [18, 18, 18]  # slabs of classes, of all other rows
+    assert sizes[4:] == [18, 18, 18]  # slabs of classes, of all other rows
     torch.autograd.grad(found, inputs)
-    assert made[7:] == [23, 23, 23, 23]
+    assert sizes[7:] == [23, 23, 23, 23]
 
 
-def test_nothing_is_kept_where_others_decide_what_is(monkeypatch):
-    """A checkpoint gives memory back, which logits at its side would hold."""
-    made = []
-    monkeypatch.setattr(slabs, "KeptLogits", lambda *logits: made.append(KeptLogits(*logits)) or made[-1])
+def test_no_logits_are_kept_inside_a_checkpoint(monkeypatch):
+    """A checkpoint saves memory, which kept logits would occupy."""
+    kept = []
+    monkeypatch.setattr(slabs, "KeptLogits", lambda *logits: kept.append(KeptLogits(*logits)) or kept[-1])
     (hidden, weight, bias), target = problem(23, 4, 7)
 
     def margins(hidden):
         return linear_margin(hidden, weight, target, bias=bias, chunk=6)
 
     found = checkpoint(margins, hidden, use_reentrant=False).sin().sum()
-    assert [kept.take() for kept in made] == [None]
+    assert [one.take() for one in kept] == [None]
     wanted = torch.autograd.grad(margins(hidden).sin().sum(), (hidden, weight, bias))
-    assert made[-1].take() is None  # it left with the gradient
+    assert kept[-1].take() is None  # freed by the backward pass
     torch.testing.assert_close(torch.autograd.grad(found, (hidden, weight, bias)), wanted)
 
 
-def test_float16_adds_up_what_it_keeps_in_float32():
+def test_float16_gradients_are_accumulated_in_float32():
     (hidden, weight, _), target = problem(64, 4, 7)
     halves = [tensor.detach().half().requires_grad_() for tensor in (hidden, weight)]
     found = linear_margin(*halves, target, chunk=16).sum()
@@ -99,13 +99,13 @@ def test_float16_adds_up_what_it_keeps_in_float32():
     exact = [tensor.detach().double().requires_grad_() for tensor in halves]
     wanted = torch.autograd.grad(margin(linear(*exact), target).sum(), exact)
     for gradients in (first, second):
-        for one, there in zip(gradients, wanted, strict=True):
+        for one, reference in zip(gradients, wanted, strict=True):
             assert one.dtype == torch.float16
-            assert (one.double() - there).norm() < 2e-3 * there.norm()
+            assert (one.double() - reference).norm() < 2e-3 * reference.norm()
 
 
 @pytest.mark.parametrize("wanted", [[0], [1], [2], [0, 2], [1, 2]])
-def test_only_some_gradients_are_asked_for(wanted):
+def test_subsets_of_gradients(wanted):
     inputs, target = problem(23, 4, 7)
     for number, tensor in enumerate(inputs):
         tensor.requires_grad_(number in wanted)
@@ -115,7 +115,7 @@ def test_only_some_gradients_are_asked_for(wanted):
     torch.testing.assert_close(*(torch.autograd.grad(one, chosen) for one in (found, stored)))
 
 
-def test_shape_of_the_target_and_float32_for_half_precision():
+def test_result_has_target_shape_and_is_float32_for_half_precision():
     (hidden, weight, _), target = problem(24, 4, 7)
     states, labels = hidden.detach().reshape(2, 3, 4, 4), target.reshape(2, 3, 4)
     found = linear_margin(states.bfloat16(), weight.detach().bfloat16(), labels, chunk=5)
@@ -125,7 +125,7 @@ def test_shape_of_the_target_and_float32_for_half_precision():
     torch.testing.assert_close(found.reshape(-1), wanted, rtol=0.02, atol=0.05)
 
 
-def test_mistakes_are_named():
+def test_invalid_arguments_raise():
     (hidden, weight, _), target = problem(5, 4, 7)
     with pytest.raises(TypeError, match="class indices"):
         linear_margin(hidden, weight, torch.ones(5, 7))

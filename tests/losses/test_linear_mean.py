@@ -1,4 +1,4 @@
-"""Losses over the mean weight of the batch: the logits of a linear layer are made once."""
+"""Batch-normalised losses of a linear layer: logits are computed once."""
 
 import pytest
 import torch
@@ -37,21 +37,21 @@ def of_logits(loss, tensors, target, **how):
 
 @pytest.fixture
 def products(monkeypatch):
-    """One entry for every chunk of logits that is made."""
-    made = []
+    """The number of rows of each chunk of logits that is computed."""
+    sizes = []
 
     def counted(*arguments):
-        made.append(arguments[0].shape[0])
+        sizes.append(arguments[0].shape[0])
         return linear(*arguments)
 
     for module in (total, margin):
         monkeypatch.setattr(module, "linear", counted)
-    return made
+    return sizes
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 @pytest.mark.parametrize("spec", SPECS)
-def test_logits_are_made_once(spec, reduction, products):
+def test_logits_are_computed_once(spec, reduction, products):
     tensors, target = problem()
     loss = losses.get(spec, reduction=reduction)
     found = of_linear(loss, tensors, target, chunk=6)
@@ -61,7 +61,7 @@ def test_logits_are_made_once(spec, reduction, products):
 
 
 @pytest.mark.parametrize(("spec", "how"), [("scale({})", {}), ("{} + ce", {}), ("{}", {"reduction": "none"})])
-def test_what_is_made_of_them_is_judged_by_all_margins_first(spec, how, products):
+def test_compositions_compute_all_margins_first(spec, how, products):
     tensors, target = problem()
     loss = losses.get(spec.format(SPECS[0]), **how)
     hidden, weight, _ = inputs = leaves(tensors)
@@ -70,7 +70,7 @@ def test_what_is_made_of_them_is_judged_by_all_margins_first(spec, how, products
     assert len(products) > 4
 
 
-def test_no_gradient_asked_for(products):
+def test_logits_are_computed_once_without_gradients(products):
     (hidden, weight, bias), target = problem()
     loss = losses.get(SPECS[0])
     value = loss.linear(hidden, weight, target, bias=bias, chunk=6)
@@ -78,18 +78,18 @@ def test_no_gradient_asked_for(products):
     torch.testing.assert_close(value, loss(linear(hidden, weight, bias), target))
 
 
-def test_sample_weights_get_a_gradient():
+def test_sample_weights_have_the_gradients_of_stored_logits():
     tensors, target = problem()
     loss = losses.get(SPECS[0])
-    by_hand, by_chunks = (torch.linspace(0, 2, 23, dtype=torch.float64).requires_grad_() for _ in range(2))
-    of_chunks = loss.linear(*tensors[:2], target, bias=tensors[2], sample_weight=by_chunks, chunk=6)
-    of_chunks.backward()
-    loss(linear(*tensors), target, sample_weight=by_hand).backward()
-    torch.testing.assert_close(by_chunks.grad, by_hand.grad)
-    assert not by_chunks.grad[[3, 20]].any()
+    stored, fused = (torch.linspace(0, 2, 23, dtype=torch.float64).requires_grad_() for _ in range(2))
+    value = loss.linear(*tensors[:2], target, bias=tensors[2], sample_weight=fused, chunk=6)
+    value.backward()
+    loss(linear(*tensors), target, sample_weight=stored).backward()
+    torch.testing.assert_close(fused.grad, stored.grad)
+    assert not fused.grad[[3, 20]].any()
 
 
-def test_a_graph_may_be_walked_twice():
+def test_backward_twice_gives_equal_gradients():
     tensors, target = problem()
     hidden, weight, bias = inputs = leaves(tensors)
     value = losses.get(SPECS[0]).linear(hidden, weight, target, bias=bias, chunk=6)
@@ -99,8 +99,8 @@ def test_a_graph_may_be_walked_twice():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_weights_near_the_largest_float_do_not_overflow(dtype):
-    """exp(310 p (1 - p)) comes to 5e33 for p = 1/2, which times hidden states of a million would not fit."""
+def test_weights_near_float_max_do_not_overflow(dtype):
+    """exp(310 p (1 - p)) is 5e33 for p = 1/2; its product with hidden states of 1e6 overflows."""
     tensors = [torch.full((4, 1), 1e6), torch.tensor([[2.0], [-1.0]]) / 2**31, torch.zeros(2)]
     tensors, target = [t.to(dtype) for t in tensors], torch.tensor([0, 1, 0, 0])
     loss = losses.get('gr(beta=310.0, lam=1.0, normalize="batch")')
@@ -112,25 +112,28 @@ def test_weights_near_the_largest_float_do_not_overflow(dtype):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_no_upstream_makes_nan_of_a_batch_without_weight(spec):
-    """Rows that are ignored, and rows whose margins are beyond the saturation."""
+def test_batches_without_weight_have_finite_gradients(spec):
+    """With ignored rows, and with rows whose margins are beyond the saturation."""
     tensors, target = problem()
     loss = losses.get(spec)
     ignored, inputs = torch.full_like(target, -100), leaves(tensors)
     (1e6 * loss.linear(*inputs[:2], ignored, bias=inputs[2], chunk=6)).backward()
-    sure, weight = torch.ones(4, 1, requires_grad=True), torch.tensor([[40.0], [0.0]], requires_grad=True)
+    sure, weight = (
+        torch.ones(4, 1, requires_grad=True),
+        torch.tensor([[40.0], [0.0]], requires_grad=True),
+    )
     (1e6 * loss.linear(sure, weight, torch.zeros(4, dtype=torch.int64))).backward()
     for one in (*inputs, sure, weight):
         assert one.grad.isfinite().all()
     assert not any(one.grad.any() for one in inputs)
 
 
-@pytest.mark.parametrize("nothing", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("spec", ["ce", "nce", "cr(ce)", *SPECS])
-def test_without_gradients(spec, reduction, nothing):
+def test_values_without_gradients_match_stored_logits(spec, reduction, mode):
     loss = losses.get(spec, reduction=reduction)
-    with nothing():
+    with mode():
         (hidden, weight, bias), target = problem()
         share = torch.linspace(0, 2, 23, dtype=torch.float64)
         found = loss.linear(hidden, weight, target, bias=bias, sample_weight=share, chunk=6)
@@ -138,7 +141,7 @@ def test_without_gradients(spec, reduction, nothing):
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_many_upstreams_at_once_are_refused(reduction):
+def test_batched_upstream_gradients_raise_runtime_error(reduction):
     (hidden, *others), target = problem()
     value = losses.get("ce", reduction=reduction).linear(hidden.requires_grad_(), others[0], target)
     with pytest.raises(RuntimeError, match=r"one upstream gradient at a time \(is_grads_batched=True\)"):
@@ -146,8 +149,8 @@ def test_many_upstreams_at_once_are_refused(reduction):
 
 
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16])
-def test_float16_is_told_all_margins_first(dtype, products):
-    """Also where products are in another precision: gradients are kept in float16 then."""
+def test_float16_computes_all_margins_first(dtype, products):
+    """Also with bfloat16 autocast, where gradients are stored in float16."""
     tensors, target = problem(torch.float16)
     loss = losses.get(SPECS[0])
     with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):

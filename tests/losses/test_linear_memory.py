@@ -1,4 +1,4 @@
-"""The logits are never stored: largest tensor, and peak of all living ones."""
+"""Memory of ``loss.linear``, which never stores all logits: largest tensor and peak."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ CALLS = {
 
 
 class LargestTensor(TorchDispatchMode):
-    """The most elements any result of any operation holds in memory."""
+    """Records the largest number of elements that a result of an operation stores."""
 
     def __init__(self):
         super().__init__()
@@ -69,14 +69,14 @@ def stored_bytes():
 
 @pytest.fixture(scope="module")
 def scratch_bytes():
-    """What torch itself takes to multiply with the weight: on some processors a copy of it."""
+    """Memory that torch needs to multiply with the weight: on some processors a copy of it."""
     hidden, weight = (one.detach() for one in problem(256)[:2])
     return peak_bytes(lambda: linear(hidden, weight)) - 4 * 256 * CLASSES
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
-def test_peak_memory_beyond_the_gradients(name, stored_bytes, scratch_bytes):
+def test_peak_memory_without_gradients_is_bounded(name, stored_bytes, scratch_bytes):
     hidden, weight, target = problem()
     peak = peak_bytes(lambda: CALLS[name](hidden, weight, target).backward()) - scratch_bytes
     gradients = 4 * (hidden.numel() + weight.numel())
@@ -84,8 +84,8 @@ def test_peak_memory_beyond_the_gradients(name, stored_bytes, scratch_bytes):
     assert peak - gradients <= 0.15 * (stored_bytes - scratch_bytes - gradients)
 
 
-def test_the_first_backward_pass_hands_its_gradient_over():
-    """A copy would cost the memory of the weight once more."""
+def test_first_backward_does_not_copy_gradients():
+    """A copy would need as much memory as the weight."""
     hidden, weight, target = problem(64)
     value = losses.get("gce").linear(hidden, weight, target)
     assert peak_bytes(lambda: (0.5 * value).backward()) < 0.1 * 4 * weight.numel()

@@ -1,4 +1,4 @@
-"""Half precision and autocast: as close to float64 as stored logits are."""
+"""Half precision and autocast: as accurate as with stored logits."""
 
 import pytest
 import torch
@@ -38,7 +38,7 @@ def errors(found, exact, scale=1.0):
     "spec", ["ce", "mae", "gce", "nce", "gls", "10*nce + 0.1*agce(a=1.8, q=3)", "cr(ce)"]
 )
 @pytest.mark.parametrize("chunk", [128, 16], ids=["4 chunks", "32 chunks"])
-def test_bfloat16_loses_no_more_than_stored_logits(spec, reduction, chunk):
+def test_bfloat16_is_as_accurate_as_stored_logits(spec, reduction, chunk):
     *tensors, target = problem()
     loss = losses.get(spec, reduction=reduction)
     half = [t.bfloat16() for t in tensors]
@@ -64,7 +64,7 @@ def test_float16_with_a_loss_scale_does_not_underflow(spec):
 
 
 @pytest.mark.parametrize("spec", ["gce", "nce + mae"])
-def test_float32(spec):
+def test_float32_is_accurate(spec):
     *tensors, target = problem()
     loss = losses.get(spec)
     exact = gradients(lambda h, w, b: loss(linear(h, w, b), target), [t.double() for t in tensors])
@@ -88,13 +88,13 @@ def test_autocast_multiplies_in_half_precision_and_sums_in_float32(reduction):
     stored = gradients(under_autocast(lambda h, w, b: loss(linear(h, w, b), target)), tensors)
     found = gradients(under_autocast(lambda h, w, b: loss.linear(h, w, target, bias=b, chunk=32)), tensors)
     assert all(t.dtype == torch.float32 for t in found)
-    assert errors(found, exact)[1] > 1e-4, "not in half precision at all"
+    assert errors(found, exact)[1] > 1e-4, "products must be computed in half precision"
     for fused, unfused in zip(errors(found, exact), errors(stored, exact), strict=True):
         assert fused <= 1.5 * unfused + 1e-6
 
 
-def test_autocast_leaves_later_uses_of_the_weight_alone():
-    """A cast cached without a graph would cut the weight off for the rest of the autocast block."""
+def test_autocast_keeps_gradients_of_later_uses_of_the_weight():
+    """A cast that is cached without a graph would have no gradient in the rest of the autocast block."""
     hidden, weight, _, target = problem(64)
     leaf = weight.clone().requires_grad_()
     with torch.autocast("cpu", torch.bfloat16):
@@ -104,7 +104,7 @@ def test_autocast_leaves_later_uses_of_the_weight_alone():
     assert torch.autograd.grad(first, leaf)[0].any()
 
 
-def test_an_upstream_factor_is_not_rounded_to_half_precision():
+def test_upstream_factor_is_not_rounded_to_half_precision():
     *tensors, target = problem()
     inputs = [t.bfloat16().requires_grad_() for t in tensors]
     value = losses.get("ce").linear(inputs[0], inputs[1], target, bias=inputs[2])

@@ -42,7 +42,7 @@ def test_gradient_is_one_hot_minus_softmax_of_the_others(array, data):
     torch.testing.assert_close(gradient.abs().sum(1), torch.full((len(target),), 2.0, dtype=torch.float64))
 
 
-def test_two_classes_are_a_difference():
+def test_margin_of_two_classes_is_a_difference():
     logits, target = random_rows(classes=2)
     own = logits.gather(1, target[:, None]).squeeze(1)
     torch.testing.assert_close(margin(logits, target), 2 * own - logits.sum(1))
@@ -82,7 +82,7 @@ def test_half_precision_is_computed_in_float32(dtype):
     assert margin(logits.double(), target).dtype == torch.float64
 
 
-def test_autocast_changes_nothing():
+def test_autocast_does_not_change_the_margin():
     logits, target = random_rows(dtype=torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = margin(logits, target)
@@ -101,7 +101,7 @@ def test_ignored_rows_are_zero_with_zero_gradient():
     assert gradient[0].abs().sum() == pytest.approx(2)
 
 
-def test_masked_classes_are_absent():
+def test_masked_classes_are_excluded():
     logits, target = random_rows()
     target.clamp_(max=3)
     masked = logits.clone()
@@ -113,7 +113,7 @@ def test_masked_classes_are_absent():
         torch.testing.assert_close(found, wanted)
 
 
-def test_statistics_are_what_they_are_called():
+def test_row_statistics_match_their_definitions():
     logits, target = random_rows()
     found, p = row_statistics(logits, target), logits.softmax(1)
     torch.testing.assert_close(found.margin, margin(logits, target))
@@ -123,7 +123,7 @@ def test_statistics_are_what_they_are_called():
     torch.testing.assert_close(found.sum_pz, (p * logits).sum(1))
 
 
-def test_large_inputs_take_the_same_value_in_blocks():
+def test_large_inputs_match_small_inputs():
     logits, target = random_rows(700, 1000, torch.float32)
     leaf = logits.clone().requires_grad_()
     whole = margin(leaf, target)
@@ -136,7 +136,7 @@ def test_large_inputs_take_the_same_value_in_blocks():
     torch.testing.assert_close(gradient[-3:], part, rtol=1e-5, atol=1e-9)
 
 
-def test_compile_keeps_one_graph():
+def test_compile_gives_one_graph():
     logits, target = random_rows()
     compiled = torch.compile(margin, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(logits, target), margin(logits, target))
@@ -145,7 +145,7 @@ def test_compile_keeps_one_graph():
 
 
 @pytest.mark.slow
-def test_inductor():
+def test_inductor_matches_eager():
     logits, target = random_rows(dtype=torch.float32)
     torch.testing.assert_close(torch.compile(margin, fullgraph=True)(logits, target), margin(logits, target))
 
@@ -185,6 +185,6 @@ def test_transforms():
         (torch.tensor([[3e38, -3e38]]), torch.tensor([0]), ValueError, "overflows"),
     ],
 )
-def test_bad_input_is_named(logits, target, error, message):
+def test_invalid_arguments_raise(logits, target, error, message):
     with pytest.raises(error, match=message):
         margin(logits, target)

@@ -39,20 +39,20 @@ WITH_INNER = ("cr", "peer", "scale", "shift", "unit_max", "binary")
 
 
 @pytest.fixture(autouse=True)
-def _leave_the_registry_as_it_was():
+def _restore_registry():
     before = dict(LOSSES)
     yield
     LOSSES.clear()
     LOSSES.update(before)
 
 
-def test_the_registry_is_a_plain_dict_of_the_names_of_the_contract():
+def test_registry_is_a_dict_with_documented_names():
     assert type(LOSSES) is dict
     assert set(NAMES) <= set(LOSSES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_builds_its_class(name):
+def test_each_name_creates_its_class(name):
     spec = f"{name}(mae)" if name in WITH_INNER else name
     loss = get(spec)
     assert type(loss) is LOSSES[name]
@@ -60,17 +60,17 @@ def test_every_name_builds_its_class(name):
     assert isinstance(loss, losses.Loss)
 
 
-def test_the_short_names_are_the_classes():
+def test_lowercase_names_are_the_classes():
     assert (losses.scale, losses.shift) == (losses.Scale, losses.Shift)
     assert (losses.unit_max, losses.binary) == (losses.UnitMax, losses.Binary)
 
 
-def test_a_loss_comes_back_unchanged():
+def test_get_returns_a_loss_unchanged():
     loss = losses.GCE(q=0.3, reduction="sum", ignore_index=7, weight=torch.ones(3))
     assert get(loss) is loss
 
 
-def test_settings_make_a_copy_and_leave_the_original():
+def test_get_with_settings_copies_the_loss():
     loss = losses.GCE(q=0.3)
     changed = get(loss, reduction="none", ignore_index=2, weight=torch.tensor([1.0, 2.0]))
     assert changed is not loss
@@ -79,13 +79,13 @@ def test_settings_make_a_copy_and_leave_the_original():
     assert (loss.reduction, loss.ignore_index, loss.weight) == ("mean", -100, None)
 
 
-def test_a_copy_keeps_the_settings_it_was_not_given():
+def test_copy_keeps_other_settings():
     changed = get(losses.CE(reduction="sum", weight=torch.ones(4)), ignore_index=3)
     assert (changed.reduction, changed.ignore_index) == ("sum", 3)
     assert changed.weight.tolist() == [1.0] * 4
 
 
-def test_an_unnamed_loss_can_be_copied_with_settings():
+def test_unnamed_loss_is_copied_with_settings():
     loss = MarginLoss.from_emphasis(lambda p, rest: p * rest)
     changed = get(loss, reduction="none")
     logits, target = torch.zeros(3, 2), torch.tensor([0, 1, 0])
@@ -94,7 +94,7 @@ def test_an_unnamed_loss_can_be_copied_with_settings():
 
 
 @pytest.mark.parametrize("spec", ["ce", "nce", "ce + 0.5*nce", "unit_max(mae)", "cr(ce)"])
-def test_settings_reach_the_outermost_loss(spec):
+def test_settings_apply_to_the_outermost_loss(spec):
     logits, target = (
         torch.randn(6, 3, generator=torch.Generator().manual_seed(0)),
         torch.tensor([0, 1, 2, 0, 1, 2]),
@@ -109,7 +109,7 @@ def test_settings_reach_the_outermost_loss(spec):
     torch.testing.assert_close(get(spec, reduction="sum", ignore_index=2)(logits, target), each.sum())
 
 
-def test_the_weight_is_the_losses_own_copy_and_moves_with_it():
+def test_weight_is_copied_and_moves_with_the_loss():
     weight = torch.tensor([1, 2])
     loss = get("ce", weight=weight)
     weight[0] = 9
@@ -118,7 +118,7 @@ def test_the_weight_is_the_losses_own_copy_and_moves_with_it():
     assert loss.double().weight.dtype == torch.float64
 
 
-def test_the_spec_leaves_the_settings_out():
+def test_spec_excludes_settings():
     assert str(get("gce", reduction="sum", ignore_index=1, weight=torch.ones(2))) == "gce(q=0.7)"
 
 
@@ -135,19 +135,19 @@ def test_the_spec_leaves_the_settings_out():
     ],
 )
 @pytest.mark.parametrize("spec", ["ce", losses.CE()], ids=["spec", "loss"])
-def test_wrong_settings_are_refused(spec, settings, part):
+def test_invalid_settings_raise_value_error(spec, settings, part):
     with pytest.raises(ValueError) as caught:
         get(spec, **settings)
     assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("thing", "kind"),
+    ("spec", "kind"),
     [(3, "int"), (None, "NoneType"), (b"ce", "bytes"), (["ce"], "list"), (losses.CE, "type")],
 )
-def test_only_specs_and_losses_are_taken(thing, kind):
+def test_get_of_other_types_raises_type_error(spec, kind):
     with pytest.raises(TypeError, match=f"spec must be a string or a Loss, got {kind}$"):
-        get(thing)
+        get(spec)
 
 
 class Halved(losses.MAE):
@@ -164,7 +164,7 @@ class Halved(losses.MAE):
         return self.strength * super().emphasis(margin)
 
 
-def test_own_losses_parse_print_and_combine():
+def test_registered_losses_parse_print_and_combine():
     register("halved", Halved)
     assert LOSSES["halved"] is Halved
     assert str(get("halved")) == 'halved(word="a", strength=0.5)'
@@ -174,12 +174,12 @@ def test_own_losses_parse_print_and_combine():
 
 
 @pytest.mark.parametrize("word", ["", "a'b", 'a"b', "a\\b", "a\nb", "\x00", "é", "[red]", "{x}", "a#b"])
-def test_own_string_parameters_round_trip(word):
+def test_string_parameters_round_trip(word):
     register("halved", Halved)
     assert get(str(Halved(word=word))).word == word
 
 
-def test_own_names_are_suggested_and_listed():
+def test_registered_names_are_suggested_and_listed():
     register("halved", Halved)
     with pytest.raises(ValueError, match=r"did you mean 'halved'\? .*halved"):
         get("halvd")
@@ -189,34 +189,34 @@ def test_own_names_are_suggested_and_listed():
         get("halved(strenght=1)")
 
 
-def test_a_factory_need_not_be_a_class():
+def test_factory_can_be_a_function():
     register("robust", lambda *, q=0.9: get(f"unit_max(gce(q={q}))"))
     assert str(get("robust")) == "unit_max(gce(q=0.9))"
     assert str(get("robust(q=0.2)")) == "unit_max(gce(q=0.2))"
 
 
-def test_a_factory_may_take_an_inner_loss():
+def test_factory_can_have_an_inner_loss():
     register("gentle", lambda inner, *, tau=2.0: losses.Scale(inner, tau=tau))
     assert str(get("gentle(mae)")) == "scale(mae, tau=2.0)"
     with pytest.raises(ValueError, match="gentle takes 1 inner loss, got 0"):
         get("gentle")
 
 
-def test_settings_stay_outside_the_spec_even_if_a_factory_takes_them():
+def test_settings_of_a_factory_are_not_allowed_in_specs():
     register("summed", lambda *, reduction="sum": losses.CE(reduction=reduction))
     assert get("summed").reduction == "sum"
     with pytest.raises(ValueError, match="cannot use \"reduction='none'\""):
         get("summed(reduction='none')")
 
 
-def test_registering_an_own_name_again_replaces_it():
+def test_register_replaces_registered_names():
     register("mine", losses.CE)
     register("mine", losses.MAE)
     assert str(get("mine")) == "mae"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_of_the_library_cannot_be_taken(name):
+def test_register_rejects_names_of_the_library(name):
     before = LOSSES[name]
     with pytest.raises(ValueError, match=f"'{name}' is already a loss of this library"):
         register(name, losses.CE)
@@ -226,7 +226,7 @@ def test_names_of_the_library_cannot_be_taken(name):
 @pytest.mark.parametrize(
     "name", ["", " ", "2x", "my loss", "my-loss", "a.b", "ce()", "class", "lambda", "None", "a\n"]
 )
-def test_what_is_no_identifier_cannot_be_a_name(name):
+def test_register_rejects_names_that_are_not_identifiers(name):
     with pytest.raises(ValueError) as caught:
         register(name, losses.CE)
     assert f"{name!r} is not a valid name of a loss" in str(caught.value)
@@ -234,7 +234,7 @@ def test_what_is_no_identifier_cannot_be_a_name(name):
 
 
 @pytest.mark.parametrize("factory", [None, "ce", losses.CE()(torch.zeros(1, 2), torch.tensor([0]))])
-def test_a_factory_must_be_callable(factory):
+def test_register_rejects_factories_that_are_not_callable(factory):
     with pytest.raises(TypeError, match="the factory of 'mine' must be callable"):
         register("mine", factory)
     assert "mine" not in LOSSES
@@ -254,7 +254,7 @@ def test_from_emphasis_and_from_value_register_their_names():
         get("own_value(of='p')")
 
 
-def test_a_built_in_name_is_refused_for_own_functions_too():
+def test_from_emphasis_rejects_names_of_the_library():
     with pytest.raises(ValueError, match="'ce' is already a loss of this library"):
         MarginLoss.from_emphasis(lambda p, rest: rest, name="ce")
     assert LOSSES["ce"] is losses.CE
@@ -275,7 +275,7 @@ def test_losses_copy_and_pickle_with_their_settings(spec, duplicate):
     assert torch.equal(again(logits, target), loss(logits, target))
 
 
-def test_a_pickle_of_a_name_not_registered_says_so():
+def test_unpickling_unregistered_loss_raises_value_error():
     MarginLoss.from_emphasis(lambda p, rest: p * rest, name="own")
     stored = pickle.dumps(get("own"))
     del LOSSES["own"]

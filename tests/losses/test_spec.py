@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noiseproof.losses import LOSSES, MarginLoss, get
-from noiseproof.losses.spec import DEEPEST, LONGEST
+from noiseproof.losses.spec import MAX_DEPTH, MAX_LENGTH
 
 DEFAULTS = [
     "ce",
@@ -55,13 +55,13 @@ def message(spec: str, kind: type[Exception] = ValueError) -> str:
 
 
 @pytest.mark.parametrize("spec", EXAMPLES)
-def test_every_example_of_the_contract_round_trips(spec):
+def test_documented_examples_round_trip(spec):
     printed = str(get(spec))
     assert str(get(printed)) == printed
 
 
 @pytest.mark.parametrize("shown", DEFAULTS)
-def test_the_values_shown_in_the_contract_are_the_defaults(shown):
+def test_documented_values_are_the_defaults(shown):
     name = shown.partition("(")[0]
     bare = f"{name}(ce)" if name in ("cr", "peer") else name
     assert str(get(bare)) == shown
@@ -88,7 +88,7 @@ def test_the_values_shown_in_the_contract_are_the_defaults(shown):
         ("cr(nce + ce, beta=0)", "cr(nce + ce, beta=0.0)"),
     ],
 )
-def test_specs_print_in_one_way(spec, printed):
+def test_specs_print_in_canonical_form(spec, printed):
     assert str(get(spec)) == repr(get(spec)) == printed
 
 
@@ -105,12 +105,12 @@ def test_specs_print_in_one_way(spec, printed):
         ("peer(mae, seed=7)", {"seed": 7, "alpha": 1.0}),
     ],
 )
-def test_hyper_parameters_reach_the_loss(spec, attributes):
+def test_hyper_parameters_are_attributes(spec, attributes):
     loss = get(spec)
     assert {name: getattr(loss, name) for name in attributes} == attributes
 
 
-def test_a_sum_keeps_factors_and_parts():
+def test_sum_has_factors_and_parts():
     loss = get("10*nce + 0.1*agce(a=1.8, q=3)")
     assert loss.factors == (10, 0.1)
     assert [str(part) for part in loss.inner] == ["nce", "agce(a=1.8, q=3.0)"]
@@ -193,7 +193,7 @@ margin_specs = st.recursive(
 plain_specs = margin_specs | leaf(list(NOT_OF_THE_MARGIN))
 row_specs = plain_specs | sums(plain_specs)
 wrapped_specs = row_specs | wrapped(ROW_WRAPPERS, row_specs)
-specs = (wrapped_specs | sums(wrapped_specs)).filter(lambda spec: len(spec) < LONGEST / 2)
+specs = (wrapped_specs | sums(wrapped_specs)).filter(lambda spec: len(spec) < MAX_LENGTH / 2)
 
 
 @settings(max_examples=40, deadline=None)
@@ -209,7 +209,7 @@ def test_random_nested_specs_round_trip_and_compute_the_same(spec):
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=40) | st.text("ceamg()+*.=,q01 '\"", max_size=20))
-def test_any_text_is_a_loss_or_a_plain_error(text):
+def test_random_text_parses_or_raises(text):
     try:
         loss = get(text)
     except (ValueError, TypeError):
@@ -332,7 +332,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("spec", HOSTILE)
-def test_malicious_specs_are_refused_with_the_offending_part(spec):
+def test_malicious_specs_raise_value_error_with_offending_part(spec):
     assert HOSTILE[spec] in message(spec)
 
 
@@ -352,25 +352,25 @@ def test_malicious_specs_are_refused_with_the_offending_part(spec):
         ("None*mae", "factor must be a number, got None"),
     ],
 )
-def test_wrong_types_are_type_errors_with_the_offending_part(spec, part):
+def test_wrong_types_raise_type_error_with_offending_part(spec, part):
     assert part in message(spec, TypeError)
 
 
-@pytest.mark.parametrize("length", [LONGEST + 1, 1_000_000])
-def test_long_specs_are_refused_unread(length):
-    assert message("(" * length) == f"a loss spec can have at most {LONGEST} characters, got {length}"
+@pytest.mark.parametrize("length", [MAX_LENGTH + 1, 1_000_000])
+def test_long_specs_raise_value_error_before_parsing(length):
+    assert message("(" * length) == f"a loss spec can have at most {MAX_LENGTH} characters, got {length}"
 
 
-def test_deep_nesting_is_refused():
-    deepest = "unit_max(" * DEEPEST + "mae" + ")" * DEEPEST
+def test_deep_nesting_raises_value_error():
+    deepest = "unit_max(" * MAX_DEPTH + "mae" + ")" * MAX_DEPTH
     assert str(get(deepest)) == deepest
-    assert f"deeper than {DEEPEST}" in message(f"unit_max({deepest})")
+    assert f"deeper than {MAX_DEPTH}" in message(f"unit_max({deepest})")
 
 
 @pytest.mark.parametrize(
     "spec", ["(" * 499 + "ce", "-" * 999 + "1", "gce(q=" + "-" * 900 + "1)", "[" * 500 + "]" * 500]
 )
-def test_nesting_that_is_no_loss_is_refused(spec):
+def test_nested_expressions_that_are_not_losses_raise_value_error(spec):
     assert spec[:70] in message(spec)
 
 
@@ -389,17 +389,17 @@ def test_nesting_that_is_no_loss_is_refused(spec):
         ("sl(alfa=1)", "alpha"),
     ],
 )
-def test_unknown_words_get_the_nearest_known_one(spec, suggested):
+def test_unknown_names_get_the_nearest_suggestion(spec, suggested):
     assert f"did you mean {suggested!r}?" in message(spec)
 
 
-def test_an_unknown_loss_lists_all_and_guesses_nothing_far_off():
+def test_unknown_loss_without_similar_name_lists_all_losses():
     found = message("xyzzy")
     assert "did you mean" not in found
     assert ", ".join(sorted(LOSSES)) in found
 
 
-def test_an_unknown_parameter_lists_those_of_the_loss():
+def test_unknown_parameter_lists_parameters_of_the_loss():
     assert "unknown parameter of sl 'zzz' (known: alpha, beta, A)" in message("sl(zzz=1)")
     assert "(known: tau, num_classes, initial_margin)" in message("scale(mae, zzz=1)")
     assert "(known: none)" in message("ce(zzz=1)")
@@ -428,13 +428,13 @@ def test_nothing_is_imported_or_executed(tmp_path):
 
 
 @pytest.mark.parametrize("spec", ["gce(q=0.7, q=0.8)", "scale(mae, tau=2, tau=2)"])
-def test_a_parameter_given_twice_is_refused(spec):
+def test_repeated_parameter_raises_value_error(spec):
     with pytest.raises(ValueError, match="twice"):
         get(spec)
 
 
 @pytest.mark.parametrize("spec", ["ce # comment", "gce(q=0.7) #", "ｃｅ", "ｇｃｅ(q=0.7)"])
-def test_comments_and_lookalikes_are_refused(spec):
+def test_comments_and_unicode_lookalikes_raise_value_error(spec):
     with pytest.raises(ValueError, match=r"comments are not allowed|is not a plain name"):
         get(spec)
 

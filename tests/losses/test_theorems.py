@@ -1,4 +1,4 @@
-"""Theorems of spec 1.8 in their testable form."""
+"""Theorems about symmetric and asymmetric losses (spec 1.8)."""
 
 import pytest
 import torch
@@ -18,13 +18,13 @@ def losses_of_every_class(spec):
 @pytest.mark.parametrize(
     ("spec", "total"), [("mae", 2 * (CLASSES - 1)), ("rce(A=-4)", 4 * (CLASSES - 1)), ("nce", 1)]
 )
-def test_symmetric_losses_add_up_to_a_constant(spec, total):
+def test_symmetric_losses_sum_to_a_constant(spec, total):
     sums = losses_of_every_class(spec).sum(1)
     torch.testing.assert_close(sums, torch.full_like(sums, total))
 
 
 @pytest.mark.parametrize("spec", ["ce", "gce(q=0.7)", "aul(a=2, q=2)", "imae(T=8)"])
-def test_others_do_not(spec):
+def test_other_losses_do_not_sum_to_a_constant(spec):
     sums = losses_of_every_class(spec).sum(1)
     assert float(sums.max() - sums.min()) > 0.1
 
@@ -33,7 +33,7 @@ def test_others_do_not(spec):
     ("spec", "total"), [("mae", 2.0 * (CLASSES - 1)), ("rce(A=-4)", 4.0 * (CLASSES - 1)), ("nce", 1.0)]
 )
 @pytest.mark.parametrize("rate", [0.2, 0.6])
-def test_symmetric_noise_only_scales_and_shifts_a_symmetric_loss(spec, total, rate):
+def test_symmetric_noise_scales_and_shifts_symmetric_losses(spec, total, rate):
     every = losses_of_every_class(spec)
     clean = every[:, 0]
     noisy = (1 - rate) * clean + rate / (CLASSES - 1) * (every.sum(1) - clean)
@@ -41,7 +41,7 @@ def test_symmetric_noise_only_scales_and_shifts_a_symmetric_loss(spec, total, ra
     torch.testing.assert_close(noisy, wanted)
 
 
-def test_curves_know_which_are_symmetric():
+def test_is_symmetric():
     names = ["mae", "rce", "gce(q=1)", "tce(order=1)", "aul(a=4, q=1)", "agce(a=2, q=1)", "sce(q=1)"]
     assert all(curve(name).is_symmetric for name in names)
     others = ["ce", "gce(q=0.9)", "sl", "ael", "imae", "gr", "focal", "truncated_gce", "nal_fixed"]
@@ -67,7 +67,7 @@ def test_asymmetry_ratios(spec, ratio):
 
 
 @pytest.mark.parametrize("spec", ["agce(a=0.5, q=0.5)", "aul(a=1.5, q=3)", "ael(q=1)"])
-def test_the_ratio_is_a_lower_bound(spec):
+def test_asymmetry_ratio_is_a_lower_bound(spec):
     loss, ratio = get(spec), curve(spec).asymmetry
     generator = torch.Generator().manual_seed(0)
     first = torch.rand(2000, dtype=torch.float64, generator=generator)
@@ -80,8 +80,8 @@ def test_the_ratio_is_a_lower_bound(spec):
     assert (gain >= ratio * (value(torch.zeros_like(second)) - value(second)) - 1e-9).all()
 
 
-def test_asymmetric_loss_is_least_at_the_likeliest_class():
-    """With label distribution (0.6, 0.4) the minimiser of the expected loss is the first vertex."""
+def test_asymmetric_loss_is_minimal_at_the_likeliest_class():
+    """For labels distributed (0.6, 0.4) the expected loss is minimal at p = (1, 0)."""
     p = torch.linspace(1e-6, 1 - 1e-6, 2001, dtype=torch.float64)
     margin = torch.logit(p)
     for spec, robust in (("mae", True), ("aul(a=3, q=0.7)", True), ("ce", False), ("gce(q=0.3)", False)):

@@ -6,14 +6,14 @@ from noiseproof.losses import curve, expected_margin, get, scale, shift
 MARGINS = torch.linspace(-20, 20, 81, dtype=torch.float64)
 
 
-def test_scale_by_definition():
+def test_scale_matches_its_definition():
     inner, size = get("gce(q=0.7)"), 4.0
     found = scale(inner, tau=2.0, initial_margin=size)
     assert torch.equal(found.emphasis(MARGINS), inner.emphasis(MARGINS * 0.5))
     torch.testing.assert_close(found.value(MARGINS), 2 * inner.value(MARGINS * 0.5))
 
 
-def test_shift_by_definition():
+def test_shift_matches_its_definition():
     inner = get("gce(q=0.7)")
     found = shift(inner, tau=2.0, initial_margin=5.0)
     assert torch.equal(found.emphasis(MARGINS), inner.emphasis(MARGINS + 3.0))
@@ -21,7 +21,7 @@ def test_shift_by_definition():
 
 
 @pytest.mark.parametrize("wrapper", ["scale", "shift"])
-def test_both_put_the_start_at_minus_tau(wrapper):
+def test_scale_and_shift_map_the_initial_margin_to_minus_tau(wrapper):
     start = torch.tensor(expected_margin(100), dtype=torch.float64)
     found = get(f"{wrapper}(mae, tau=2.6, num_classes=100)").emphasis(start)
     torch.testing.assert_close(found, get("mae").emphasis(torch.tensor(-2.6, dtype=torch.float64)))
@@ -29,7 +29,7 @@ def test_both_put_the_start_at_minus_tau(wrapper):
 
 @pytest.mark.parametrize("wrapper", ["scale", "shift"])
 @pytest.mark.parametrize("classes", [3, 9, 10, 50])
-def test_classes_are_read_from_the_logits(wrapper, classes):
+def test_number_of_classes_defaults_to_that_of_the_logits(wrapper, classes):
     logits, target = torch.randn(6, classes), torch.randint(classes, (6,))
     found = get(f"{wrapper}(mae)")(logits, target)
     torch.testing.assert_close(found, get(f"{wrapper}(mae, num_classes={classes})")(logits, target))
@@ -42,17 +42,17 @@ def test_logit_bias_is_a_shift():
 
 
 @pytest.mark.parametrize("wrapper", ["scale", "shift"])
-def test_without_classes_there_is_no_curve(wrapper):
-    for ask in ("value", "emphasis"):
+def test_value_and_emphasis_need_number_of_classes(wrapper):
+    for name in ("value", "emphasis"):
         with pytest.raises(ValueError, match="number of classes"):
-            getattr(get(f"{wrapper}(mae)"), ask)(MARGINS)
+            getattr(get(f"{wrapper}(mae)"), name)(MARGINS)
 
 
 @pytest.mark.parametrize(
     "spec", ["scale({})", "shift({})", "unit_max(scale({}))", "scale({}, num_classes=2)"]
 )
 @pytest.mark.parametrize("inner", ["mae", "gce", "ce + mae"])
-def test_two_classes_start_at_the_margin_0_and_need_no_transform(spec, inner):
+def test_two_classes_are_not_transformed(spec, inner):
     generator = torch.Generator().manual_seed(0)
     logits, target = torch.randn(8, 2, generator=generator), torch.randint(2, (8,), generator=generator)
     plain = "unit_max({})" if "unit_max" in spec else "{}"
@@ -62,14 +62,14 @@ def test_two_classes_start_at_the_margin_0_and_need_no_transform(spec, inner):
     torch.testing.assert_close(found, wanted)
 
 
-def test_an_initial_margin_transforms_two_classes_too():
+def test_two_classes_are_transformed_with_initial_margin():
     logits, target = torch.tensor([[1.0, 0.0]]), torch.tensor([0])
     found = get("scale(mae, tau=2.0, initial_margin=4.0)")(logits, target)
     torch.testing.assert_close(found, 2 * get("mae")(logits / 2, target))
 
 
 @pytest.mark.parametrize("inner", ["nce", "cr(ce)", "mse"])
-def test_only_margin_losses_can_be_transformed(inner):
+def test_transform_of_other_losses_raises_type_error(inner):
     for wrapper in ("scale", "shift", "unit_max", "binary"):
         with pytest.raises(TypeError, match="MarginLoss"):
             get(f"{wrapper}({inner})")
@@ -77,7 +77,7 @@ def test_only_margin_losses_can_be_transformed(inner):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrapper", ["scale", "shift"])
-def test_compiled_for_any_number_of_classes(wrapper):
+def test_compiled_transform_with_dynamic_number_of_classes(wrapper):
     torch.compiler.reset()
     loss = get(f"{wrapper}(mae)")
     compiled = torch.compile(loss, fullgraph=True, dynamic=True, backend="aot_eager")
@@ -86,12 +86,12 @@ def test_compiled_for_any_number_of_classes(wrapper):
         torch.testing.assert_close(compiled(logits, target), loss(logits, target))
 
 
-def test_a_shift_by_a_number_knows_where_its_peak_is():
+def test_focus_of_shift_by_a_number():
     for spec in ("shift(mae, by=1.0)", "unit_max(shift(mae, by=1.0))"):
         assert curve(spec).focus == pytest.approx(torch.tensor(-1.0).sigmoid().item(), rel=1e-3)
 
 
 @pytest.mark.parametrize("spec", ["shift(mae, by=1e30)", "scale(mae, tau=1e30)", "shift(mae, tau=1e30)"])
-def test_no_transform_goes_farther_than_margins(spec):
+def test_transforms_beyond_the_range_raise_value_error(spec):
     with pytest.raises(ValueError, match=r"1e\+30 is out of range"):
         get(spec)

@@ -20,7 +20,7 @@ INNER = [
 
 
 @pytest.mark.parametrize("inner", INNER)
-def test_largest_emphasis_is_one(inner):
+def test_maximum_emphasis_is_one(inner):
     emphasis = unit_max(get(inner)).emphasis(MARGINS)
     assert float(emphasis.max()) == pytest.approx(1, abs=1e-4)
     assert float(emphasis.max()) <= 1 + 1e-12
@@ -28,7 +28,7 @@ def test_largest_emphasis_is_one(inner):
 
 
 @pytest.mark.parametrize("inner", INNER)
-def test_value_and_emphasis_are_divided_alike(inner):
+def test_value_is_divided_by_the_maximum_emphasis(inner):
     wrapped, bare = unit_max(get(inner)), get(inner)
     torch.testing.assert_close(wrapped.value(MARGINS) * bare.peak().emphasis, bare.value(MARGINS))
 
@@ -39,14 +39,14 @@ def test_scaling_does_not_change_the_maximum():
     torch.testing.assert_close(found, 2 * get("scale(mae, tau=2.6)")(logits, target))
 
 
-def test_a_sum_with_a_scaled_part_is_measured_when_the_classes_are_known():
+def test_sum_with_scaled_part_uses_number_of_classes_of_the_logits():
     logits, target = torch.randn(8, 10), torch.randint(10, (8,))
     found = get("unit_max(ce + scale(mae))")(logits, target)
     peak = curve("ce + scale(mae)", 10).peak
     torch.testing.assert_close(found, get("ce + scale(mae)")(logits, target) / peak)
 
 
-def test_unbounded_and_empty_curves_are_refused():
+def test_unbounded_and_zero_curves_raise_value_error():
     with pytest.raises(ValueError, match="without bound"):
         unit_max(MarginLoss.from_emphasis(lambda m: (-m).clamp_min(0), of="margin"))
     with pytest.raises(ValueError, match="no positive maximum"):
@@ -54,8 +54,8 @@ def test_unbounded_and_empty_curves_are_refused():
 
 
 @pytest.mark.parametrize("inner", ["gr({})", "scale(imae({}))", "ce + gr({})"])
-def test_of_a_loss_normalised_over_the_batch_it_takes_the_curve(inner):
-    """Divided by the largest emphasis instead of the batch mean, not by both."""
+def test_unit_max_replaces_batch_normalisation(inner):
+    """The loss is divided by the maximum emphasis instead of the batch mean, not by both."""
     logits, target = torch.randn(8, 10), torch.randint(10, (8,))
     base, plain = inner.format("normalize='batch'"), inner.format("normalize='none'")
     loss = get(f"unit_max({base})")

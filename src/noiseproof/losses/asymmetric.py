@@ -10,7 +10,7 @@ from .base import Outer
 from .checks import number
 from .margin_loss import MarginLoss
 
-LARGEST = 1e35
+MAX_VALUE = 1e35
 """Upper bound of the value of a loss; the largest float32 is 3e38."""
 
 
@@ -21,8 +21,8 @@ def power(loss: str, q: float, name: str, base: float) -> float:
     Traceback (most recent call last):
     ValueError: agce: q=70.0 is out of range, it must satisfy q > 0 and (a + 1)^q <= 1e+35, here q <= 58.1
     """
-    most = math.log(LARGEST) / math.log(base) if base > 1 else math.inf
-    rule = f"q > 0 and ({name})^q <= {LARGEST:g}, here q <= {most:.3g}"
+    most = math.log(MAX_VALUE) / math.log(base) if base > 1 else math.inf
+    rule = f"q > 0 and ({name})^q <= {MAX_VALUE:g}, here q <= {most:.3g}"
     return number(loss, "q", q, rule, lambda q: 0 < q <= most)
 
 

@@ -28,7 +28,7 @@ from .printing import give_name, hyperparameters, is_of_library, spec_of
 from .rows import LinearBatch, Rows, as_rows, linear_batch, not_zero, row_weights
 
 REDUCTIONS = ("mean", "sum", "none")
-SMALLEST_FACTOR = 1e-35
+MIN_FACTOR = 1e-35
 
 
 class Outer(TypedDict, total=False):
@@ -381,8 +381,8 @@ def combine(terms: Sequence[tuple[float, Loss]], outer: Outer) -> Loss:
 
 
 def _checked_factor(factor: object) -> float:
-    rule = f"{SMALLEST_FACTOR:g} <= factor"
-    number("a sum of losses", "factor", factor, rule, lambda f: f >= SMALLEST_FACTOR)
+    rule = f"{MIN_FACTOR:g} <= factor"
+    number("a sum of losses", "factor", factor, rule, lambda f: f >= MIN_FACTOR)
     assert isinstance(factor, (int, float))
     return factor
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..grammar import unknown
 from ..kernels import RowFunction, Statistics
 
-LARGEST = 1e35
+MAX_NUMBER = 1e35
 """Upper bound of a number that losses are multiplied by; the largest float32 is 3e38."""
 CLASSES = 3
 LOGITS = (
@@ -45,8 +45,8 @@ def number(loss: str, parameter: str, value: object, rule: str, holds: Callable[
         found = math.inf
     if not (math.isfinite(found) and holds(found)):
         raise ValueError(f"{loss}: {parameter}={value!r} is out of range, it must satisfy {rule}")
-    if abs(found) > LARGEST:
-        rule = f"{rule} and |{parameter}| <= {LARGEST:g}"
+    if abs(found) > MAX_NUMBER:
+        rule = f"{rule} and |{parameter}| <= {MAX_NUMBER:g}"
         raise ValueError(f"{loss}: {parameter}={value!r} is out of range, it must satisfy {rule}")
     return found
 

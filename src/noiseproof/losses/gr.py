@@ -18,7 +18,7 @@ from .margin_loss import MarginLoss
 
 FLOAT32_SATURATION = 17.33
 """Margin from which a float32 sigmoid rounds to 1."""
-LARGEST_EXPONENT = 80.0
+MAX_EXPONENT = 80.0
 
 
 def gr_exponent(margin: Tensor, *, beta: float, lam: float) -> Tensor:
@@ -144,7 +144,7 @@ class GR(MarginLoss):
         return (torch.exp(exponent) if self.g == "exp" else exponent) / 2
 
     def _check_overflow(self) -> None:
-        if self.g == "exp" and self._highest() > LARGEST_EXPONENT:
+        if self.g == "exp" and self._highest() > MAX_EXPONENT:
             raise ValueError(
                 f"{self.name}: {self.steepness}={self.beta} gives weights up to exp({self._highest():.0f}),"
                 f" which overflows float32; choose a smaller {self.steepness}"

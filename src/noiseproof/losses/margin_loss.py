@@ -20,7 +20,7 @@ from .curves.numerics import IntegralTable, Peak, find_peak
 from .registry import LOSSES, register
 from .rows import Rows
 
-FARTHEST = 60.0
+MAX_MARGIN = 60.0
 """Beyond this margin a user's emphasis is assumed to be constant when it is integrated."""
 NEGLIGIBLE = 1e-9
 """An emphasis below this share of its maximum at that margin is assumed to be 0 beyond it."""
@@ -183,9 +183,9 @@ class EmphasisLoss(CustomLoss):
         super().__init__(function, of, name, **outer)
         curve = self.emphasis(_margins())
         vanishes = float(curve[-1]) <= NEGLIGIBLE * float(curve.max())
-        anchor = FARTHEST if vanishes else 0.0
+        anchor = MAX_MARGIN if vanishes else 0.0
         self._integral = IntegralTable(
-            self.emphasis, low=-FARTHEST, high=FARTHEST, anchor=anchor, ends=vanishes
+            self.emphasis, low=-MAX_MARGIN, high=MAX_MARGIN, anchor=anchor, ends=vanishes
         )
 
     def value(self, margin: Tensor) -> Tensor:
@@ -223,7 +223,7 @@ def _make(kind: type[CustomLoss], function: Callable[..., Tensor], of: str, name
 
 
 def _margins() -> Tensor:
-    return torch.linspace(-FARTHEST, FARTHEST, 241, dtype=torch.float64, device="cpu")
+    return torch.linspace(-MAX_MARGIN, MAX_MARGIN, 241, dtype=torch.float64, device="cpu")
 
 
 def _restore(name: str, outer: Outer) -> MarginLoss:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 from ..grammar import chain, literal, options, read, shown, unknown
 from .base import Loss, add, multiply
 
-LONGEST = 1000
-DEEPEST = 20
+MAX_LENGTH = 1000
+MAX_DEPTH = 20
 OUTER = ("reduction", "ignore_index", "weight")
 
 
 def parse(text: str, registry: Mapping[str, Callable[..., Loss]]) -> Loss:
     """The loss that a spec describes."""
-    return _Builder(text.strip(), registry).loss(read(text, "loss spec", LONGEST), 0)
+    return _Builder(text.strip(), registry).loss(read(text, "loss spec", MAX_LENGTH), 0)
 
 
 class _Builder:
@@ -29,8 +29,8 @@ class _Builder:
         self.registry = registry
 
     def loss(self, node: ast.expr, depth: int) -> Loss:
-        if depth > DEEPEST:
-            raise ValueError(f"the loss spec is nested deeper than {DEEPEST}: {self.text!r}")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"the loss spec is nested deeper than {MAX_DEPTH}: {self.text!r}")
         match node:
             case ast.Name(id=name):
                 return self.build(node, name, [], {})

@@ -19,9 +19,9 @@ from .curves.numerics import EXACT_BELOW, Peak, expected_margin, find_peak
 from .margin_loss import MarginLoss
 from .registry import part_of
 
-FARTHEST = 1e6
+MAX_SHIFT = 1e6
 """Upper bound of a shift and of tau: float32 cannot resolve larger margins."""
-WITHIN = f"-{FARTHEST:g} <= by <= {FARTHEST:g}"
+WITHIN = f"-{MAX_SHIFT:g} <= by <= {MAX_SHIFT:g}"
 
 
 class Wrapper(MarginLoss):
@@ -78,7 +78,8 @@ class _Transform(Wrapper):
             self.initial_margin = number(self.name, "initial_margin", initial_margin, rule, lambda m: m > 0)
 
     def _tau(self, tau: float) -> float:
-        return number(self.name, "tau", tau, f"tau > 0 and tau <= {FARTHEST:g}", lambda t: 0 < t <= FARTHEST)
+        rule = f"tau > 0 and tau <= {MAX_SHIFT:g}"
+        return number(self.name, "tau", tau, rule, lambda t: 0 < t <= MAX_SHIFT)
 
     def _size(self, num_classes: int | None) -> float:
         """The number M, 0 for two classes."""
@@ -178,7 +179,7 @@ class Shift(_Transform):
         super().__init__(inner, **outer)
         if by is not None and not (tau is num_classes is initial_margin is None):
             raise ValueError("shift: give either by, or tau with num_classes or initial_margin")
-        self.by = None if by is None else number(self.name, "by", by, WITHIN, lambda b: abs(b) <= FARTHEST)
+        self.by = None if by is None else number(self.name, "by", by, WITHIN, lambda b: abs(b) <= MAX_SHIFT)
         tau = 2.6 if tau is None and by is None else tau
         self.tau = None if tau is None else self._tau(tau)
         self._store(num_classes, initial_margin)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (3, 1)), (0, (1, 1)))
 MARGINS = (-10.0, 10.0)
-MOST_DRAWS = 200_000_000
+MAX_DRAWS = 200_000_000
 LABELS = {"p": "probability of the label, p", "margin": "margin Δ"}
 
 
@@ -107,7 +107,7 @@ def plot_initial_margins(
 def simulate_initial_margins(num_classes: int, samples: int = 20000) -> Tensor:
     """Margins of a random class when all logits are N(0, 1), drawn with a fixed seed."""
     generator = torch.Generator().manual_seed(0)
-    samples = min(samples, max(500, MOST_DRAWS // num_classes))
+    samples = min(samples, max(500, MAX_DRAWS // num_classes))
     rows = max(1, 1_000_000 // num_classes)
     blocks = []
     for start in range(0, samples, rows):

@@ -60,8 +60,8 @@ def _refine(emphasis: Callable[[Tensor], Tensor], low: float, high: float) -> Pe
 # The value of a loss that is defined by its emphasis ----------------------------------------------
 
 CELL_WIDTH = 1 / 64
-MOST_CELLS = 1 << 16
-FARTHEST = 1e30
+MAX_CELLS = 1 << 16
+MAX_POSITION = 1e30
 """Positions are clamped to this: beyond it 0 times infinity would be nan."""
 
 
@@ -87,7 +87,7 @@ class IntegralTable:
         anchor: float,
         ends: bool = False,
     ) -> None:
-        width = max(CELL_WIDTH, (high - low) / MOST_CELLS)
+        width = max(CELL_WIDTH, (high - low) / MAX_CELLS)
         right, left = (math.ceil(span / width) for span in (high - anchor, anchor - low))
         knots = anchor - width * torch.arange(-right, left + 1, dtype=torch.float64, device="cpu")
         self._table = _cubics(function, knots, width, right, ends)
@@ -99,7 +99,7 @@ class IntegralTable:
     def __call__(self, margin: Tensor) -> Tensor:
         if isinstance(margin, Recorded):
             return self._recorded(margin)  # type: ignore[return-value]
-        position = (self.offset - self.per_margin * margin).clamp(-FARTHEST, FARTHEST)
+        position = (self.offset - self.per_margin * margin).clamp(-MAX_POSITION, MAX_POSITION)
         cell = position.detach().clamp(0, len(self._table) - 1)
         if margin.device.type != "cpu":
             cell = cell.nan_to_num(0.0)
@@ -149,7 +149,7 @@ def _cubics(
 # The margin before training -----------------------------------------------------------------------
 
 EXACT_BELOW = 10
-LARGEST_CORRECTION = 0.1
+MAX_CORRECTION = 0.1
 _exact_values: dict[tuple[int, float], float] = {}
 
 
@@ -176,7 +176,7 @@ def expected_margin(num_classes: int, std: float = 1.0) -> float:
         raise ValueError(f"std={std} must be between 0 and 10")
     others = num_classes - 1
     correction = math.expm1(std**2) / (2 * others)
-    if num_classes < EXACT_BELOW or correction > LARGEST_CORRECTION:
+    if num_classes < EXACT_BELOW or correction > MAX_CORRECTION:
         key = (num_classes, float(std))
         if key not in _exact_values:
             _exact_values[key] = _exact(others, float(std))
