@@ -60,7 +60,7 @@ def test_messages_suggest_the_nearest_name():
     assert unknown("loss", "zzz", []) == "unknown loss 'zzz' (known: none)"
 
 
-def test_of_very_many_names_the_first_are_listed():
+def test_message_lists_the_first_of_many_names():
     message = nearest("colour", [f"column {number}" for number in range(5000)])
     assert message.endswith("column 49, and 4,950 more)")
     assert nearest("x", ["ab", "cd"]) == " (known: ab, cd)"

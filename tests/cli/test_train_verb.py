@@ -70,7 +70,7 @@ def test_summary_without_noise_and_test_data(shell, points, tmp_path):
     assert re.search(r"│ test accuracy +│ not measured: there is no test data ", out)
 
 
-def test_a_finished_run_and_another_config_are_refused(shell, short, tmp_path):
+def test_finished_run_and_another_config_are_refused(shell, short, tmp_path):
     command = ["train", *short, "--epochs", 1, "--out", tmp_path / "a"]
     assert shell(*command)[0] == 0
     before = (tmp_path / "a" / "result.json").read_bytes()

@@ -1,4 +1,4 @@
-"""Estimate a matrix, then retrain with it."""
+"""Estimate the transition matrix, then train with it."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def config(tmp_path):
 
 
 @pytest.mark.parametrize("estimate", ["anchor", "anchor97", "confident"])
-def test_the_second_run_has_the_matrix_of_the_first(config, tmp_path, estimate):
+def test_second_run_uses_the_matrix_of_the_first(config, tmp_path, estimate):
     found = estimate_and_correct(config, estimate=estimate)
     probability = found.first.outputs["train_probability"].double()
     probability = probability / probability.sum(1, keepdim=True)
@@ -41,7 +41,7 @@ def test_the_second_run_has_the_matrix_of_the_first(config, tmp_path, estimate):
     assert found.first.config.method is None
 
 
-def test_the_estimate_is_near_the_truth_where_nothing_is_memorised(config):
+def test_estimate_is_close_to_the_true_matrix(config):
     found = estimate_and_correct(config.replace(validation=0.2, epochs=10), estimate="confident")
     truth = transition("asymmetric(0.3, map='mnist')", num_classes=10)
     assert (found.transition - truth).abs().sum(1).mean() < 0.4
@@ -60,7 +60,7 @@ def test_options_of_the_correction_are_kept(config):
         ({"correction": "elr"}, "correction='elr' is unknown"),
     ],
 )
-def test_unknown_names_are_refused_before_any_training(config, options, message):
+def test_unknown_names_raise_an_error_before_training(config, options, message):
     with pytest.raises(ValueError, match=message):
         estimate_and_correct(config, **options)
     assert not Path(config.out).exists()

@@ -17,7 +17,7 @@ def config(tmp_path):
     )  # fmt: skip
 
 
-def test_the_second_run_learns_from_what_the_first_predicts(config):
+def test_second_run_trains_on_predictions_of_the_first(config):
     found = relabel_and_retrain(config)
     predicted = found.first.outputs["train_probability"].argmax(1)
     assert torch.equal(found.second.record.label, predicted)
@@ -31,14 +31,14 @@ def test_the_second_run_learns_from_what_the_first_predicts(config):
     assert {name for name in first if first[name] != second[name]} == {"noise", "out"}
 
 
-def test_validation_labels_stay_as_given(config):
+def test_validation_labels_are_not_changed(config):
     found = relabel_and_retrain(config.replace(validation=0.25, epochs=3))
     assert torch.equal(found.first.record.index, found.second.record.index)
     data = [run.manifest["data"]["validation"] for run in (found.first, found.second)]
     assert data[0]["sha256"] == data[1]["sha256"]
 
 
-def test_interrupted_it_goes_on_and_finished_it_is_read(config):
+def test_interrupted_recipe_is_resumed_and_finished_recipe_is_read(config):
     class StopInSecond(Watcher):
         starts = 0
 

@@ -1,4 +1,4 @@
-"""What the stages of all recipes share."""
+"""Stages of recipes: folders and resuming."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from noiseproof.train import Config, RunExistsError
 
 
 @pytest.mark.parametrize("recipe", [relabel_and_retrain, estimate_and_correct])
-def test_a_folder_may_have_any_name(recipe, tmp_path):
+def test_folder_name_may_contain_quotes_and_spaces(recipe, tmp_path):
     place = tmp_path / 'my "new" run\'s é'
     found = recipe(Config(model="mlp(hidden=8)", epochs=1, device="cpu", out=str(place)))
     assert found.second.finished
@@ -17,7 +17,7 @@ def test_a_folder_may_have_any_name(recipe, tmp_path):
 
 
 @pytest.mark.parametrize("recipe", [relabel_and_retrain, estimate_and_correct])
-def test_finished_stages_of_other_labels_are_not_mixed_with_those_of_now(recipe, tmp_path):
+def test_finished_stages_on_other_labels_raise_an_error(recipe, tmp_path):
     place = tmp_path / "rows.csv"
     rows = pd.DataFrame({"a": np.arange(60) % 3, "b": np.arange(60) / 60, "label": np.arange(60) % 3})
     rows.to_csv(place, index=False)

@@ -9,7 +9,7 @@ from noiseproof.testing import check_method
 
 
 class Forgets(ELR):
-    """Its memory is no buffer and so not in a checkpoint."""
+    """The memory is not a persistent buffer, so checkpoints do not contain it."""
 
     def create_table(self, training_info, values):
         super().create_table(training_info, values)
@@ -17,7 +17,7 @@ class Forgets(ELR):
 
 
 class FirstListed(BootstrapSoft):
-    """Favours the sample that is listed first."""
+    """The loss depends on which sample is the first of the training data."""
 
     def prepare(self, training_info):
         self.first = training_info.index[0]
@@ -28,7 +28,7 @@ class FirstListed(BootstrapSoft):
 
 
 class LooksAtOrder(BootstrapSoft):
-    """The first sample of a batch counts twice."""
+    """The loss depends on which sample is the first of a batch."""
 
     def loss(self, outputs, batch, epoch):
         return super().loss(outputs, batch, epoch) + outputs[0].logits[0].square().mean()
@@ -43,7 +43,7 @@ class Underflows(Method):
 
 
 class LearnsAlways(SELC):
-    """Moves its targets in evaluation mode too."""
+    """Updates its targets also in evaluation mode."""
 
     def loss(self, outputs, batch, epoch):
         self.memory.write(batch.index, self.updated_targets(batch.index, outputs[0].logits.softmax(1), 0.9))
@@ -68,21 +68,21 @@ class Masks(BootstrapSoft):
 
 
 class Grows(BootstrapSoft):
-    """Says that epochs are alike, and weighs them."""
+    """Declares that all epochs have equal steps, but the loss depends on the epoch."""
 
     def loss(self, outputs, batch, epoch):
         return epoch * super().loss(outputs, batch, epoch)
 
 
 class RenewsLate(SELC):
-    """Its phase begins an epoch too early."""
+    """The declared phase begins one epoch before the loss changes."""
 
     def loss(self, outputs, batch, epoch):
         return super().loss(outputs, batch, epoch - (epoch == self.start + 1))
 
 
 class Draws(BootstrapSoft):
-    """Its head comes from the global random state."""
+    """The weights of its head are drawn from the global random state."""
 
     def prepare(self, training_info):
         self.head = nn.Linear(training_info.num_classes, 1)
@@ -118,13 +118,13 @@ def test_mutants_are_caught(broken, check):
         check_method(broken)
 
 
-def test_a_sound_method_passes_and_is_not_changed():
+def test_valid_method_passes_and_is_not_changed():
     method = ELR(beta=0.5)
     check_method(method)
     assert method.table is None
 
 
-def test_spec_strings_are_taken_too():
+def test_check_method_accepts_a_spec():
     check_method("truncated_gce(start=1, period=1)")
     with pytest.raises(ValueError, match="unknown method"):
         check_method("erl")

@@ -90,32 +90,32 @@ class Unprintable(CE):
     ],
 )
 def test_mutants_are_caught(broken, check, monkeypatch):
-    """By other checks than that of torch.compile, which takes a second."""
+    """The check of torch.compile is left out, since it takes a second."""
     monkeypatch.delitem(LOSS_CHECKS, "torch.compile keeps one graph")
     with pytest.raises(AssertionError, match=check):
         check_loss(broken())
 
 
-def test_names_the_loss():
+def test_error_names_the_loss():
     with pytest.raises(AssertionError, match=r"^ce: "):
         check_loss(WrongEmphasis())
 
 
-def test_sound_losses_pass():
+def test_valid_losses_pass():
     check_loss("sl")
     check_loss(Scale("gce", tau=3.0))
 
 
-def test_a_loss_of_yours_passes_without_a_name_and_unregistered():
+def test_unregistered_loss_passes():
     check_loss(Own())
 
 
-def test_binary_losses_are_sent_elsewhere():
+def test_binary_loss_raises_an_error():
     with pytest.raises(TypeError, match="check the inner loss"):
         check_loss("binary(ce)")
 
 
-def test_checks_run_where_they_are_asked_to(monkeypatch):
+def test_checks_run_on_the_given_device(monkeypatch):
     found = []
 
     def look(loss):

@@ -160,8 +160,8 @@ def test_state_of_a_user_defined_method_is_restored(config, blobs, tmp_path, mon
         name = "counting"
         columns = ("visits",)
 
-        def prepare(self, situation):
-            self.register_buffer("visits", torch.zeros(len(situation.index)))
+        def prepare(self, training_info):
+            self.register_buffer("visits", torch.zeros(len(training_info.index)))
 
         def loss(self, outputs, batch, epoch):
             self.visits[batch.index] += 1

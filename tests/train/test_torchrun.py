@@ -235,7 +235,7 @@ def test_torchrun_writes_once_and_resumes_after_a_kill(tmp_path):
     unbroken = start(tmp_path / "unbroken")
     out, _ = unbroken.communicate(timeout=300)
     assert unbroken.returncode == 0
-    assert json.loads(out)["steps"] == 440, "one result, of one process"
+    assert json.loads(out)["steps"] == 440, "one process prints one result"
     for number in (signal.SIGTERM, signal.SIGKILL):
         folder = tmp_path / number.name
         stopped = start(folder, checkpoint_seconds=0.1)

@@ -110,6 +110,8 @@ def test_between_epochs_receives_the_outputs_of_each_network(config, blobs, monk
             torch.testing.assert_close(one.logits, network(inputs))
     assert accuracy == run.metrics[-1]["validation_accuracy"]
     fit(config(method=METHOD, epochs=4, validation=0.2, evaluate_every=4, out=f"{again} rarely"), data=data)
-    assert [type(one) for _, one in seen[-4:]] == [float] * 4, "also in epochs that are not evaluated"
+    assert [type(one) for _, one in seen[-4:]] == [float] * 4, (
+        "validation accuracy also in epochs without evaluation"
+    )
     fit(config(method=METHOD, epochs=1, validation=0.2, validation_labels="clean", out=again), data=data)
     assert seen[-1][1] is None

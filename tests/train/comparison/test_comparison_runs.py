@@ -100,9 +100,7 @@ def test_finished_runs_on_changed_labels_raise_an_error(base, tmp_path):
             compare(again, jobs=1)
     assert not (tmp_path / "all" / runs[1].out).exists()
     (tmp_path / "p.npz").unlink()
-    assert compare(runs[:1], jobs=1).rows[0].seeds == [0], (
-        "the results are there, whether the data are or not"
-    )
+    assert compare(runs[:1], jobs=1).rows[0].seeds == [0], "finished runs do not need the data"
 
 
 def test_folder_of_another_run_raises_an_error_before_training(base, tmp_path):
