@@ -30,9 +30,7 @@ if HAS_TRITON and not torch.cuda.is_available():
 
     if before is None:
         del os.environ["TRITON_INTERPRET"]
-    room.launch.FEWEST_PROGRAMS = (
-        1  # the interpreter runs one after the other: few large ones are over sooner
-    )
+    room.launch.MIN_PROGRAMS = 1  # the interpreter runs programs in turn: few are faster
 
 SLOW_FIXTURES = {"device"}
 """Triton's interpreter takes seconds for what a GPU does in microseconds."""

@@ -121,7 +121,7 @@ def test_batches_beyond_one_program(spec, setting, device, monkeypatch):
     if setting == "distributed":
         monkeypatch.setattr(apply, "is_distributed", lambda: True)
     else:
-        monkeypatch.setattr(fused, "MOST_ROWS_OF_ONE_MEAN", 2)
+        monkeypatch.setattr(fused, "MAX_ROWS_OF_MEAN", 2)
     if spec in BY_WEIGHT:
         monkeypatch.setattr(fused, "loss", None)
     found, gradient = step(losses.get(spec), logits.to(device), target.to(device))

@@ -30,7 +30,7 @@ SWITCH = "NOISEPROOF_KERNELS"
 """Environment variable: ``reference`` disables the kernels and the operator, ``auto`` is the default."""
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 INSTALLED = importlib.util.find_spec("triton") is not None
-OLDEST_CAPABILITY = (7, 0)
+MIN_CAPABILITY = (7, 0)
 IGNORED = -100
 
 
@@ -166,7 +166,7 @@ def reduced(loss: AnyLoss, logits: Tensor, target: Tensor) -> Tensor | None:
 
 def _reduced_by_triton(loss: AnyLoss, function: RowFunction, logits: Tensor, target: Tensor) -> Tensor | None:
     global _layout_of, _run
-    from .triton.fused import MOST_ROWS_OF_ONE_MEAN, layout_of, run
+    from .triton.fused import MAX_ROWS_OF_MEAN, layout_of, run
 
     _layout_of, _run = layout_of, run
     recording = kernel_recording(function)
@@ -176,7 +176,7 @@ def _reduced_by_triton(loss: AnyLoss, function: RowFunction, logits: Tensor, tar
     if function.weighted:
         weights = loss.sum_weights(logits, target, target != loss.ignore_index)
     mean = loss.reduction == "mean"
-    in_kernel = mean and logits.shape[0] <= MOST_ROWS_OF_ONE_MEAN
+    in_kernel = mean and logits.shape[0] <= MAX_ROWS_OF_MEAN
     found = _fused(function, recording, logits, target, weights, loss.ignore_index, in_kernel)
     if in_kernel or loss.reduction == "none":
         return found
@@ -206,9 +206,9 @@ def _can_divide(function: RowFunction, logits: Tensor) -> bool:
     """Whether a kernel can divide by the batch mean: if this process has all rows and not too many."""
     if not function.divides_by_batch:
         return True
-    from .triton.fused import MOST_ROWS_OF_ONE_MEAN
+    from .triton.fused import MAX_ROWS_OF_MEAN
 
-    return logits.shape[0] <= MOST_ROWS_OF_ONE_MEAN and not is_distributed()
+    return logits.shape[0] <= MAX_ROWS_OF_MEAN and not is_distributed()
 
 
 def _by_operator(
@@ -358,7 +358,7 @@ def triton_state() -> str:
     if not torch.cuda.is_available():
         return "off: there is no CUDA device, torch expressions are used"
     capability = torch.cuda.get_device_capability()
-    if capability < OLDEST_CAPABILITY:
+    if capability < MIN_CAPABILITY:
         return f"unusable: Triton needs compute capability 7.0, here {capability}; set {SWITCH}=reference"
     return "on for float32, float16 and bfloat16 logits on CUDA; float64 uses torch expressions"
 

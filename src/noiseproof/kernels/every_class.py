@@ -30,9 +30,9 @@ from .row_function import RowFunction, Statistics
 from .torch_rows import BLOCK_ELEMENTS
 from .tracing import is_plain_eager, values_can_be_checked
 
-LARGEST = 1e30
+MAX_MARGIN = 1e30
 """Margins are clamped to this, so that sums over classes masked with finfo.min stay finite."""
-FEWEST_ELEMENTS = 1 << 20
+MIN_ELEMENTS = 1 << 20
 PARTS = 32
 """A block on a device has one 32nd of the bytes of the logits in elements: a dozen temporaries then take less
 than twice the memory of the logits."""
@@ -71,7 +71,7 @@ def _kept(expression: Expression, logits: Tensor, target: Tensor, keep: Tensor |
 def blocks_of(logits: Tensor) -> Iterator[slice]:
     elements = BLOCK_ELEMENTS
     if logits.device.type != "cpu":
-        elements = max(FEWEST_ELEMENTS, logits.numel() * logits.element_size() // PARTS)
+        elements = max(MIN_ELEMENTS, logits.numel() * logits.element_size() // PARTS)
     step = max(1, elements // logits.shape[1])
     for start in range(0, logits.shape[0], step):
         yield slice(start, start + step)
@@ -136,7 +136,7 @@ def class_values(function: RowFunction, logits: Tensor) -> Tensor:
     """Values (n, C) of a loss of the margin for every class as if it were the label, 0 for masked classes."""
     masked = logits == NEGATIVE_INFINITY
     margins = class_margins(logits).masked_fill(masked, 0.0)
-    near = margins.clamp(-LARGEST, LARGEST)
+    near = margins.clamp(-MAX_MARGIN, MAX_MARGIN)
     value, partials = function(Statistics(*[near] * 5), near, 1.0)
     return attach(value, [margins], partials.given()).masked_fill(masked, 0.0)
 
@@ -181,7 +181,7 @@ class ClassShares:
         self._raised = self._below.exp().scatter_(1, self.top, 0.0)
         log_others = self._raised.sum(1, keepdim=True).log()
         self._exact_top_margin = gap - log_others
-        self._top_margin = self._exact_top_margin.clamp(max=LARGEST)
+        self._top_margin = self._exact_top_margin.clamp(max=MAX_MARGIN)
         self._log_total = torch.logaddexp(gap, log_others)
         self.masked = logits == NEGATIVE_INFINITY if _may_be_masked(logits) else None
 
@@ -193,7 +193,7 @@ class ClassShares:
 
     @functools.cached_property
     def log_p(self) -> Tensor:
-        lower = (self._below - self._log_total).clamp_min_(-LARGEST)
+        lower = (self._below - self._log_total).clamp_min_(-MAX_MARGIN)
         return lower.scatter_(1, self.top, logsigmoid(self._top_margin))
 
     @functools.cached_property

@@ -156,7 +156,7 @@ for _symbol, _name in {
     setattr(Recorded, _symbol, _operator(_name))
 
 
-LARGEST_WHOLE_POWER = 64
+MAX_INTEGER_POWER = 64
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_not"})
 CONVERTED = frozenset({"to", "float", "detach", "clone", "contiguous"})
 PRODUCTS = frozenset({"mul", "multiply"})
@@ -251,7 +251,7 @@ def _pow(tape: Tape, base: Any, exponent: Any) -> Recorded:
     """Integer powers by squaring, which also holds for negative bases."""
     if not isinstance(exponent, (int, float)) or exponent != int(exponent):
         return tape.write(Operation.POWER, tape.register(base), tape.register(exponent))
-    if abs(exponent) > LARGEST_WHOLE_POWER:
+    if abs(exponent) > MAX_INTEGER_POWER:
         raise UnrecordableError(f"the power {exponent}")
     result: Any = None
     square, left = base, abs(int(exponent))

@@ -28,7 +28,7 @@ CPU_BLOCK_LOGITS = 1 << 19
 """Logits that a loss processes at a time inside a chunk: as many as fit into a cache."""
 DEVICE_BLOCK_LOGITS = 1 << 25
 SLAB_ENTRIES = 1 << 24
-LARGEST_FLOAT16_SHARE = 256.0
+MAX_FLOAT16_SHARE = 256.0
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -207,11 +207,11 @@ def scaled_for_float16(share: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tenso
     """``share`` divided by a factor, and that factor; None for 1.
 
     In float16 the shares of a mean over many rows would underflow, so the largest is scaled to
-    ``LARGEST_FLOAT16_SHARE``.
+    ``MAX_FLOAT16_SHARE``.
     """
     if dtype != torch.float16 or share.numel() == 0:
         return share, None
-    factor = share.abs().amax().clamp_min(torch.finfo(share.dtype).tiny) / LARGEST_FLOAT16_SHARE
+    factor = share.abs().amax().clamp_min(torch.finfo(share.dtype).tiny) / MAX_FLOAT16_SHARE
     return share / factor, factor
 
 

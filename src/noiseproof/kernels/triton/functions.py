@@ -35,7 +35,7 @@ TABLE = tl.constexpr(int(Operation.TABLE))
 LOG2_E = tl.constexpr(1.4426950408889634)
 LN2_HIGH = tl.constexpr(0.693145751953125)
 LN2_LOW = tl.constexpr(1.42860682030941723212e-6)
-FARTHEST = tl.constexpr(1e30)
+MAX_POSITION = tl.constexpr(1e30)
 """Positions in a table are clamped to this: beyond it 0 times infinity would be nan."""
 
 
@@ -148,8 +148,8 @@ def function_of_two(op: tl.constexpr, a, b):
 @triton.jit
 def look_up(tables, position, first: tl.constexpr, last: tl.constexpr):
     """The cubic of the integer position, between cells ``first`` and ``last``; the end cells extrapolate."""
-    position = tl.maximum(position, -FARTHEST, propagate_nan=tl.PropagateNan.ALL)
-    position = tl.minimum(position, FARTHEST, propagate_nan=tl.PropagateNan.ALL)
+    position = tl.maximum(position, -MAX_POSITION, propagate_nan=tl.PropagateNan.ALL)
+    position = tl.minimum(position, MAX_POSITION, propagate_nan=tl.PropagateNan.ALL)
     inside = tl.where(position == position, position, 0.0)
     cell = tl.minimum(tl.maximum(inside, 0.0), last - first).to(tl.int32)
     within = position - cell.to(tl.float32)

@@ -31,8 +31,8 @@ from .launch import (
 )
 from .statistics import MEAN_BY_WEIGHT, NO_MEAN, PLAIN_MEAN, mean_kernel, statistics_kernel
 
-MOST_PLANS = 256
-MOST_ROWS_OF_ONE_MEAN = 1 << 16
+MAX_PLANS = 256
+MAX_ROWS_OF_MEAN = 1 << 16
 """One program sums the batch; for more rows torch is faster."""
 MEAN_BLOCK, MEAN_WARPS = 1024, 8
 WORDS = 4
@@ -63,7 +63,7 @@ def loss(
     """The unreduced loss (N,), 0 where the label is ``ignore_index``, or its mean over the other rows.
 
     ``weights`` (C,) are float32. A mean, or a loss divided by its batch mean, has at most
-    ``MOST_ROWS_OF_ONE_MEAN`` rows.
+    ``MAX_ROWS_OF_MEAN`` rows.
     """
     target = target.contiguous()
     plan = plan_of(function, recording, logits, target, weights, ignore_index, mean)
@@ -159,7 +159,7 @@ def plan_of(
         function.plans = recording.plans
     known: Plan | None = recording.plans.get(key)
     if known is None:
-        if len(recording.plans) >= MOST_PLANS:
+        if len(recording.plans) >= MAX_PLANS:
             recording.plans.clear()
         known = Plan(function, recording, logits, weights is not None, ignore_index, mean)
         recording.plans[key] = known

@@ -19,9 +19,9 @@ from .statistics import NO_MEAN, statistics_kernel
 
 ALIGNMENT = 16
 """Triton compiles a separate kernel for memory that does not start at a multiple of this."""
-MOST_KNOWN = 4096
+MAX_CACHED = 4096
 BYTES_PER_LOAD = 16
-FEWEST_PROGRAMS = 128
+MIN_PROGRAMS = 128
 MANY_ROWS = 1024
 SCALED_PER_PROGRAM = 8192
 NO_PROGRAM = Program((), ())
@@ -60,7 +60,7 @@ class Tile(NamedTuple):
     """Blocks of a row that one program of the gradient writes; the statistics need the whole row."""
 
 
-@functools.lru_cache(MOST_KNOWN)
+@functools.lru_cache(MAX_CACHED)
 def tile_of(classes: int, batch: int) -> Tile:
     """Fixed sizes, measured on an H200: short rows are processed together, long ones block by block.
 
@@ -72,7 +72,7 @@ def tile_of(classes: int, batch: int) -> Tile:
     if classes > 512 and batch >= MANY_ROWS:
         return Tile(1, 512, 2)
     block = max(16, 1 << (classes - 1).bit_length())
-    rows = max(1, min(16, 1024 // block, 1 << (batch // FEWEST_PROGRAMS).bit_length() >> 1))
+    rows = max(1, min(16, 1024 // block, 1 << (batch // MIN_PROGRAMS).bit_length() >> 1))
     return Tile(rows, block, max(1, min(4, rows * block // 256)))
 
 
@@ -230,7 +230,7 @@ def start(kernel: Any, sizes: Sizes, pointers: tuple[Tensor, ...]) -> Any:
             known[sizes.grid](*arguments)
             return known
         made = kernel[sizes.grid](*arguments, num_warps=sizes.warps, enable_fp_fusion=False)
-        if len(_compiled) >= MOST_KNOWN:
+        if len(_compiled) >= MAX_CACHED:
             _compiled.clear()
         if takes_all_arguments(made, len(arguments)):
             _compiled[key] = made

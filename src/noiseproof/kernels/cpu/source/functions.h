@@ -14,7 +14,7 @@ constexpr int MANTISSA = 52, EXP_TERMS = 11, LOG_TERMS = 8;
 constexpr int64_t BIAS = 1023, CENTRE = 0x3fe6a09e667f3bcd, ROUNDER_BITS = 0x4338000000000000;
 constexpr double ROUNDER = 6755399441055744.0; // 1.5 * 2^52: adding it rounds to an integer
 constexpr double LOG2_HIGH = 6.93145751953125e-1, LOG2_LOW = 1.42860682030941723212e-6;
-constexpr double SMALLEST = 2.3e-308, LEAST = -708, MOST = 709; // exp works from LEAST to MOST
+constexpr double MIN_NORMAL = 2.3e-308, MIN_EXPONENT = -708, MAX_EXPONENT = 709; // bounds of exp(x)
 
 INLINE Doubles filled(double number) { return Doubles{} + number; }
 
@@ -50,10 +50,10 @@ struct Exponentials {
   Doubles whole, less_one;
 };
 
-// exp(x), and exp(x) - 1 without loss, of x <= MOST; 0 below the range of doubles, where the scale has no bits.
+// exp(x), and exp(x) - 1 without loss, of x <= MAX_EXPONENT; 0 below the range of normal doubles.
 INLINE Exponentials exponentials_below(Doubles x) {
   constexpr auto TERMS = exponential_terms();
-  x = at_least(LEAST - 1, x);
+  x = at_least(MIN_EXPONENT - 1, x);
   const Doubles shifted = x * 1.4426950408889634 + ROUNDER, whole = shifted - ROUNDER;
   const Doubles rest = (x - whole * LOG2_HIGH) - whole * LOG2_LOW; // at most log(2) / 2
   const Doubles scale = same_bits<Doubles>((same_bits<Wholes>(shifted) - ROUNDER_BITS + BIAS) << MANTISSA);
@@ -63,8 +63,8 @@ INLINE Exponentials exponentials_below(Doubles x) {
 
 // The same of any x; infinity beyond the range of doubles.
 INLINE Exponentials exponentials(Doubles x) {
-  const Doubles most = filled(MOST), infinite = filled(INFINITE);
-  const auto [whole, less_one] = exponentials_below(at_most(MOST, x));
+  const Doubles most = filled(MAX_EXPONENT), infinite = filled(INFINITE);
+  const auto [whole, less_one] = exponentials_below(at_most(MAX_EXPONENT, x));
   return {most < x ? infinite : whole, most < x ? infinite : less_one};
 }
 
@@ -89,7 +89,7 @@ INLINE Doubles log_of_normal(Doubles x, Doubles missing) {
 INLINE Doubles log_of_sum(Doubles x, Doubles missing) {
   const Doubles found = log_of_normal(x, missing), usual = x < INFINITE ? found : x;
   const Doubles low = x == 0 ? filled(-INFINITE) : filled(NOT_A_NUMBER);
-  return x > 0 ? (x < SMALLEST ? filled(LEAST) : usual) : low;
+  return x > 0 ? (x < MIN_NORMAL ? filled(MIN_EXPONENT) : usual) : low;
 }
 
 INLINE Doubles log(Doubles x) { return log_of_sum(x, Doubles{}); }
