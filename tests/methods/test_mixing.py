@@ -45,17 +45,24 @@ def test_weight_average_is_mean_then_exponential_average():
     assert not average.model.training
 
 
-def test_logits_without_gradient_change_no_state():
+def test_unmixed_logits_are_normalised_by_the_batch_without_dropout():
     network = models.get(
         "mlp(hidden=4, norm=True, dropout=0.5)", num_classes=3, in_channels=4, seed=0
     ).train()
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    state = torch.get_rng_state()
-    (logits,) = logits_without_gradient((network,), torch.ones(5, 4))
+    state, rows = torch.get_rng_state(), torch.rand(5, 4, generator=torch.Generator().manual_seed(0))
+    (logits,) = logits_without_gradient((network,), rows)
     assert not logits.requires_grad
-    assert network.training
     assert torch.equal(state, torch.get_rng_state())
-    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+    after = network.state_dict()
+    changed = {name for name, value in before.items() if not torch.equal(value, after[name])}
+    assert changed == {name for name in before if "running" in name or "batches" in name}
+    assert network.training
+    assert all(module.training for module in network.modules())
+    for module in network.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    torch.testing.assert_close(logits, network(rows).detach())
 
 
 def test_saved_model_has_averaged_weights(config, blobs):

@@ -39,8 +39,7 @@ class DivideMix(MemoryMethod):
     Deviations:
         Batches are those of the loop and mix labelled and unlabelled samples; the public code draws the same
         number of both. Both networks train at the same time on one view of each sample, there one after the
-        other on two. Predictions for unmixed samples are made in evaluation mode. Losses are not averaged
-        over five epochs at 90% noise.
+        other on two. Losses are not averaged over five epochs at 90% noise.
     Needs:
         two networks and mixup (``mixup``, 4 if it is not given); no noise rate
     Settings:

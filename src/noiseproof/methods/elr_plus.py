@@ -34,9 +34,9 @@ class ELRPlus(MemoryMethod):
         by its sum
     Deviations:
         The public code trains one network for an epoch, then the other, on separate batches and
-        mixtures; here both use the same. Its averaged networks normalise by the statistics of the batch, here
-        by running ones, and E counts epochs instead of steps. On CIFAR its decay of the averages grows from
-        near 0 over 40,000 steps; here they are plain means at first, as there on Clothing1M.
+        mixtures; here both use the same, and E counts epochs instead of steps. On CIFAR its decay of the
+        averages grows from near 0 over 40,000 steps; here they are plain means at first, as there on
+        Clothing1M.
     Needs:
         two networks, their averages (``weight_average``) and mixup (``mixup``): with neither setting given
         it takes those of the paper, 0.997 and 1

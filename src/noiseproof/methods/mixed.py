@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..data import Batch
 from .base import Method, Outputs
@@ -132,11 +133,17 @@ class WeightAverage:
 
 @torch.no_grad()
 def logits_without_gradient(networks: tuple[nn.Module, ...], inputs: Tensor) -> list[Tensor]:
-    """Logits of networks in evaluation mode; their modes are restored."""
+    """Logits of networks without dropout, normalised by the statistics of the batch; modes are restored.
+
+    Running statistics are updated: those of mixed inputs alone would not fit the unmixed ones of a test.
+    """
     found = []
     for network in networks:
         modes = {module: module.training for module in network.modules()}
         network.eval()
+        for module in modes:
+            if isinstance(module, _BatchNorm):
+                module.train()
         found.append(network(inputs).float())
         for module, training in modes.items():
             module.training = training
