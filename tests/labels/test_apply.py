@@ -31,13 +31,13 @@ def found():
 
 
 def test_apply_relabels_and_drops_and_keeps_the_other_samples(data):
-    made = [
+    decisions = [
         Decision(10, "relabel", "owl"),
         Decision(13, "drop"),
         Decision(11, "keep"),
         Decision(14, "unsure"),
     ]
-    better = labels.apply(data, made)
+    better = labels.apply(data, decisions)
     assert better.label.tolist() == [2, 1, 2, 1]
     assert better.index.tolist() == [10, 11, 12, 14]
     assert data.label.tolist() == [0, 1, 2, 0, 1]
@@ -58,8 +58,8 @@ def test_apply_accepts_dicts_data_frame_file_and_folder(data, tmp_path):
 
 
 def test_decide_relabels_and_drops_by_threshold(found):
-    made = labels.decide(found, relabel=0.9, drop=0.7)
-    assert [(one.sample, one.decision, one.label) for one in made] == [
+    decisions = labels.decide(found, relabel=0.9, drop=0.7)
+    assert [(one.sample, one.decision, one.label) for one in decisions] == [
         (10, "relabel", "dog"),
         (11, "drop", None),
         (13, "drop", None),  # no other class is suggested
@@ -76,15 +76,15 @@ def test_decide_relabels_and_drops_by_threshold(found):
 def test_decide_relabels_by_predicted_probability(found):
     found["wrong_probability"] = [0.99, 0.98, 0.1, 0.95, 0.0]
     found["predicted_probability"] = [0.95, 0.5, 0.9, float("nan"), float("nan")]
-    made = labels.decide(found, relabel=0.9, drop=0.4)
-    assert [(one.sample, one.decision, one.label) for one in made] == [
+    decisions = labels.decide(found, relabel=0.9, drop=0.4)
+    assert [(one.sample, one.decision, one.label) for one in decisions] == [
         (10, "relabel", "dog"),
         (11, "drop", None),
         (12, "relabel", "cat"),
         (13, "drop", None),
     ]
-    assert made[0].why == "rule: the suggested class is right with probability 0.950, relabel from 0.9"
-    assert made[1].why == "rule: wrong with probability 0.980, drop from 0.4"
+    assert decisions[0].why == "rule: the suggested class is right with probability 0.950, relabel from 0.9"
+    assert decisions[1].why == "rule: wrong with probability 0.980, drop from 0.4"
 
 
 def test_invalid_decisions_and_thresholds_raise_value_error(data, found):

@@ -30,11 +30,11 @@ def run_on(data, out, **settings):
 
 def lines_of(rows, end="\n", last=True):
     head = '\ufeffid,"size, cm",kind,note,empty'
-    made = [
+    lines = [
         f'{row:03d},{row / 4:.2f},{"abc"[row % 3]},"says ""{row}""{end}and, more",' for row in range(rows)
     ]
-    made[4] = '004,1.00,"b",plain,'
-    return (end.join([head, *made]) + (end if last else "")).encode()
+    lines[4] = '004,1.00,"b",plain,'
+    return (end.join([head, *lines]) + (end if last else "")).encode()
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -253,8 +253,8 @@ def test_image_folder_is_copied_with_corrected_labels(photos, tmp_path):
 def test_data_without_file_are_written_as_npz_with_noisy_labels(tmp_path):
     run = run_on("digits", tmp_path / "run", noise="symmetric(0.4)")
     wrong = run.record.flipped.nonzero().flatten().tolist()
-    made = [Decision(row, "relabel", int(run.record.clean_label[row])) for row in wrong]
-    done = labels.write_corrected(run, made[:-1])
+    decisions = [Decision(row, "relabel", int(run.record.clean_label[row])) for row in wrong]
+    done = labels.write_corrected(run, decisions[:-1])
     again = load(done.data)
     clean = load("digits").label
     assert int((again.label != clean).sum()) == 1

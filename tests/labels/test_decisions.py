@@ -77,7 +77,7 @@ def test_undo_reverts_the_decision_it_refers_to():
     assert current_states([first, decision(1, "undo", "3", seen="gone")])[1].current.decision == "drop"
 
 
-def test_conflict_is_a_different_decision_made_without_reading_the_other():
+def test_other_outcome_by_reviewer_who_had_not_read_the_decision_is_a_conflict():
     first = decision(1, "keep", "1", id="a", seen=None, reviewer="anna")
     unaware = decision(1, "drop", "2", id="b", seen=None, reviewer="ben")
     aware = decision(1, "drop", "2", id="b", seen="a", reviewer="ben")

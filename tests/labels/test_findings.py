@@ -38,14 +38,14 @@ def test_suspects_have_probability_above_threshold_and_score_below_half(wrong):
 
 @given(CHANCES)
 def test_threshold_maximises_expected_f1_in_its_range(wrong):
-    mine = expected_f1(wrong)
+    best = expected_f1(wrong)
     if threshold(wrong) == 0.5:
         return  # perhaps because a lower one would mark most labels
     for limit in np.linspace(0.351, 0.499, 12):
         flagged = wrong >= limit
         either = flagged.sum() + wrong.sum()
         other = 2 * wrong[flagged].sum() / either if either else 1.0
-        assert mine >= other - 1e-9
+        assert best >= other - 1e-9
 
 
 def test_noise_rates_and_transition_of_small_case():

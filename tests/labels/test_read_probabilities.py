@@ -70,9 +70,9 @@ def test_npy_and_parquet_files_are_read(tmp_path):
 )
 def test_invalid_files_raise_value_error_in_one_line(name, content, message, tmp_path):
     (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match=message) as told:
+    with pytest.raises(ValueError, match=message) as raised:
         read_probabilities(tmp_path / name, np.array([1, 2]), ["a", "b"])
-    assert "\n" not in str(told.value).strip()
+    assert "\n" not in str(raised.value).strip()
 
 
 def test_pickled_arrays_are_rejected(tmp_path):

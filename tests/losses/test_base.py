@@ -189,7 +189,7 @@ def test_rounded_soft_targets_sum_to_1(dtype):
 
 
 @pytest.mark.parametrize("spec", ["ce", "focal", "nce", "nfl", "gls", "mse", "gr"])
-def test_soft_targets_of_a_masked_class_are_refused(spec):
+def test_soft_target_of_masked_class_raises_value_error(spec):
     logits = torch.tensor([[0.0, 1.0, 2.0], [0.0, -torch.inf, 1.0]])
     with pytest.raises(ValueError, match=r"logits\[1, 1\] = -inf, but the soft target gives this class 0.25"):
         get(spec)(logits, torch.tensor([[1.0, 0.0, 0.0], [0.75, 0.25, 0.0]]))

@@ -47,7 +47,7 @@ def cross_entropy(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_more_accurate_than_cross_entropy_and_memorises_less(tmp_path, cross_entropy, name):
+def test_method_is_more_accurate_than_cross_entropy_and_memorises_less(tmp_path, cross_entropy, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         accuracy, memorised = trained(tmp_path / "run", **SETTINGS[name])

@@ -45,11 +45,11 @@ def first_learned_epoch(found: Progress) -> int | None:
     """The first epoch, counted from 0, whose predictions are evidence about labels; None if there is none.
 
     Chosen:
-        the confidence of a network that has learned settles at the share of correct labels, which is the
-        share it agrees with; while it learns, agreement is ahead, now or in the epochs to come. So the first
-        epoch counts whose confidence is nearly the agreement that soon follows, and whose agreement is
-        distinctly better than that of a constant prediction. Memorised labels come later and more slowly,
-        and cannot delay it.
+        the first epoch whose confidence is close to the highest agreement of the next epochs, and whose
+        agreement is clearly higher than that of a constant prediction. While a network learns, its agreement
+        is higher than its confidence, in the same epoch or in the next ones; afterwards both are close to
+        the share of correct labels. Labels are memorised later and more slowly, which does not delay the
+        epoch.
     Example:
         >>> agreement = torch.tensor([0.1, 0.5, 0.8, 0.8])
         >>> confidence = torch.tensor([0.1, 0.2, 0.5, 0.8])

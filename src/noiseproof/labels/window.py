@@ -41,8 +41,8 @@ def best_window(record: Record, begin: int = 0) -> int:
     Chosen:
         the quality of a window is the squared correlation, over samples, of the mean margin of epochs
         begin+1..t and of "another class was predicted more often in them than the given label". While a
-        network learns general patterns, such contradictions go with low margins; as it memorises wrong
-        labels the contradictions vanish and the margins become alike. The smallest t within 1% of the best
+        network learns general patterns, contradicted labels have low margins; as it memorises wrong labels,
+        fewer are contradicted and margins become similar. The smallest t within 1% of the best
         quality is taken: memorisation only grows with time, so the shorter of two equal windows is safer.
         With robust losses, which do not memorise, most epochs are kept. Clean labels are not used.
     """
