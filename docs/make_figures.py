@@ -1,5 +1,6 @@
 """Draw the pictures of the README and the docs anew, training included: python docs/make_figures.py"""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ from noiseproof.losses.curves.drawing import plot_curves, plot_initial_margins  
 from noiseproof.papers import draw  # noqa: E402
 from noiseproof.train import Config, fit  # noqa: E402
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES = Path(__file__).resolve().parent / "images"
 README_LOSSES = ("ce", "gce(q=0.7)", "mae", "scale(mae, tau=2.6)")
 SETTINGS = {"data": "digits", "noise": "symmetric(0.4)", "model": "mlp(norm=True)", "lr": 0.05, "epochs": 100}
 RUNS = {"ce": "Cross entropy", "gce(q=0.9)": "Generalised cross entropy"}
@@ -34,7 +35,7 @@ def save(figure: object, name: str, **settings: object) -> None:
 
 
 def save_small(picture: Image.Image, name: str) -> None:
-    """As a PNG of 256 colours, which drawings do not miss."""
+    """Save a picture as a PNG of 256 colours."""
     path = IMAGES / name
     picture.convert("RGB").quantize(256).save(path, optimize=True)
     if path.stat().st_size > MAX_IMAGE_BYTES:
@@ -44,14 +45,14 @@ def save_small(picture: Image.Image, name: str) -> None:
 def draw_curves() -> None:
     ax = plot_curves([curve(spec, 100) for spec in README_LOSSES], x="margin", unit=True)
     plot_initial_margins(100, ax=ax)
-    ax.set_title("Who gets the gradient, and where a 100-class network starts", fontsize="medium")
+    ax.set_title("Emphasis and initial margins with 100 classes", fontsize="medium")
     save(ax.figure, "emphasis.svg")
     save(draw("gr.figure1a"), "gr_figure1a.svg")
 
 
 def draw_runs(folder: Path) -> None:
-    """The signature picture, a sheet of suspects, and the report as it looks in a browser."""
-    runs = [fit(Config(**SETTINGS, loss=spec, out=str(folder / spec))) for spec in RUNS]
+    """Draw the margins of two runs, a sheet of suspects, and a screenshot of a report."""
+    runs = [fit(Config(**SETTINGS, loss=spec, out=f"runs/{spec}")) for spec in RUNS]
     figure = Figure(figsize=(12.0, 5.4), layout="constrained")
     figure.get_layout_engine().set(wspace=0.06)
     for place, (run, title) in enumerate(zip(runs, RUNS.values(), strict=True), 1):
@@ -69,15 +70,15 @@ def save_picture(figure: Figure, name: str, dots: int) -> None:
 
 
 def photograph(page: Path, folder: Path, name: str) -> None:
-    """The first screen of a page; without a browser the old picture stays."""
+    """Take a screenshot of the top of a page; without a browser the existing picture is kept."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
-        print(f"no browser: {name} is left as it was")  # noqa: T201
+        print(f"no browser: {name} is unchanged")  # noqa: T201
         return
     shot = folder / "shot.png"
     options = [f"--user-data-dir={folder / 'profile'}", "--hide-scrollbars", f"--screenshot={shot}"]
     window = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,1400"]
-    subprocess.run([program, *window, *options, page.as_uri()], check=True, capture_output=True)  # noqa: S603
+    subprocess.run([program, *window, *options, page.resolve().as_uri()], check=True, capture_output=True)  # noqa: S603
     save_small(Image.open(shot), name)
 
 
@@ -85,7 +86,9 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     draw_curves()
     with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
         draw_runs(Path(folder))
+        os.chdir(IMAGES)
 
 
 if __name__ == "__main__":

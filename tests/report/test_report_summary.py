@@ -138,6 +138,8 @@ def test_summary_counts_unlearned_classes(tmp_path):
     run = write_run(tmp_path / "run", dataclasses.replace(record, prediction=lost, margin=margin), outputs={})
     facts = facts_of(Evidence(run))
     assert facts.unlearned == 1
-    assert "It never learned 1 of 4 classes." in summarise(Evidence(run), facts)
+    assert "The network never learned 1 of 4 classes." in summarise(Evidence(run), facts)
     good = dataclasses.replace(facts, memorised=0.1, fitted=0.9, final_test=0.9, best_test=0.9, weak=False)
-    assert verdict(good) == "It did not fit most of the wrong labels, but never learned 1 of 4 classes."
+    assert (
+        verdict(good) == "The network did not fit most of the wrong labels, but never learned 1 of 4 classes."
+    )

@@ -78,4 +78,4 @@ def test_summary_calls_the_evidence_weak(suspects, known):
     assert "is not reliable evidence about labels: cross-fit" in summarise(evidence, facts)[-1]
     assert tiles(facts)[-1].note.startswith("weak evidence")
     if not known:
-        assert verdict(facts) == "Its record is not reliable evidence about labels."
+        assert verdict(facts) == "The record is not reliable evidence about labels."

@@ -102,7 +102,7 @@ RUN_FIGURES: dict[str, FigureSpec] = {
     "tau": FigureSpec(
         figures.plot_tau,
         "Noise attention",
-        "Trust of the method in each label. Good: the two densities separate.",
+        "How much the method trusts each label. Good: the two densities separate.",
     ),
     "features": FigureSpec(
         figures.plot_features,

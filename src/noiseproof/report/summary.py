@@ -161,7 +161,7 @@ def summarise(evidence: Evidence, facts: Facts) -> list[str]:
     if evidence.choice:
         sentences.insert(1, one_line(f"Chosen automatically: {evidence.choice}.", 400))
     if facts.unlearned:
-        sentences.insert(2, f"It {_unlearned(facts)}.")
+        sentences.insert(2, f"The network {_unlearned(facts)}.")
     return [sentence for sentence in sentences if sentence]
 
 
@@ -171,24 +171,24 @@ def verdict(facts: Facts) -> str:
     If no label is known to be wrong, the number of suspects.
     """
     if underfits(facts):
-        return "It underfits: even labels that are not suspected were not learned."
+        return "The network underfits: even labels that are not suspected were not learned."
     if not facts.is_known or facts.memorised is None:
         return _suspicion(facts)
     if facts.memorised > MEMORISED:
-        return "It memorised the wrong labels."
+        return "The network memorised the wrong labels."
     if facts.fall > FALL:
-        return "It began to memorise wrong labels, and test accuracy fell."
+        return "The network began to memorise wrong labels, and test accuracy fell."
     if facts.unlearned:
-        return f"It did not fit most of the wrong labels, but {_unlearned(facts)}."
-    return "It learned from the right labels and did not fit most of the wrong ones."
+        return f"The network did not fit most of the wrong labels, but {_unlearned(facts)}."
+    return "The network learned from the right labels and did not fit most of the wrong ones."
 
 
 def _suspicion(facts: Facts) -> str:
     if facts.weak:
-        return "Its record is not reliable evidence about labels."
+        return "The record is not reliable evidence about labels."
     if facts.unlearned:
         suspected = f"{count(facts.suspects, 'label')} of {count(facts.samples)} suspected"
-        return f"It {_unlearned(facts)}; {suspected}."
+        return f"The network {_unlearned(facts)}; {suspected}."
     noise = "No noise was added; " if facts.is_known else ""
     verb = "is" if facts.suspects == 1 else "are"
     return f"{noise}{count(facts.suspects, 'label')} of {count(facts.samples)} {verb} suspected."

@@ -67,7 +67,7 @@ class AccessControl:
             return "refused: the request comes from another site"
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > MAX_BODY_BYTES:
-            return f"refused: a request has at most {MAX_BODY_BYTES} bytes"
+            return f"refused: the request body must not exceed {MAX_BODY_BYTES} bytes"
         given = headers.get(TOKEN_HEADER) or ""
         if is_page:
             given = given or QueryParams(scope["query_string"]).get("token", "")

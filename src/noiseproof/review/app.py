@@ -75,7 +75,7 @@ class App:
         try:
             wanted = self._read(await _body(request))
         except (ValueError, TypeError, KeyError, RecursionError) as problem:
-            return PlainTextResponse(f"not a decision: {one_line(problem, 200)}\n", status_code=400)
+            return PlainTextResponse(f"invalid decision: {one_line(problem, 200)}\n", status_code=400)
         try:
             saved = await run_in_threadpool(self._save, wanted)
         except OSError as problem:
@@ -171,5 +171,5 @@ async def _body(request: Request) -> Any:
     async for piece in request.stream():
         found += piece
         if len(found) > MAX_BODY_BYTES:
-            raise ValueError(f"a request has at most {MAX_BODY_BYTES} bytes")
+            raise ValueError(f"the request body must not exceed {MAX_BODY_BYTES} bytes")
     return json.loads(found)

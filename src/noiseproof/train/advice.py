@@ -90,7 +90,7 @@ def warn_of_no_learning(
 
 
 def not_learned(logits: Tensor, data: LabelledData) -> str | None:
-    """How a network that has learned nothing compares to its training labels; None if it has learned.
+    """A message that compares a network that has learned nothing with its labels; None if it has learned.
 
     Shape:
         logits (N, C), of the samples of ``data``, which has the labels used in training

@@ -207,5 +207,5 @@ def new_samples(
 
 
 def _is_flat(place: Path) -> bool:
-    """A folder with images but no subfolders."""
+    """Whether a folder contains images but no subfolders."""
     return place.is_dir() and not any(entry.is_dir() for entry in place.iterdir())
