@@ -164,7 +164,7 @@ def test_record_of_sequence_classification(hf, tmp_path):
     """Recorded predictions equal those of the logits, also in a resumed run."""
     said = []
 
-    class Telling(hf.RecordCallback):
+    class CollectingCallback(hf.RecordCallback):
         def compute_loss(self, outputs, labels, num_items_in_batch=None):
             said.append((outputs.logits.detach().clone(), labels))
             return super().compute_loss(outputs, labels, num_items_in_batch)
@@ -176,7 +176,7 @@ def test_record_of_sequence_classification(hf, tmp_path):
         (3, str(tmp_path / "b/checkpoint-8"), "b"),
     ):
         said.clear()
-        callback = Telling(SAMPLES)
+        callback = CollectingCallback(SAMPLES)
         train_model(
             tiny("SequenceClassification"),
             data,

@@ -63,7 +63,7 @@ def test_wandb_receives_every_metric_offline(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     seen = []
 
-    class Telling(WandbWatcher):
+    class CollectingWatcher(WandbWatcher):
         def begin(self, done, steps):
             super().begin(done, steps)
             log = self.run.log
@@ -71,7 +71,7 @@ def test_wandb_receives_every_metric_offline(config, tmp_path, monkeypatch):
 
     run = interrupted_and_resumed(
         config,
-        lambda told: Telling(config, told, project="test", mode="offline", dir=str(tmp_path)),
+        lambda told: CollectingWatcher(config, told, project="test", mode="offline", dir=str(tmp_path)),
         between=wandb.finish,  # as the end of a process does
     )
     assert [values["epoch"] for values in seen] == [1, 2]

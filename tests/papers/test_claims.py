@@ -23,7 +23,7 @@ def test_seventeen_claims_use_numbers_of_runs():
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: str(claim.number))
-def test_each_statement_is_refuted_by_growing_or_falling_numbers(claim):
+def test_growing_or_falling_numbers_refute_a_statement(claim):
     """Growing or falling numbers decide every statement and refute at least one."""
     growing = {name: 3.0 * place for place, name in enumerate(claim.points)}
     falling = {name: -value for name, value in growing.items()}

@@ -143,7 +143,7 @@ def test_e29_agce_leaves_classes_unlearned_with_and_without_unit_maximum():
 
 
 def test_gr_and_sl_pages_contain_final_accuracies():
-    """Final accuracies that the pages of GR and SL print."""
+    """The pages of GR and SL contain the final accuracies of the committed runs."""
     for page, folder in (("gr.md", "gr_table3"), ("sl.md", "sl_table1")):
         text = (TABLES / page).read_text(encoding="utf-8")
         lines = (TABLES / "results" / folder / "runs.csv").read_text(encoding="utf-8").splitlines()

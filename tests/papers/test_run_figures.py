@@ -175,7 +175,7 @@ def test_figure_reads_the_runs_of_its_table(tmp_path, monkeypatch):
 
 
 def on_digits(table):
-    """The same cells with a network and data that train in a moment."""
+    """The same cells with a small network and small data."""
     quick = {"data": "digits", "model": "mlp(hidden=8)", "batch_size": 512, "epochs": 1}
     cells = []
     for cell in table.cells:

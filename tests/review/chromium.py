@@ -21,7 +21,7 @@ class Chromium:
         ours_in, theirs_out = os.pipe()
 
         def place():
-            """The protocol is spoken on descriptors 3 and 4."""
+            """Move the pipes to descriptors 3 and 4, which the protocol uses."""
             first, second = os.dup(theirs_in), os.dup(theirs_out)
             os.dup2(first, 3)
             os.dup2(second, 4)
@@ -54,7 +54,7 @@ class Chromium:
             self.events.append(answer)
 
     def wait_for(self, method, session):
-        """The next such event of a tab."""
+        """Wait for the next event of this name in a tab."""
         while True:
             answer = self._receive()
             self.events.append(answer)
@@ -72,7 +72,7 @@ class Chromium:
 
     @contextmanager
     def opened(self, address, **look):
-        """A tab for a while."""
+        """Context manager of a tab that is closed at the end."""
         page = self.page(address, **look)
         try:
             yield page
@@ -123,7 +123,7 @@ class Page:
         self.browser.wait_for("Emulation.virtualTimeBudgetExpired", self.session)
 
     def run(self, script):
-        """The value of a script, promises waited for."""
+        """The value of a script; promises are awaited."""
         options = {"returnByValue": True, "awaitPromise": True}
         answer = self.call("Runtime.evaluate", expression=script, **options)
         if "exceptionDetails" in answer:
@@ -159,8 +159,8 @@ class Page:
         content = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
         path.write_bytes(base64.b64decode(content))
 
-    def complaints(self):
-        """What the console of the page complains of."""
+    def console_errors(self):
+        """Errors and warnings in the console of the page."""
         self.run("0")
         found = [
             event["params"]
@@ -171,7 +171,7 @@ class Page:
         return [str(one)[:400] for one in found if one.get("entry", {}).get("level", "error") == "error"]
 
     def requests(self):
-        """Addresses the page asked for."""
+        """Addresses that the page requested."""
         self.run("0")
         return [
             event["params"]["request"]["url"]

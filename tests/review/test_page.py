@@ -57,7 +57,7 @@ def test_200_decisions_by_keyboard(open_tab, tmp_path):
         page.wait(f"{SAVED} && document.querySelector('#saved').dataset.confirmed === '201'")
         assert len(app.log.states()) == 199
         assert page.run("all.number[current]") == 3 * 199
-        assert page.complaints() == []
+        assert page.console_errors() == []
 
 
 def test_class_chooser_filters_1000_classes(open_tab, tmp_path):
@@ -162,7 +162,7 @@ def test_html_in_names_and_texts_is_escaped(open_tab, tmp_path):
             if not url.startswith((address.partition("/?")[0], "data:", "about:"))
         ]
         assert outside == []
-        assert page.complaints() == []
+        assert page.console_errors() == []
 
 
 def test_wrong_token_shows_an_error(open_tab, tmp_path):

@@ -84,7 +84,7 @@ def test_global_random_state_is_not_changed(config, blobs):
 
 
 def test_nan_in_a_plain_step_raises_an_error_at_the_end_of_the_epoch(config, blobs):
-    class Poisoned(nn.Module):
+    class NaNForLargeInputs(nn.Module):
         def __init__(self):
             super().__init__()
             self.head = nn.Linear(4, 3)
@@ -96,4 +96,4 @@ def test_nan_in_a_plain_step_raises_an_error_at_the_end_of_the_epoch(config, blo
     data.inputs[37] = 9.0
     place = (epoch_order(data.index, seed=0, epoch=1) == 37).nonzero().item() // 16 + 1
     with pytest.raises(NonFiniteError, match=rf"epoch 1, step {place}, with samples .*37"):
-        fit(config(device="cuda", batch_size=16), data=data, model=Poisoned())
+        fit(config(device="cuda", batch_size=16), data=data, model=NaNForLargeInputs())
