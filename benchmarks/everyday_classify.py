@@ -43,7 +43,7 @@ LOSSES = {
     "nal": {"loss": "ce", "method": "nal"},
 }
 EPOCHS, LR = 100, 0.05
-MOST_CLASSES, MOST_CLEANED = 12, 6
+MAX_BOOSTED_CLASSES, MAX_CLEANED_CLASSES = 12, 6
 """Boosted trees are asked up to so many classes, alone and inside CleanLearning."""
 Row = dict[str, Any]
 
@@ -86,7 +86,7 @@ def quick(task: Task, seed: int) -> Iterator[Row]:
     yield from ours(task, seed)
     for name, (make, reads) in RIVALS.items():
         boosted = name == "HistGradientBoosting"
-        if boosted and task.classes > MOST_CLASSES:
+        if boosted and task.classes > MAX_BOOSTED_CLASSES:
             continue
         train, test = getattr(task, reads), getattr(task, f"{reads}_test")
         yield measured(name, task, lambda: make().fit(train, task.label).predict(test))  # noqa: B023
@@ -102,7 +102,7 @@ def dear(task: Task, seed: int) -> Iterator[Row]:
     yield measured("ce, epoch by noisy validation", task, lambda: network(task, validation=0.2, loss="ce"))
     for name, settings in LOSSES.items():
         yield measured(name, task, lambda: network(task, **settings))  # noqa: B023
-    if task.classes <= MOST_CLEANED:
+    if task.classes <= MAX_CLEANED_CLASSES:
         name = "HistGradientBoosting"
         make = RIVALS[name][0]
         yield measured(

@@ -28,7 +28,7 @@ from noiseproof.train import Config, fit
 
 FILTERS = ("prune_by_noise_rate", "both", "confident_learning")
 """cleanlab's default and the other two that its documentation names."""
-MOST_CLASSES = 12
+MAX_BOOSTED_CLASSES = 12
 """Boosted trees are asked up to so many classes, and for one seed, as they take longer than all others."""
 Row = dict[str, Any]
 
@@ -45,7 +45,7 @@ def cell(name: str, noise: str, seed: int, boosted: bool = True) -> list[Row]:
         for one in CROSS_FIT_MODELS
     }
     rows = [ours(task, inputs, splits, said, clock)]
-    if task.classes <= MOST_CLASSES and seed == 0 and boosted:
+    if task.classes <= MAX_BOOSTED_CLASSES and seed == 0 and boosted:
         said["boosting"] = clock("boosting", lambda: boosting(inputs, task, splits))
     rows += [row for one, table in said.items() for row in rivals(one, table, task, clock)]
     if seed == 0:

@@ -35,7 +35,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeRegressor
 
 from noiseproof import noise
 
-MOST_ROWS, MOST_OTHERS, MOST_TEST = 1000, 400, 1000
+MAX_ROWS, MAX_OTHERS, MAX_TEST = 1000, 400, 1000
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "noiseproof" / "everyday"
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -230,7 +230,7 @@ def images(name: str) -> Rows:
     found = dict(np.load(Path(os.environ["NOISEPROOF_DATA"]) / f"{name}.npz"))
     if name == "cifar100":
         found["y_train"] = found["y_train"] // 10  # ten groups of ten classes, which overlap
-    rows = np.random.default_rng(0).permutation(len(found["y_train"]))[: MOST_ROWS + MOST_OTHERS + MOST_TEST]
+    rows = np.random.default_rng(0).permutation(len(found["y_train"]))[: MAX_ROWS + MAX_OTHERS + MAX_TEST]
     pixels, label = found["x_train"][np.sort(rows)], found["y_train"][np.sort(rows)].astype(np.int64)
     x = gradients(pixels) if name != "mnist" else pixels.reshape(len(pixels), -1) / 255.0
     return Rows(pd.DataFrame(x).add_prefix("p"), label)
@@ -333,9 +333,9 @@ def make(name: str, noise_name: str, seed: int) -> Task:
     rows = cached_rows(name)
     count = len(rows.label)
     order = np.random.default_rng([seed, 1]).permutation(count)
-    train = order[: min(MOST_ROWS, int(0.6 * count))]
-    others = order[len(train) :][: min(MOST_OTHERS, int(0.2 * count))]
-    test = order[len(train) + len(others) :][:MOST_TEST]
+    train = order[: min(MAX_ROWS, int(0.6 * count))]
+    others = order[len(train) :][: min(MAX_OTHERS, int(0.2 * count))]
+    test = order[len(train) + len(others) :][:MAX_TEST]
     keep = np.isin(
         rows.label, np.flatnonzero(np.bincount(rows.label[train], minlength=rows.label.max() + 1) >= 2)
     )

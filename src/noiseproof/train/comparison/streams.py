@@ -35,7 +35,7 @@ MAX_STREAMS = 24
 """Torch reuses 32 streams in turn; the others are left for other code."""
 MEMORY = 6 << 30
 """Free memory per run: more than the networks of the papers need, so that no capture runs out of memory."""
-OLDEST_TORCH = (2, 11)
+MIN_TORCH = (2, 11)
 """Replays during a capture were not tested with older versions."""
 Streams = dict[torch.device, "torch.cuda.Stream | None"]
 
@@ -46,7 +46,7 @@ def can_share(config: Config) -> bool:
         return False
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     try:
-        return version >= OLDEST_TORCH and _has_equal_steps(config)
+        return version >= MIN_TORCH and _has_equal_steps(config)
     except (TypeError, ValueError):
         return True  # an invalid config fails before its first step
 
