@@ -1,6 +1,7 @@
 """Does correcting labels make better classifiers? By rules alone, and by a reviewer of the worst labels.
 
-    python benchmarks/reviewing.py run FOLDER [--sets digits mnist review] [--seeds 5] [--quick]
+    python benchmarks/reviewing.py run FOLDER [--sets digits mnist review] [--noises "symmetric 40"]
+                                              [--first-seed 0] [--seeds 5] [--quick]
     python benchmarks/reviewing.py table FOLDER
 
 Sets: digits, a part of MNIST, and the group ``review`` of ``everyday_sets.py``, put aside until all settings
@@ -44,6 +45,8 @@ IMAGES, QUICK = ("digits", "mnist"), ("digits", "crx", "segment")
 OTHERS, MNIST_ROWS, MNIST_TEST = 200, 1000, 2000
 """Rows that teach the weak annotators, and of MNIST those for training and for testing."""
 RULES = {"relabel": 0.9, "drop": 0.4}
+RULES_OF_MANY = {"relabel": 0.7, "drop": 0.3}
+"""For sets of more than two classes."""
 DROPPING = {"drop": 0.4}
 """The rule of the first run, kept for comparison."""
 STEPS, MIN_EPOCHS = 240, 30
@@ -100,7 +103,8 @@ def images(name: str, noise: str, seed: int) -> sets.Task:
     label, known = train.label.numpy()[here], train.label.numpy()[others]
     noisy = sets.corrupted(noise, label, seed, x, x_others, known, x)
     test_label = test.label.numpy()[:MNIST_TEST]
-    return sets.Task(name, noise, seed, x, x, x, noisy, label, x_test, x_test, x_test, test_label)
+    images = train.batch(here).input.numpy()
+    return sets.Task(name, noise, seed, images, x, x, noisy, label, x_test, x_test, x_test, test_label)
 
 
 def cell(name: str, noise: str, seed: int) -> list[Row]:
@@ -138,6 +142,8 @@ def by_rules(case: Case, found: pd.DataFrame, seed: int) -> list[Row]:
         {"arm": "clean", "accuracy": trained(clean, case.test, seed)[0], "wrong": 0.0},
     ]
     by_record = labels.find(record, statistics=False)
+    if case.train.num_classes > 2:
+        rows.append({"arm": reviewing_tables.OF_MANY} | ruled(case, found, RULES_OF_MANY, seed))
     return [
         *rows,
         {"arm": "dropping, record"} | ruled(case, by_record, DROPPING, seed),
@@ -268,6 +274,8 @@ def main() -> None:
     parser.add_argument("what", choices=["run", "table"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sets", nargs="+", default=[*IMAGES, "review"])
+    parser.add_argument("--noises", nargs="+", choices=NOISES, default=NOISES)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="one seed of three sets, a few minutes")
     options = parser.parse_args()
@@ -278,8 +286,8 @@ def main() -> None:
         names = [name for group in groups for name in sets.GROUPS.get(group, (group,))]
         for seed in range(1 if options.quick else options.seeds):
             for name in names:
-                for noise in NOISES:
-                    run_cell(name, noise, seed, options.folder)
+                for noise in options.noises:
+                    run_cell(name, noise, options.first_seed + seed, options.folder)
     print(reviewing_tables.page(options.folder, write=options.what == "table"))
 
 
