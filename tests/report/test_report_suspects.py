@@ -13,8 +13,8 @@ from noiseproof.data import ImageFiles, LabelledData
 from noiseproof.report import NotAvailableError
 from noiseproof.report.evidence import Evidence
 from noiseproof.report.inputs import Inputs, inputs_of, pixels
-from noiseproof.report.markup import spark_points, thumbnail
-from noiseproof.report.suspects import UNKNOWN, suspects_of
+from noiseproof.report.markup import _environment, spark_points, thumbnail
+from noiseproof.report.suspects import UNKNOWN, Suspect, suspects_of
 from noiseproof.testing import example_record
 from noiseproof.train import Config, fit
 
@@ -162,3 +162,12 @@ def test_thumbnails_are_small_and_exact_for_small_images():
 def test_spark_points_are_clipped_to_the_frame():
     found = spark_points(torch.tensor([-1e4, 0.0, 1e4, torch.nan]), 10.0)
     assert found == "0.0,24.0 33.3,12.0 66.7,0.0"
+
+
+@pytest.mark.parametrize(
+    ("chance", "words"), [(0.5, "50%"), (0.994, "99%"), (0.9996, "&gt;99%"), (1.0, "100%")]
+)
+def test_only_certainty_is_shown_as_100_percent(chance, words):
+    card = Suspect(3, "cat", "dog", None, None, chance, spark="0,0")
+    template = _environment().get_template("parts.html")
+    assert f"wrong: {words}" in str(template.module.card(card))
