@@ -57,9 +57,10 @@ COLUMNS += ("which", "seconds", "words", "curve", "device", "torch")
 
 def settings(row: str, noise: str) -> dict[str, Any]:
     data, wrong = NOISES[noise]
+    weak = ", lam=0" if noise in ("symmetric 20", "asymmetric 40") else ""  # as in the paper
     penalty = ", penalty=True" if noise == "asymmetric 40" else ""
     methods = {
-        "divide_mix": f"divide_mix(warmup={START}, ramp={START}{penalty})",
+        "divide_mix": f"divide_mix(warmup={START}, ramp={START}{weak}{penalty})",
         "co_teaching": f"co_teaching(noise_rate={wrong}, gradual={START})",
         "nal": f"nal(start={START})",
     }
