@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from noiseproof import losses
-from noiseproof.kernels.program import FUNCTIONS, record, recording_of, replay
+from noiseproof.kernels.program import FUNCTIONS, look_up, record, recording_of, replay
 from noiseproof.kernels.recorder import WIDTH, Operation, Recorded, Tape, UnrecordableError
 
 
@@ -159,3 +159,9 @@ def test_what_looks_at_the_batch_cannot_be_recorded():
     loss = losses.get('ce + gr(normalize="batch")')
     assert recording_of(loss.row_function(10)) is None
     assert recording_of(losses.get('gr(normalize="batch")').row_function(10)) is not None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_table_is_read_on_the_device_of_the_positions(dtype):
+    found = look_up(torch.zeros(9, 4), torch.zeros(3, dtype=dtype, device="meta"))
+    assert (found.device.type, found.dtype, found.shape) == ("meta", dtype, (3,))

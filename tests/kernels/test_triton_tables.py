@@ -246,11 +246,11 @@ class Operations(TorchDispatchMode):
 def test_a_step_is_two_kernels_and_nothing_of_torch(spec, device, monkeypatch):
     from noiseproof.kernels.triton import fused
 
-    logits, target = (t.to(device) for t in batch(8, 5))
+    logits, target = (t.to(device) for t in batch(7, 11))  # no other test has bound kernels of this shape
     leaf, loss = logits.requires_grad_(), losses.get(spec)
+    monkeypatch.setattr(fused, "bound", lambda *of: None)
     loss(leaf, target)  # tables go to the device once
     launched = []
-    monkeypatch.setattr(fused, "bound", lambda *of: None)
     monkeypatch.setattr(fused, "start", lambda kernel, *rest: launched.append(kernel.fn.__name__))
     with Operations() as seen:
         torch.autograd.grad(loss(leaf, target), leaf)

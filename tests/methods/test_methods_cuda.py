@@ -8,7 +8,7 @@ from test_methods_conformance import SPECS
 from training_info import normal
 
 from noiseproof.data import Batch
-from noiseproof.methods import Outputs, TrainingInfo, get
+from noiseproof.methods import Mixed, Outputs, TrainingInfo, get
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -19,24 +19,31 @@ EPOCHS = (1, 2, 60, 70, 71)
 def prepared(spec, device):
     index = 5 + 3 * torch.arange(SAMPLES).flip(0)
     method = get(spec)
+    label = (index % CLASSES).to(device)
     method.prepare(
-        TrainingInfo((index % CLASSES).to(device), index.to(device), CLASSES, FEATURES, epochs=100, seed=0)
+        TrainingInfo(label, index.to(device), CLASSES, FEATURES, epochs=100, seed=0, validation=SAMPLES)
     )
-    return method.train()
+    return method.to(device).train()
 
 
 def inputs(method, epoch, device):
-    """Random outputs of a network for a third of the samples."""
+    """Random outputs of each network for a third of the samples."""
     index = 5 + 3 * torch.arange(epoch % 3, SAMPLES, 3)
-    logits, features = 3 * normal(ROWS, CLASSES, seed=epoch), normal(ROWS, FEATURES, seed=epoch + 1)
     batch = Batch(torch.zeros(ROWS, 1), index % CLASSES, index).to(device)
-    leaf = logits.float().to(device).requires_grad_()
-    return (Outputs(leaf, features.float().to(device) if method.needs_features else None),), batch
+    found = []
+    for network in range(method.networks):
+        seed = 10 * epoch + 1000 * network
+        logits, unmixed = (3 * normal(ROWS, CLASSES, seed=seed + n).float().to(device) for n in range(2))
+        features = normal(ROWS, FEATURES, seed=seed + 2).float().to(device) if method.needs_features else None
+        partner = torch.arange(ROWS, device=device).roll(1)
+        mix = Mixed(partner, 0.75, unmixed) if method.needs_unmixed else None
+        found.append(Outputs(logits.requires_grad_(), features, mix))
+    return tuple(found), batch
 
 
 def step(method, outputs, batch, epoch):
     loss = method.loss(outputs, batch, epoch)
-    return loss.detach(), torch.autograd.grad(loss, outputs[0].logits)[0]
+    return loss.detach(), *torch.autograd.grad(loss, [one.logits for one in outputs])
 
 
 def assert_same_state(found, wanted):

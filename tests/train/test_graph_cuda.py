@@ -121,7 +121,7 @@ def test_loss_with_device_synchronization_falls_back_to_plain_steps(tmp_path, bl
     seen = []
 
     def waits(p, q):
-        seen.append(float(p.sum()))
+        seen.append(float(p.detach().sum()))
         return q
 
     losses.register("waiting_for_a_number", lambda: losses.MarginLoss.from_emphasis(waits, name="waiting"))

@@ -33,9 +33,9 @@ from .tracing import is_plain_eager, values_can_be_checked
 MAX_MARGIN = 1e30
 """Margins are clamped to this, so that sums over classes masked with finfo.min stay finite."""
 MIN_ELEMENTS = 1 << 20
-PARTS = 32
-"""A block on a device has one 32nd of the bytes of the logits in elements: a dozen temporaries then take less
-than twice the memory of the logits."""
+PARTS = 64
+"""A block on a device has one 64th of the bytes of the logits in elements: two dozen temporaries then take
+less than twice the memory of the logits."""
 
 Expression: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """A differentiable function of (n, C) logits and (n,) targets that returns (n,) values, row by row."""

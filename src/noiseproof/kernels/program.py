@@ -99,15 +99,17 @@ _copies: MutableMapping[Tensor, _Copies] = WeakIdKeyDictionary()
 """Keys are first tables; values hold the other tables, so that their ids stay valid, and the joined copy."""
 
 
-def tables_on_device(tables: tuple[Tensor, ...], device: torch.device) -> Tensor:
-    """All tables joined, (cells, 4) in float32: copied once, so that later calls never synchronise.
+def tables_on_device(
+    tables: tuple[Tensor, ...], device: torch.device, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """All tables joined, (cells, 4): copied once, so that later calls never synchronise.
 
     The copy is kept as long as the first table: a captured graph reads it at every replay.
     """
     known = _copies.setdefault(tables[0], {})
-    key = (device, *map(id, tables[1:]))
+    key = (device, dtype, *map(id, tables[1:]))
     if key not in known:
-        together = torch.cat([table.detach().float() for table in tables])
+        together = torch.cat([table.detach().to(dtype) for table in tables])
         known[key] = (tables[1:], together.to(device))
     return known[key][1]
 
@@ -193,5 +195,7 @@ def look_up(table: Tensor, position: Tensor) -> Tensor:
     """Cubics by cell: ``table`` has rows (constant, linear, square, cube), one per integer position."""
     cell = position.detach().clamp(0, len(table) - 1).long()
     within = position - cell
+    if table.device != position.device:
+        table = tables_on_device((table,), position.device, position.dtype)
     constant, linear, square, cube = table.to(position.dtype)[cell].unbind(-1)
     return constant + within * (linear + within * (square + within * cube))

@@ -105,10 +105,11 @@ class CR(Loss):
         return self.prior is None or super().needs_labels_of_batch()
 
     def _rows(self, rows: Rows, prior: Tensor) -> Tensor:
-        """The unreduced loss where it is not a function of row statistics."""
+        """The loss where it is not a function of row statistics; sums of unshifted logits would round."""
         base = self.base
 
         def own_minus_prior(logits: Tensor, target: Tensor) -> Tensor:
+            logits = logits.to(accumulation_dtype(logits.dtype)) - logits.detach().amax(1, keepdim=True)
             with kernels.without_inplace():
                 own = base.hard_rows(Rows(logits, target, None, target.shape))
             return own - self.beta * self._prior_loss(logits, prior)
