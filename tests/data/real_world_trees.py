@@ -84,4 +84,18 @@ def mars(root, *, cameras=2, tracklets=2, frames=3):
                    for n, name in enumerate(names)})  # fmt: skip
 
 
+def mars_info(root, queries=None, frames=3):
+    """The lists of the test videos, which count from 1: first and last frame, person, camera."""
+    from scipy.io import savemat
+
+    names = sorted(path.name for path in (root / "bbox_test").rglob("*.jpg"))
+    tracks = [(n + 1, n + frames, max(0, int(names[n][2:4].strip("-"))), int(names[n][5]))
+              for n in range(0, len(names), frames)]  # fmt: skip
+    (root / "info").mkdir()
+    (root / "info/test_name.txt").write_text("\n".join(names) + "\n")
+    savemat(root / "info/tracks_test_info.mat", {"track_test_info": tracks})
+    people = [number for number, track in enumerate(tracks, start=1) if track[2] > 0]
+    savemat(root / "info/query_IDX.mat", {"query_IDX": np.array(queries or people, float)})
+
+
 TREES = {made.__name__: made for made in (clothing1m, webvision, animal10n, food101n, mars)}

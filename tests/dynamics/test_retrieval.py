@@ -64,3 +64,11 @@ def test_first_video_of_each_camera_is_the_query():
     found = rank_videos(at([0.0, 90.0, 10.0, 80.0]), frames)
     assert found.mean_average_precision == pytest.approx((1 + (1 + 2 / 3) / 2) / 2)
     assert found.cmc[0] == 1
+
+
+def test_given_queries_replace_the_first_videos():
+    """Only the video at 90 degrees is a query: the nearest is another person at 80, then the match at 10."""
+    frames = [Frame(1, 1, 1, 1), Frame(1, 1, 2, 1), Frame(1, 2, 1, 1), Frame(0, 3, 1, 1)]
+    found = rank_videos(at([0.0, 90.0, 10.0, 80.0]), frames, queries={(1, 1, 2), (7, 1, 1)})
+    assert found.mean_average_precision == 0.5
+    assert found.cmc.tolist() == [0, 1, 1, 1]

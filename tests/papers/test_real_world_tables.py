@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from real_world_trees import TREES
+from real_world_trees import TREES, mars_info
 
 from noiseproof.cli.papers_text import plan_to_markdown
 from noiseproof.dynamics import RunFolder
@@ -73,13 +73,17 @@ def test_shortened_run_counts_for_no_cell_and_no_claim(photos, monkeypatch):
 @pytest.mark.parametrize("name", ["gr.table7", "imae.table9"])
 def test_retrieval_metrics_on_mars(photos, name):
     TREES["mars"](photos / "mars")
+    if name == "imae.table9":
+        mars_info(photos / "mars")
     table = get(name).select(["*CCE"], seeds=1).with_runs(small_network)
     found = run(table, out=photos / "out", jobs=1, changes=Changes(epochs=1, samples=30))
     [folder] = (path for path in (photos / "out/runs").iterdir() if path.is_dir())
     assert RunFolder(folder).manifest["data"]["test"] is None
-    for entry, name in zip(found.entries, ("mAP", "CMC-1"), strict=True):
-        assert entry.ours == 100 * json.loads((folder / "retrieval.json").read_text())[name]
+    written = json.loads((folder / "retrieval.json").read_text())
+    for entry, metric in zip(found.entries, ("mAP", "CMC-1"), strict=True):
+        assert entry.ours == 100 * written[metric]
         assert 0 < entry.ours <= 100
+    assert written["official_queries"] == (name == "imae.table9")
     assert compare(table, out=photos / "out").entries[0].ours == found.entries[0].ours
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import torch
@@ -49,9 +49,12 @@ def rank(features: Tensor, person: Tensor, camera: Tensor, query: Tensor) -> Ran
     return Ranking(mean, found / max(1, len(first_ranks)))
 
 
-def rank_videos(features: Tensor, frames: Sequence[Frame]) -> Ranking:
-    """Rank tracklets by the mean features of their frames; the first of each person and camera is a query.
+def rank_videos(
+    features: Tensor, frames: Sequence[Frame], queries: Collection[tuple[int, int, int]] | None = None
+) -> Ranking:
+    """Rank tracklets by the mean features of their frames.
 
+    ``queries`` are person, camera and tracklet; None: the first tracklet of each person and camera.
     Person 0 means an unknown identity, which is never a query and never matches. Person -1 is left out.
     """
     names = [frame[:3] for frame in frames]
@@ -62,5 +65,7 @@ def rank_videos(features: Tensor, frames: Sequence[Frame]) -> Ranking:
     sums = features.new_zeros(len(videos), features.shape[1]).index_add_(0, video, features[kept])
     mean = sums / torch.bincount(video, minlength=len(videos)).unsqueeze(1)
     person, camera, _ = torch.tensor(videos, dtype=torch.int64).view(-1, 3).unbind(1)
-    first = {name[:2]: number for number, name in reversed(list(enumerate(videos))) if name[0] > 0}
-    return rank(mean, person, camera, torch.tensor(sorted(first.values()), dtype=torch.int64))
+    first = {name[:2]: name for name in reversed(videos) if name[0] > 0}
+    wanted = first.values() if queries is None else queries
+    chosen = sorted(number_of[name] for name in wanted if name in number_of)
+    return rank(mean, person, camera, torch.tensor(chosen, dtype=torch.int64))

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..atomic import explained, write_text
 from ..data import load
+from ..data.locations import data_root
 from ..data.registry import parse_source
-from ..data.sources.real_world import frame_of
+from ..data.sources.real_world import frame_of, mars_queries
 from ..devices.device import pick_device
 from ..dynamics.retrieval import rank_videos
 from ..dynamics.run_folder import RESULT
@@ -140,10 +141,11 @@ def evaluate_mars(config: Config) -> None:
     views = Views(config, data.sample_shape)
     features = predict_features(network.to(device), data, views.evaluation, device=device)
     paths = getattr(data.inputs, "base", data.inputs).paths  # of all samples; the index selects
-    found = rank_videos(features, [frame_of(paths[number]) for number in data.index.tolist()])
+    queries = mars_queries(Path(str(options.get("root") or data_root())))
+    found = rank_videos(features, [frame_of(paths[number]) for number in data.index.tolist()], queries)
     mean = found.mean_average_precision  # None where few samples have no match
-    numbers = (mean, None if mean is None else float(found.cmc[0]))
-    write_text(target, json.dumps(dict(zip(RANKS, numbers, strict=True))))
+    numbers = (mean, None if mean is None else float(found.cmc[0]), queries is not None)
+    write_text(target, json.dumps(dict(zip((*RANKS, "official_queries"), numbers, strict=True))))
 
 
 LABELS = "labels.npy"

@@ -1,11 +1,11 @@
 """Clothing1M, WebVision, ANIMAL-10N, Food-101N and MARS in their official layouts."""
 
 import pytest
-from real_world_trees import DISHES, TREES, image, put
+from real_world_trees import DISHES, TREES, image, mars_info, put
 
 from noiseproof.data import DataMissingError, load
 from noiseproof.data.locations import NoSplitError
-from noiseproof.data.sources.real_world import frame_of
+from noiseproof.data.sources.real_world import frame_of, mars_queries
 
 
 @pytest.fixture(params=TREES)
@@ -163,3 +163,30 @@ def test_broken_image_can_be_skipped(tmp_path):
     put(root / "animal10n", {"training/0_0.jpg": b"nothing"})
     with pytest.warns(UserWarning, match="left out sample 0"):
         assert len(load('animal10n(on_error="skip")', root=root)) == 19
+
+
+def test_official_queries_of_mars(tmp_path):
+    assert mars_queries(tmp_path) is None
+    TREES["mars"](tmp_path / "mars")
+    assert mars_queries(tmp_path) is None
+    mars_info(tmp_path / "mars", queries=(1, 4))
+    names = sorted(path.name for path in (tmp_path / "mars/bbox_test").rglob("*.jpg"))
+    wanted = {frame_of(names[0])[:3], frame_of(names[9])[:3]}
+    assert mars_queries(tmp_path) == mars_queries(tmp_path / "mars") == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("query_IDX.mat", b"no matrix", r"query_IDX.mat does not have the matrix query_IDX"),
+        ("tracks_test_info.mat", None, r"tracks_test_info.mat"),
+        ("test_name.txt", b"0002C1T0001F001.jpg\n", r"video 4 is not in tracks_test_info.mat and test_name"),
+    ],
+)
+def test_damaged_lists_of_mars_are_named(tmp_path, name, content, message):
+    TREES["mars"](tmp_path)
+    mars_info(tmp_path, queries=(4,))
+    path = tmp_path / "info" / name
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        mars_queries(tmp_path)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+import numpy as np
+
 from ...files import read_bytes
 from ..images import SUFFIXES
 from ..labelled import LabelledData
@@ -29,6 +31,7 @@ ANIMALS = (
 )
 SUBSETS = (50, 200, 400, 1000)
 FRAME = re.compile(r"(00-1|\d{4})C(\d)T(\d{4})F(\d{3,})\.\w+")
+QUERY_FILES = ("test_name.txt", "tracks_test_info.mat", "query_IDX.mat")
 Found = Sequence[tuple[str, int]]
 """Paths and labels."""
 
@@ -186,6 +189,29 @@ def frame_of(path: str) -> Frame:
     if (found := FRAME.fullmatch(name)) is None:
         raise ValueError(f"{name!r} is not a file name of MARS, such as 0002C1T0003F017.jpg")
     return Frame(-1 if found[1] == "00-1" else int(found[1]), *map(int, found.groups()[1:]))
+
+
+def mars_queries(root: Path) -> set[tuple[int, int, int]] | None:
+    """Person, camera and tracklet of the official queries, listed in ``info/``; None without that folder."""
+    if not any((folder / "info").is_dir() for folder in (root, root / "mars")):
+        return None
+    listed, tracks, queries = find_files("mars", root, [[f"info/{name}" for name in QUERY_FILES]])
+    names = [line for _, line in _lines(listed)]
+    firsts, found = _matrix(tracks, "track_test_info")[:, 0], set()
+    for query in _matrix(queries, "query_IDX").ravel():
+        if not (1 <= query <= len(firsts) and 1 <= firsts[query - 1] <= len(names)):
+            raise ValueError(f"{queries}: video {query} is not in {tracks.name} and {listed.name}")
+        found.add(frame_of(names[firsts[query - 1] - 1])[:3])
+    return found
+
+
+def _matrix(path: Path, name: str) -> np.ndarray:
+    from scipy.io import loadmat, matlab  # type: ignore[import-untyped]
+
+    try:
+        return np.atleast_2d(loadmat(path)[name]).astype(np.int64)
+    except (KeyError, ValueError, TypeError, NotImplementedError, matlab.MatReadError) as problem:
+        raise ValueError(f"{path} does not have the matrix {name} of MARS: {problem}") from None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
