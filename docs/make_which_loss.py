@@ -9,12 +9,18 @@ mpl.use("agg")
 import pandas as pd
 from matplotlib.figure import Figure
 
-from noiseproof.report.palette import CLEAN, FAINT, INK, RECOVERED, WRONG
+from noiseproof.report.palette import CLEAN, FAINT, INK, RECOVERED, SUSPECTED, WRONG
 
 ROOT = Path(__file__).parents[1]
 OURS = "noiseproof"
-KINDS = {"clean": (CLEAN, "o"), "symmetric 40": (WRONG, "s"), "annotators 30": (RECOVERED, "^")}
-SPACE = 0.2
+KINDS = {
+    "clean": (CLEAN, "o"),
+    "symmetric 40": (WRONG, "s"),
+    "asymmetric 30": (SUSPECTED, "D"),
+    "annotators 30": (RECOVERED, "^"),
+    "instance 30": (INK, "v"),
+}
+SPACE = 0.14
 
 
 def main() -> None:
@@ -24,11 +30,11 @@ def main() -> None:
     behind = cells.drop(columns=OURS).sub(cells[OURS], axis=0)
     means = behind.groupby("noise").mean().T
     means = means.loc[means.mean(axis=1).sort_values().index]
-    figure = Figure(figsize=(8.4, 0.36 * len(means) + 1.3), layout="constrained")
+    figure = Figure(figsize=(8.4, 0.44 * len(means) + 1.3), layout="constrained")
     ax = figure.add_subplot()
     for number, (kind, (colour, marker)) in enumerate(KINDS.items()):
-        heights = [row + SPACE * (1 - number) for row in range(len(means))]
-        ax.plot(means[kind], heights, marker, color=colour, label=kind)
+        heights = [row + SPACE * (2 - number) for row in range(len(means))]
+        ax.plot(means[kind], heights, marker, color=colour, label=kind, markersize=5)
     ax.axvline(0, color=INK, linewidth=1.2)
     ax.set_yticks(
         range(len(means)), [name.replace(f"{OURS}, network", 'network, loss="auto"') for name in means.index]
