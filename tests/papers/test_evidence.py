@@ -15,7 +15,14 @@ from noiseproof.papers.tally import compared, read_tried, to_markdown
 HOME = Path(__file__).parents[2]
 TABLES = HOME / "tables"
 FILES = sorted((TABLES / "results").rglob("runs.csv"))
-RUNS = [line for path in FILES for line in csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
+
+
+def read_csv(path):
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+RUNS = [line for path in FILES for line in read_csv(path)]
+BF16 = Changes(precision="bf16")
 ERRATA = (HOME / "docs" / "errata.md").read_text(encoding="utf-8")
 
 
@@ -49,9 +56,7 @@ def printed(row, column):
     return clean + diff, table.cell(row, f"{column} · snr").printed
 
 
-CLIPPED = set(
-    plan(get("curriculum.table5").select(["SCE"], ["symmetric 0.4 · snr"]), Changes(precision="bf16"))
-)
+CLIPPED = set(plan(get("curriculum.table5").select(["SCE"], ["symmetric 0.4 · snr"]), BF16))
 SCE = ("sce(q=0.95)", "unit_max(sce(q=0.95))")
 
 
@@ -140,6 +145,23 @@ def test_e29_agce_leaves_classes_unlearned_with_and_without_unit_maximum():
     loss = "agce(a=3.0, q=4.0)"
     assert [count_unlearned_classes(run) for run in runs(f"unit_max({loss})")] == [4, 2, 2, 3, 4]
     assert count_unlearned_classes(runs(loss)[0]) == 7
+
+
+def test_e33_printed_update_scales_are_those_of_the_first_epoch():
+    table, page = get("curriculum.table2"), (TABLES / "curriculum.md").read_text(encoding="utf-8")
+    first, last = {}, {}
+    curves = read_csv(TABLES / "results/sl_mnist/epochs.csv")
+    alpha = {line["run"]: float(line["alpha"]) for line in curves if line["epoch"] == "1" and line["alpha"]}
+    for row in ("CE", "SCE", "GCE", "AUL", "AGCE", "MAE", "AUL†", "AGCE†"):
+        cell = table.cell(f"CIFAR-10 · 8-layer CNN · {row}", "clean · alpha x 1e4")
+        [run] = (one for one in RUNS if one["run"] in plan(table.select([cell.row]), BF16))
+        first[row], last[row] = (1e4 * a / 256 for a in (alpha[run["run"]], float(run["alpha"])))
+        assert all(f"{number:.2f}" in page for number in (first[row], last[row]))
+        first[row], last[row] = first[row] / cell.printed, last[row] / cell.printed
+    assert all(first[row] == pytest.approx(1, abs=0.035) for row in ("CE", "SCE", "GCE", "AGCE", "MAE"))
+    assert first["AUL"] > 0.93
+    assert min(first.values()) > 0.69
+    assert max(last.values()) < 0.47
 
 
 def test_gr_and_sl_pages_contain_final_accuracies():
