@@ -247,10 +247,16 @@ HEADS = {
 }
 
 
-def markdown(result: Entry) -> str:
+def introduction(page: Path, about: dict[str, str]) -> str:
+    """The text before the first table: that of the page, which may be written by hand, if there is one."""
+    if page.exists():
+        return page.read_text().partition("\n## ")[0]
+    return f"# Losses on a GPU\n\n{', '.join(f'{name} {value}' for name, value in about.items())}\n"
+
+
+def markdown(result: Entry, page: Path) -> str:
     about, tables = result["about"], result["tables"]
-    lines = ["# Losses on a GPU", "", ", ".join(f"{k} {v}" for k, v in about.items()), ""]
-    lines += [f"{LAUNCHED} measured with the C++ launcher of an earlier version, which was removed.", ""]
+    lines = [introduction(page, about)]
     for shape, table in tables.items():
         lines += [f"## {shape}", "", HEADS[shape.endswith("graph")], *(row(entry) for entry in table), ""]
     return "\n".join(lines)
@@ -299,7 +305,8 @@ def keep(folder: Path, shape: str, found: Entry) -> None:
     about = {"device": name, "torch": str(torch.__version__)}
     result = {"about": about, "tables": ordered}
     target.write_text(json.dumps(result, indent=1) + "\n")
-    target.with_suffix(".md").write_text(markdown(result) + "\n")
+    page = target.with_suffix(".md")
+    page.write_text(markdown(result, page) + "\n")
 
 
 if __name__ == "__main__":
