@@ -121,6 +121,15 @@ def test_ids_are_left_out_with_one_warning(name, cells):
     assert left_out(table, drop_ids=False) == ({}, [])
 
 
+def test_id_is_left_out_although_some_rows_are_repeated():
+    table = pd.DataFrame({"order_id": [f"c{value * 7}" for value in range(ROWS)], "other": OTHER})
+    assert list(left_out(pd.concat([table, table[:9]]))[0]) == ["order_id"]
+    cells = table.assign(cells=[[value] for value in range(ROWS)])  # rows that cannot be compared
+    assert list(left_out(pd.concat([cells, cells[:9]]))[0]) == []
+    grid = pd.DataFrame({"age": np.repeat(np.arange(20), 9), "adult": np.repeat(np.arange(20) > 9, 9)})
+    assert left_out(grid) == ({}, [])
+
+
 @pytest.mark.parametrize(
     ("name", "cells"),
     [

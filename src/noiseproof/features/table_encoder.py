@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .cells import MIN_SHARE, without_missing
 from .columns import Column, infer_column, texts_of
-from .ids import why_numbers_are_id, why_texts_are_id
+from .ids import MAX_RANGE_FACTOR, why_numbers_are_id, why_texts_are_id
 from .number_block import NumberBlock
 from .text_block import TextBlock
 
@@ -162,13 +162,23 @@ def part_of(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[A
 def _chosen(frame: pd.DataFrame, *, drop_ids: bool) -> tuple[list[Column], dict[str, str]]:
     """Columns to use, and the reasons for leaving out others; ids are used if there are no other columns."""
     columns = [infer_column(str(name), frame[name]) for name in frame.columns]
-    reasons = {column.name: _why_not(column, frame[column.name], drop_ids=drop_ids) for column in columns}
+    rows = _without_repeats(frame)
+    reasons = {column.name: _why_not(column, rows[column.name], drop_ids=drop_ids) for column in columns}
     left_out = {name: reason for name, reason in reasons.items() if reason is not None}
     if len(left_out) == len(columns):
         left_out = {name: reason for name, reason in left_out.items() if reason == EMPTY}
     if len(left_out) == len(columns):
         raise ValueError("all columns of X are empty: at least one must have values")
     return [column for column in columns if column.name not in left_out], left_out
+
+
+def _without_repeats(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table without repeated rows, in which an id is unique; unchanged if they are more than a third."""
+    try:
+        rows = frame.drop_duplicates()
+    except TypeError:  # lists and dicts in cells
+        return frame
+    return rows if MAX_RANGE_FACTOR * len(rows) >= len(frame) else frame
 
 
 def _why_not(column: Column, series: pd.Series[Any], *, drop_ids: bool) -> str | None:
