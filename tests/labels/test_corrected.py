@@ -270,7 +270,8 @@ def test_rules_skip_samples_with_decisions(tmp_path):
         [Decision(worst[0], "keep"), Decision(worst[1], "unsure")]
     )
     low = float(found.wrong_probability.nlargest(5).min()) - 1e-9
-    done = labels.write_corrected(run, drop=max(low, 1e-6))
+    with pytest.warns(UserWarning, match=r"labels reach a threshold on weak evidence\. The record of"):
+        done = labels.write_corrected(run, drop=max(low, 1e-6))
     dropped = {change.row for change in done.changes if change.after is None}
     assert set(worst[2:]) <= dropped
     assert not dropped & set(worst[:2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from ...dynamics import RunFolder
 from ..apply import class_number, decide, wrong_probability
 from ..decisions import NAME, Decision, State, current_states, read_decisions
 from ..find import find
+from ..findings import weakness
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ def collect_decisions(
         raise ValueError(
             f"no label reaches a threshold: the highest probability is {wrong_probability(found).max():.3f}"
         )
+    if rules and (words := weakness(found.attrs)) is not None:
+        warnings.warn(f"{len(rules):,} labels reach a threshold on weak evidence. {words}", stacklevel=3)
     return {made.sample: State(made) for made in rules} | reviewed
 
 

@@ -91,12 +91,14 @@ def write_corrected(
         out: the new file, by default next to the original with ``.corrected`` in its name.
     """
     run = run if isinstance(run, RunFolder) else RunFolder(run)
+    spec = str(run.settings.get("data"))
+    name, options = parse_source(spec)
+    if copy and name != "folder":
+        raise ValueError(f"copy needs a folder of images, but the run was trained on {name}")
     if decisions is None:
         states = collect_decisions(run, relabel=relabel, drop=drop, folds=folds)
     else:
         states = current_decisions(decisions)
-    spec = str(run.settings.get("data"))
-    name, options = parse_source(spec)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # training has warned already
         original = load(spec, duplicates="ignore")
@@ -124,8 +126,6 @@ def _trained(run: RunFolder) -> LabelledData:
 
 
 def _write(job: Job, copy: bool) -> ChangeLog:
-    if copy and job.name != "folder":
-        raise ValueError(f"copy needs a folder of images, but the run was trained on {job.name}")
     if job.name in TABLES:
         return _table(job)
     if job.name == "folder":
