@@ -176,6 +176,9 @@ def test_invalid_arguments_are_reported_in_one_line():
         NoiseproofClassifier(model="forest").fit(X, y)
     for settings, told in [
         ({"epochs": 0}, "epochs=0 must be a whole number, at least 1"),
+        ({"loss": None}, r"loss=None must be a string, such as 'gce\(q=0\.7\)'"),
+        ({"model": None}, "model=None must be the name of a model or a network"),
+        ({"model": LogisticRegression()}, "give a scikit-learn classifier as estimator="),
         ({"loss": "gcee"}, "unknown loss 'gcee', did you mean 'gce'"),
         ({"estimator": "forest"}, "estimator='forest' must be a scikit-learn classifier with predict_proba"),
         ({"estimator": LogisticRegression}, "must be a scikit-learn classifier"),

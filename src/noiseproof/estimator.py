@@ -28,7 +28,7 @@ from .auto import (
 )
 from .auto.store import Parts
 from .features import Features, as_labels
-from .features.labels import refuse_labels, warn_of_variants
+from .features.labels import refuse_labels, warn_of_order, warn_of_variants
 from .features.recognise import columns_as_table
 from .labels.cross_fit import Rounds, cross_fitter, inputs_of, two_rounds
 from .labels.cross_fit_models import CROSS_FIT_MODELS, Inputs
@@ -103,6 +103,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if count != len(label):
             raise ValueError(f"X has {count:,} rows and y has {len(label):,} labels: one per row is needed")
         warn_of_variants(classes, "y")
+        warn_of_order(X, y, "y")
         refuse_labels(X, label, classes)
         weight = _weights(sample_weight, count)
         if weight is not None and self._is_network:
@@ -119,6 +120,11 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _check_settings(self) -> None:
         named = isinstance(self.model, str)
+        if not named and not callable(self.model):
+            raise TypeError(
+                f"model={self.model!r} must be the name of a model or a network; give a scikit-learn classifier"
+                " as estimator="
+            )
         if named and self.model not in ("auto", *CROSS_FIT_MODELS) and not is_network(self.model):
             raise ValueError(
                 f"model={self.model!r} is unknown: choose auto, {', '.join(CROSS_FIT_MODELS)}, or a network"
@@ -128,6 +134,8 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             raise ValueError(f"folds={self.folds!r} must be a whole number, at least 2")
         if self.epochs is not None and (not isinstance(self.epochs, Integral) or self.epochs < 1):
             raise ValueError(f"epochs={self.epochs!r} must be a whole number, at least 1")
+        if not isinstance(self.loss, str):
+            raise TypeError(f"loss={self.loss!r} must be a string, such as 'gce(q=0.7)'")
         if self.loss != "auto":
             losses.get(self.loss)
         if self.estimator is not None and self._is_network:

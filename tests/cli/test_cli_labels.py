@@ -50,6 +50,12 @@ def test_worst_suspects_are_shown_with_the_noise_rate(tmp_path):
     assert "[red]bird[/red]" in shown
 
 
+def test_spaces_at_the_ends_of_class_names_are_visible(tmp_path):
+    shown = run(write_run(tmp_path / "a", names=("cat", "cat ", "dog"))).stdout
+    assert len(re.findall(r"│ cat +│ 'cat ' +│", shown)) == 3
+    assert re.search(r"│ 'cat ' +│ +3 │", shown)
+
+
 def test_json_output_is_valid_and_complete(tmp_path):
     folder, out = write_run(tmp_path / "a"), tmp_path / "s.csv"
     facts = json.loads(run(folder, "--json", "--top", 3, "--out", out).stdout)

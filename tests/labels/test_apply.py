@@ -100,6 +100,10 @@ def test_invalid_decisions_and_thresholds_raise_value_error(data, found):
         labels.decide(found)
     with pytest.raises(ValueError, match=r"relabel=1\.5 must be a probability"):
         labels.decide(found, relabel=1.5)
+    with pytest.raises(ValueError, match=r"needs 'sample', got .*; make decisions with labels\.decide"):
+        labels.apply(data, found.assign(label_score=0.5))
+    with pytest.raises(TypeError, match=r"data is a DataFrame: give LabelledData\(X, labels\)"):
+        labels.apply(found, [Decision(10, "keep")])
 
 
 @pytest.mark.slow

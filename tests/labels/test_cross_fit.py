@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from noiseproof import labels
+from noiseproof import NoiseproofClassifier, labels
 from noiseproof.data import LabelledData, load
 
 
@@ -155,6 +155,27 @@ def test_invalid_arguments_raise():
         labels.find(frame, label=["ant"] * 30)
     with pytest.raises(ValueError, match="30"):
         labels.find(frame, label=given[:29])
+    with pytest.raises(ValueError, match="folds=0 is out of range: choose 2 to 30"):
+        labels.find(frame, label=given, folds=0)
+    with pytest.raises(TypeError, match=r"label is 'kind': expected one label per row, such as table\['kind'\]"):
+        labels.find(frame, label="kind")
+    with pytest.raises(FileNotFoundError, match=r"rows\.csv is not a run folder"):
+        labels.find("rows.csv", label=given)
+
+
+def test_default_folds_are_at_most_the_rows():
+    assert labels.find(np.eye(3), label=["a", "b", "a"], model="linear").attrs["folds"] == 3
+
+
+def test_labels_with_the_index_of_the_rows_in_another_order_warn():
+    frame, given, _ = table(60)
+    mixed = pd.Series(given).sample(frac=1, random_state=0)
+    with pytest.warns(UserWarning, match="label has the index of X in another order, .* by position"):
+        found = labels.find(frame, label=mixed, model="linear")
+    assert (found.given_name == mixed.to_numpy()).all()
+    with pytest.warns(UserWarning, match="y has the index of X in another order"):
+        NoiseproofClassifier(model="linear").fit(frame, mixed)
+    labels.find(frame, label=pd.Series(given, np.arange(60) + 60), model="linear")  # another index
 
 
 class Boosted(LogisticRegression):

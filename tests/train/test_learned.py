@@ -75,6 +75,13 @@ def test_warning_for_nearly_uniform_probabilities():
     assert not_learned(100 * logits, data) is None
 
 
+def test_few_labels_that_are_all_predicted_are_not_called_unlearned():
+    data = LabelledData(torch.rand(3, 2), [0, 0, 1])
+    logits = 10 * torch.nn.functional.one_hot(data.label).float()
+    assert not_learned(logits, data) is None
+    assert "learned nothing: it agrees with 66.7%" in not_learned(logits[:1].expand(3, 2), data)
+
+
 def test_default_epochs_give_enough_steps(tmp_path):
     config = Config(model="mlp(hidden='')", out=str(tmp_path / "run"), record=False, evaluate_every=1000)
     assert config.epochs == 100

@@ -83,7 +83,7 @@ def find_labels(
         check_path(out)
         check_overwrite(out, "is_label_issue")
     if run is None or folds is not None:
-        found = _cross_fitted(run, data, folds or 5, model, probabilities, engine)
+        found = _cross_fitted(run, data, folds, model, probabilities, engine)
     elif engine != "local":
         raise ValueError(f"--engine {engine} needs cross-fitting: give --folds, or --data instead of a run")
     else:
@@ -113,7 +113,7 @@ def _of_run(run: Path, probabilities: Path | None) -> DataFrame:
 def _cross_fitted(
     run: Path | None,
     spec: str | None,
-    folds: int,
+    folds: int | None,
     model: str | None,
     probabilities: Path | None,
     engine: str,
@@ -124,6 +124,7 @@ def _cross_fitted(
     from ..dynamics import RunFolder
     from ..engines import check_engine
     from ..labels import find
+    from ..labels.find import FOLDS
 
     check_engine(engine)
     if probabilities is not None:
@@ -132,7 +133,7 @@ def _cross_fitted(
     with Console(stderr=True, emoji=False).status("reading") as status:
 
         def show(name: str, fold: int) -> None:
-            status.update(f"fitting: {name}, fold {fold + 1} of {folds}")
+            status.update(f"fitting: {name}, fold {fold + 1} of {folds or FOLDS}")
 
         found = find(samples, folds=folds, model=model, on_fit=show, engine=engine)
     return found if run is None else with_files(found, run)
@@ -205,7 +206,7 @@ def _show(found: DataFrame, worst: DataFrame, what: str) -> None:
             number = heading in ("sample", "wrong")
             table.add_column(heading, justify="right" if number else "left", overflow="fold")
         for row in worst.itertuples():
-            names = cell(row.given_name), cell(row.predicted_name)
+            names = _class(row.given_name), _class(row.predicted_name)
             paths = [cell(row.file)] if files else []
             table.add_row(str(row.index), *names, f"{100 * row.wrong_probability:.0f}%", *paths)
         screen.print(table)
@@ -224,9 +225,14 @@ def _show_classes(found: DataFrame, screen: Console) -> None:
     for heading in ("given label", "suspects", "expected wrong"):
         table.add_column(heading, justify="left" if heading == "given label" else "right")
     for number in order:
-        name = cell(found.attrs["class_names"][number])
+        name = _class(found.attrs["class_names"][number])
         table.add_row(name, f"{counts.get(number, 0):,}", f"{100 * rates[number]:.1f}%")
     screen.print(table)
+
+
+def _class(name: str) -> str:
+    """The cell of a class name, in quotes if spaces at its ends would not be seen."""
+    return cell(name if name == name.strip() else repr(name))
 
 
 app.command("review")(review_labels)

@@ -69,6 +69,21 @@ def warn_of_variants(classes: Sequence[Any], source: str, stacklevel: int = 3) -
         )
 
 
+def warn_of_order(X: object, y: object, name: str, stacklevel: int = 3) -> None:
+    """Warn if X and the labels are of pandas and have the same index in different orders."""
+    from pandas import Index
+
+    rows, given = getattr(X, "index", None), getattr(y, "index", None)
+    if not (isinstance(rows, Index) and isinstance(given, Index)) or rows.equals(given):
+        return
+    if len(rows) == len(given) and rows.is_unique and given.is_unique and rows.isin(given).all():
+        warnings.warn(
+            f"{name} has the index of X in another order, but rows are matched by position: give"
+            f" {name}.loc[X.index], or {name}.to_numpy() if the order is right",
+            stacklevel=stacklevel,
+        )
+
+
 def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
     """ValueError if a column of a DataFrame contains the labels; a warning if it determines all labels.
 
@@ -118,7 +133,8 @@ def _one_column(y: Any, name: str) -> NDArray[Any]:
     if not hasattr(values, "dtype") and hasattr(values, "__array__"):
         values = np.asarray(values)
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
-        raise TypeError(f"{name} is {values!r}: expected one label per row")
+        hint = f", such as table[{values!r}]" if isinstance(values, str) else ""
+        raise TypeError(f"{name} is {values!r}: expected one label per row{hint}")
     array = np.asarray(values) if hasattr(values, "dtype") else _of_list(list(values), name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

@@ -37,6 +37,8 @@ def apply(data: LabelledData, decisions: Decisions) -> LabelledData:
         >>> better.label, better.index
         (tensor([0, 0]), tensor([0, 1]))
     """
+    if not isinstance(data, LabelledData):
+        raise TypeError(f"data is a {type(data).__name__}: give LabelledData(X, labels)")
     states = current_decisions(decisions)
     position_of = {number: position for position, number in enumerate(data.index.tolist())}
     if unknown := sorted(sample for sample in states if sample not in position_of):

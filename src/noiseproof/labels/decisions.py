@@ -191,7 +191,8 @@ def from_mapping(words: Mapping[str, Any]) -> Decision:
     known = {name: words[name] for name in Decision.__dataclass_fields__ if name in words}
     for name in ("sample", "decision"):
         if name not in known:
-            raise ValueError(f"a decision needs {name!r}, got {', '.join(map(str, words))}")
+            hint = "; make decisions with labels.decide" if "label_score" in words else ""
+            raise ValueError(f"a decision needs {name!r}, got {', '.join(map(str, words))}{hint}")
     for name in ("sample", "label"):  # in a table these may be numbers of numpy, and NaN if missing
         value = known.get(name)
         if value is not None and value != value:

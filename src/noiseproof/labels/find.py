@@ -15,7 +15,7 @@ from ..dynamics import Record, RunFolder
 from ..dynamics.statistics import STATISTICS, available
 from ..engines import check_engine
 from ..features import as_labels
-from ..features.labels import refuse_labels, warn_of_variants
+from ..features.labels import refuse_labels, warn_of_order, warn_of_variants
 from ..features.recognise import columns_as_table
 from ..memory import on_the_cpu
 from .calibrator import judge
@@ -59,8 +59,8 @@ def find(
         label: the given labels, of any type; required for data without labels and for probabilities alone.
         probabilities: (N, C) out-of-sample predictions, such as those of cross-validation, or a list of
             several such arrays; alone, or in addition to a run, in the order of its record.
-        folds: number of folds for cross-fitting, by default 5. For a run: cross-fit its training data
-            instead of reading its record, which takes longer but finds more wrong labels.
+        folds: number of folds for cross-fitting, by default 5, at most one per row. For a run: cross-fit its
+            training data instead of reading its record, which takes longer but finds more wrong labels.
         model: the model to cross-fit: by default all of ``CROSS_FIT_MODELS`` (a linear model, randomised
             trees, a small network, nearest neighbours, Gaussian kernels); one or several of them by name, a
             scikit-learn classifier, or the spec of a network for images, such as "cnn8".
@@ -98,9 +98,11 @@ def find(
     check_engine(engine)
     other = None if engine == "local" else engine
     with on_the_cpu():
-        if folds is not None and isinstance(given, (RunFolder, Path, str)):
-            given = training_data(given if isinstance(given, RunFolder) else RunFolder(given))
-        if isinstance(given, (RunFolder, Record, Path, str)):
+        if isinstance(given, (Path, str)):
+            given = RunFolder(given)
+        if folds is not None and isinstance(given, RunFolder):
+            given = training_data(given)
+        if isinstance(given, (RunFolder, Record)):
             refused = {"label": label, "class_names": class_names, "model": model, "engine": other}
             _refuse(refused | {"groups": groups}, "a run has its own labels and is cross-fitted with folds=5")
             return _of_run(given, probabilities, statistics)
@@ -110,14 +112,14 @@ def find(
             return _of_probabilities(probabilities, label, class_names)
         if probabilities is not None:
             raise TypeError("give data to cross-fit or probabilities, not both")
-        return _of_data(given, label, class_names, folds or FOLDS, model, groups, seed, on_fit, engine)
+        return _of_data(given, label, class_names, folds, model, groups, seed, on_fit, engine)
 
 
 def _of_data(
     given: Any,
     label: object,
     class_names: Sequence[str] | None,
-    folds: int,
+    folds: int | None,
     model: object,
     groups: Sequence[object] | np.ndarray | None,
     seed: int,
@@ -139,8 +141,10 @@ def _of_data(
         if not isinstance(rows, Mapping) and count != len(codes):
             raise ValueError(f"there are {count:,} rows and {len(codes):,} labels: one per row is needed")
         warn_of_variants(names, "label", stacklevel=4)
+        warn_of_order(rows, label, "label", stacklevel=4)
         refuse_labels(columns_as_table(rows), codes, names)
     _check_two_classes(codes, names)
+    folds = min(FOLDS, len(codes)) if folds is None else folds
     judged = judge_by_cross_fitting(
         rows,
         codes,
@@ -196,8 +200,7 @@ def _tables(given: object) -> list[object]:
     return list(given) if several else [given]  # type: ignore[call-overload]
 
 
-def _of_run(given: RunFolder | Record | str | Path, probabilities: object, statistics: bool) -> DataFrame:
-    run = RunFolder(given) if isinstance(given, (str, Path)) else given
+def _of_run(run: RunFolder | Record, probabilities: object, statistics: bool) -> DataFrame:
     record = run if isinstance(run, Record) else run.record
     if not record.epochs or not len(record):
         raise ValueError(f"{record!r} is empty: train for at least one epoch with record=True")

@@ -110,7 +110,7 @@ def not_learned(logits: Tensor, data: LabelledData) -> str | None:
     agreed = f"it agrees with {100 * agreement:.1f}% of the training labels"
     usual = data.class_names[int(counts.argmax())]
     always = f"always predicting {usual!r} would agree with {100 * majority:.1f}%"
-    if agreement <= majority + 2 * math.sqrt(majority * (1 - majority) / len(label)):
+    if agreement < 1 and agreement <= majority + 2 * math.sqrt(majority * (1 - majority) / len(label)):
         return f"the network has learned nothing: {agreed}, {always}" if majority < 1 else None
     if agreement < majority + MIN_GAIN * (1 - majority):
         return f"the network has learned almost nothing: {agreed}, {always}"
