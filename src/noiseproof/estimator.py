@@ -122,8 +122,8 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         named = isinstance(self.model, str)
         if not named and not callable(self.model):
             raise TypeError(
-                f"model={self.model!r} must be the name of a model or a network; give a scikit-learn classifier"
-                " as estimator="
+                f"model={self.model!r} must be the name of a model or a network; give a scikit-learn"
+                " classifier as estimator="
             )
         if named and self.model not in ("auto", *CROSS_FIT_MODELS) and not is_network(self.model):
             raise ValueError(
