@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from noiseproof import NoiseproofClassifier, labels
 from noiseproof.data import LabelledData, load
+from noiseproof.labels.cross_fit_models import CROSS_FIT_MODELS, MANY_ROWS
 
 
 def table(rows=300, rate=0.2, seed=0):
@@ -189,3 +190,15 @@ def test_estimator_with_attribute_steps_is_not_a_pipeline():
     rows = frame[["size"]].fillna(0)
     found, plain = (labels.find(rows, label=given, model=one) for one in (Boosted(), LogisticRegression()))
     pd.testing.assert_frame_equal(found, plain)
+
+
+def test_many_rows_change_the_solver_and_not_the_predictions():
+    make = CROSS_FIT_MODELS["kernel"].make
+    rows = np.random.default_rng(0).normal(size=(400, 3))
+    label = (rows[:, 0] * rows[:, 1] > 0).astype(int)
+    few, many = (make(0, False, np.zeros((number, 3))) for number in (MANY_ROWS, MANY_ROWS + 1))
+    assert (few[-1].solver, many[-1].solver) == ("lbfgs", "newton-cg")
+    first, second = make(0, False, rows), make(0, False, rows)
+    second.set_params(logisticregression=many[-1])
+    difference = first.fit(rows, label).predict_proba(rows) - second.fit(rows, label).predict_proba(rows)
+    assert abs(difference).max() < 0.02
