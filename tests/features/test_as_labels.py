@@ -76,6 +76,7 @@ def test_column_that_contains_the_labels_is_refused():
     [
         (["a", None], r"y\[1\] is missing \(None\): every row needs a label"),
         ([1.0, float("nan")], r"y\[1\] is missing \(nan\)"),
+        (["a", None, None], r"y\[1\] is missing .*; leave out the 2 rows without one"),
         ([1.0, 0.5], r"y\[1\] = 0\.5 has a fraction"),
         ([[0, 1], [1, 0]], r"shape \(2, 2\).*argmax"),
         ([], "y is empty"),

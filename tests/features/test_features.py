@@ -134,6 +134,17 @@ def test_unusable_inputs_are_refused(X, message):
         Features().fit(X)
 
 
+@pytest.mark.parametrize("odd", [7, b"text"])
+def test_list_of_texts_with_another_value_is_refused(odd):
+    with pytest.raises(TypeError, match=rf"X\[2\] is {odd!r}: expected texts only"):
+        Features().fit(["a text", None, odd])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_texts_may_be_missing(missing):
+    assert Features().fit(["a text", missing, "another"]).kind == "text"
+
+
 @pytest.mark.parametrize("X", [None, "text", 5, np.array([[1j]]), pd.DataFrame({"a": [1j, 2j]})])
 def test_other_types_are_refused(X):
     with pytest.raises(TypeError, match=r"expected|complex"):

@@ -1,6 +1,7 @@
 """Folds: each row is predicted once, classes are stratified, groups and equal rows share a fold."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,3 +77,6 @@ def test_invalid_splits_raise_value_error():
         split(np.array([0, 1, 0, 1]), 2, groups=[1, 2, 3])
     with pytest.raises(ValueError, match="all rows belong to one group"):
         split(np.array([0, 1, 0, 1]), 2, groups=["a"] * 4)
+    for groups in ("site", np.array([[1], [2], [3], [4]]), pd.DataFrame({"site": [1, 2, 3, 4]})):
+        with pytest.raises(ValueError, match=r"groups must hold one entry per row, such as table\['site'\]"):
+            split(np.array([0, 1, 0, 1]), 2, groups=groups)

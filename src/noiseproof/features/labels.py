@@ -35,10 +35,9 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
     column = pd.Series(values) if values.dtype.kind in "iubfMm" else pd.Series(values, dtype=object)
     missing = column.isna().to_numpy()
     if missing.any():
-        row = int(missing.argmax())
-        raise ValueError(
-            f"{name}[{row}] is missing ({column.iloc[row]}): every row needs a label; leave the row out"
-        )
+        row, count = int(missing.argmax()), int(missing.sum())
+        out = "leave the row out" if count == 1 else f"leave out the {count:,} rows without one"
+        raise ValueError(f"{name}[{row}] is missing ({column.iloc[row]}): every row needs a label; {out}")
     if values.dtype.kind == "f" and (values != np.round(values)).any():
         row = int((values != np.round(values)).argmax())
         raise ValueError(

@@ -82,6 +82,12 @@ def _array(X: Any) -> tuple[str, Any]:
         raise ValueError(
             "the rows of X have different lengths: every row must have the same number of values"
         ) from None
+    if array.ndim == 1 and any(isinstance(value, (str, bytes)) for value in values):
+        others = (
+            row for row, value in enumerate(values) if not (isinstance(value, str) or _is_missing(value))
+        )
+        row = next(others)
+        raise TypeError(f"X[{row}] is {values[row]!r}: expected texts only, or several values per row")
     if array.ndim == 0 or array.ndim == 1:
         raise ValueError(
             f"X has shape {array.shape}: expected one row per sample; for a single feature use"
@@ -107,9 +113,14 @@ def _rows(values: list[Any]) -> Any:
 
 
 def _are_texts(values: list[Any]) -> bool:
-    missing = sum(value is None or value != value for value in values if not isinstance(value, str))
-    found = sum(isinstance(value, str) for value in values)
-    return found > 0 and found + missing == len(values)
+    others = [value for value in values if not isinstance(value, str)]
+    return len(others) < len(values) and all(map(_is_missing, others))
+
+
+def _is_missing(value: Any) -> bool:
+    from pandas import NA
+
+    return value is None or value is NA or bool(value != value)
 
 
 def _named(frame: Any) -> Any:

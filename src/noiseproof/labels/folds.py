@@ -93,6 +93,8 @@ def _together(count: int, rows: Any, groups: Sequence[object] | np.ndarray | Non
 def _codes(keys: Sequence[object] | np.ndarray, count: int) -> np.ndarray:
     from pandas import factorize  # type: ignore[import-untyped]
 
+    if isinstance(keys, str) or getattr(keys, "ndim", 1) != 1:
+        raise ValueError("groups must hold one entry per row, such as table['site']")
     if len(keys) != count:
         raise ValueError(f"groups has {len(keys):,} entries for {count:,} rows: one per row is needed")
     array = np.empty(count, dtype=object)
