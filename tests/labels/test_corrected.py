@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from noiseproof import labels, train
-from noiseproof.data import load
+from noiseproof.data import LabelledData, load
 from noiseproof.labels import Decision, DecisionLog
 from noiseproof.labels.corrected import log_of, read_log
 
@@ -260,6 +260,13 @@ def test_data_without_file_are_written_as_npz_with_noisy_labels(tmp_path):
     assert int((again.label != clean).sum()) == 1
     assert len(load(done.data, split="test")) == len(load("digits", split="test"))
     assert "noise" in done.changes[-1].why
+
+
+def test_run_on_data_in_memory_names_the_function_to_use(tmp_path):
+    config = train.Config(model="mlp", epochs=1, out=str(tmp_path / "run"))
+    run = train.fit(config, data=LabelledData([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"]))
+    with pytest.raises(ValueError, match=r"data passed in Python: correct them with labels\.apply"):
+        labels.write_corrected(run, relabel=0.5)
 
 
 def test_rules_skip_samples_with_decisions(tmp_path):

@@ -334,6 +334,14 @@ def test_fit_without_a_config_raises_an_error(given, shown):
         fit(given)
 
 
+def test_rows_that_are_not_labelled_data_raise_an_error(config, blobs):
+    with pytest.raises(TypeError, match=r"^data is a Tensor: give LabelledData\(X, labels\)"):
+        fit(config(epochs=1), data=torch.zeros(4, 2))
+    run = fit(config(epochs=1), data=blobs())
+    with pytest.raises(TypeError, match=r"^data is a Tensor: give a spec or LabelledData\(X, labels\)"):
+        run.predict(torch.zeros(4, 2))
+
+
 def test_notebook_progress_updates_one_line(tmp_path, monkeypatch):
     """IPython is not installed: a replacement collects what it would show."""
     shown = []

@@ -103,8 +103,11 @@ class Run(RunFolder):
     ) -> Tensor:
         """Class probabilities (N, C) of the samples of ``data``."""
         samples = self.samples(data, split=split) if isinstance(data, str) else data
+        if not isinstance(samples, LabelledData):
+            raise TypeError(f"data is a {type(samples).__name__}: give a spec or LabelledData(X, labels)")
         if samples.is_raw:
-            samples = self._as_numbers(samples)
+            encoder = self.features
+            samples = samples.as_numbers(self.columns) if encoder is None else samples.encoded(encoder)
         device = pick_device(self.config.device)
         network = self.load_model(which, model=model)
         check_finite(self.folder / FILES[which], network.state_dict())
@@ -121,10 +124,6 @@ class Run(RunFolder):
         """Write report.html, see ``noiseproof.report``."""
         found: Path = importlib.import_module("noiseproof.report").write(self, path, **options)
         return found
-
-    def _as_numbers(self, samples: LabelledData) -> LabelledData:
-        """Rows of a table encoded by the features of the run, or unchanged if it has none."""
-        return samples.as_numbers(self.columns) if self.features is None else samples.encoded(self.features)
 
     @property
     def _facts(self) -> dict[str, Any]:

@@ -256,6 +256,8 @@ def with_source_and_folder(config: Config, data: LabelledData | None) -> Config:
     """
     if data is None:
         return config
+    if not isinstance(data, LabelledData):
+        raise TypeError(f"data is a {type(data).__name__}: give LabelledData(X, labels)")
     if config.data == Config.data != data.name:
         config = config.replace(data=written(IN_MEMORY, {"name": data.name} if data.name else {}))
     if config.out is not None:

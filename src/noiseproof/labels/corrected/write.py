@@ -17,7 +17,7 @@ import numpy as np
 from ...data import ImageFiles, LabelledData, load
 from ...data.locations import NoSplitError, split_path
 from ...data.numpy_files import map_npy
-from ...data.registry import parse_source
+from ...data.registry import IN_MEMORY, parse_source
 from ...data.sources.table_file import COMPRESSED, separator_of
 from ...dynamics import RunFolder
 from ...memory import is_large
@@ -93,6 +93,8 @@ def write_corrected(
     run = run if isinstance(run, RunFolder) else RunFolder(run)
     spec = str(run.settings.get("data"))
     name, options = parse_source(spec)
+    if name == IN_MEMORY:
+        raise ValueError(f"{run.folder} was trained on data passed in Python: correct them with labels.apply")
     if copy and name != "folder":
         raise ValueError(f"copy needs a folder of images, but the run was trained on {name}")
     if decisions is None:
