@@ -77,6 +77,15 @@ def test_class_names_that_differ_in_case_warn():
         labels.find(frame, label=given, model="linear")
 
 
+@pytest.mark.parametrize("missing", ["nan", "NA", "", "  "])
+def test_class_names_that_look_like_missing_labels_warn(missing):
+    frame, given, _ = table(60)
+    given = given.astype(object)
+    given[:5] = missing
+    with pytest.warns(UserWarning, match=f"label: {missing!r} is a class that looks like missing labels"):
+        labels.find(frame, label=given, model="linear")
+
+
 def test_wrong_labels_of_texts_are_found():
     rng = np.random.default_rng(1)
     words = [["sea", "boat", "fish", "wave"], ["tree", "leaf", "wood", "root"]]

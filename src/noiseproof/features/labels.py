@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 COMPARED_FIRST = 100
 """Number of rows that are compared before all rows."""
 SHOWN_VARIANTS = 4
+NO_LABEL = {"", "?", "nan", "na", "n/a", "#n/a", "<na>", "nat", "null"}
+"""Class names, in lower case, that are probably missing labels; "none" is often a class."""
 
 
 def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]:
@@ -53,7 +55,13 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
 
 
 def warn_of_variants(classes: Sequence[Any], source: str, stacklevel: int = 3) -> None:
-    """Warn of class names that differ only in spaces and case, which are probably one class."""
+    """Warn of names that differ only in spaces and case, or that look like missing labels."""
+    if missing := [name for name in classes if isinstance(name, str) and name.strip().lower() in NO_LABEL]:
+        are = "is a class that looks like" if len(missing) == 1 else "are classes that look like"
+        warnings.warn(
+            f"{source}: {' and '.join(map(repr, missing))} {are} missing labels: leave the rows out if so",
+            stacklevel=stacklevel,
+        )
     by_key: dict[str, list[str]] = {}
     for name in classes:
         if isinstance(name, str):

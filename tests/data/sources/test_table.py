@@ -198,7 +198,8 @@ def test_values_equal_in_float32_are_not_duplicates(tmp_path):
 
 
 def test_na_is_a_valid_label(tmp_path):
-    data = load(csv(tmp_path / "a.csv", "a,label\n1,NA\n2,EU\n3,null\n"))
+    with pytest.warns(UserWarning, match="'NA' and 'null' are classes that look like missing labels"):
+        data = load(csv(tmp_path / "a.csv", "a,label\n1,NA\n2,EU\n3,null\n"))
     assert data.class_names == ("EU", "NA", "null")
     assert data.label.tolist() == [1, 0, 2]
 
