@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -267,6 +268,21 @@ def test_run_on_data_in_memory_names_the_function_to_use(tmp_path):
     run = train.fit(config, data=LabelledData([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"]))
     with pytest.raises(ValueError, match=r"data passed in Python: correct them with labels\.apply"):
         labels.write_corrected(run, relabel=0.5)
+
+
+def test_corrected_file_that_was_edited_is_not_overwritten(tmp_path):
+    place = tmp_path / "rows.csv"
+    place.write_bytes(lines_of(ROWS))
+    run = run_on(f'csv(path="{place}", label="kind", features="id")', tmp_path / "run")
+    labels.write_corrected(run, DECISIONS)
+    done = labels.write_corrected(run, DECISIONS[:1])
+    done.path.write_bytes(done.path.read_bytes() + b"edited")
+    os.utime(done.path, ns=(done.log.stat().st_mtime_ns + 1,) * 2)
+    with pytest.raises(
+        FileExistsError, match=r"rows\.corrected\.csv was changed after it was written: remove"
+    ):
+        labels.write_corrected(run, DECISIONS)
+    assert done.path.read_bytes().endswith(b"edited")
 
 
 def test_rules_skip_samples_with_decisions(tmp_path):

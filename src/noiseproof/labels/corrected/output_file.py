@@ -35,11 +35,15 @@ def dropped_path(corrected: Path) -> Path:
 
 
 def check_target(target: Path, original: Path | None) -> None:
-    """Refuses a target that is the original, or that exists and was not written by this command."""
+    """Refuses a target that is the original, or that was not written by this command or changed later."""
     if original is not None and target.exists() and original.exists() and target.samefile(original):
         raise ValueError(f"{target} is the original, which is never overwritten: choose another --out")
     if os.path.lexists(target) and not log_path(target).is_file():
         raise FileExistsError(f"{target} exists and was not written by this command: choose another --out")
+    if target.exists() and target.stat().st_mtime_ns > log_path(target).stat().st_mtime_ns:
+        raise FileExistsError(
+            f"{target} was changed after it was written: remove it, or choose another --out"
+        )
     check_log(target)
 
 
