@@ -45,10 +45,14 @@ def test_rows_measured_with_the_launcher_are_marked():
     assert row(old).startswith("| ce | ")
 
 
-def test_the_launcher_marks_what_the_legend_explains():
-    text = script("benchmarks/kernels.py").markdown(TIMES)
+def test_a_new_measurement_keeps_the_introduction_with_the_legend(tmp_path):
+    written = tmp_path / "kernels_h200.md"
+    markdown = script("benchmarks/kernels.py").markdown
+    assert markdown(TIMES, written).startswith("# Losses on a GPU\n\ndevice NVIDIA H200, ")
+    written.write_text(page("benchmarks/kernels_h200.md"), encoding="utf-8")
+    text = markdown(TIMES, written)
     assert "‡ measured with the C++ launcher of an earlier version" in text
-    assert text.splitlines()[4] in page("benchmarks/kernels_h200.md").splitlines()
+    assert text + "\n" == page("benchmarks/kernels_h200.md")
 
 
 def test_every_time_says_how_it_was_taken():

@@ -83,10 +83,7 @@ def _array(X: Any) -> tuple[str, Any]:
             "the rows of X have different lengths: every row must have the same number of values"
         ) from None
     if array.ndim == 1 and any(isinstance(value, (str, bytes)) for value in values):
-        others = (
-            row for row, value in enumerate(values) if not (isinstance(value, str) or _is_missing(value))
-        )
-        row = next(others)
+        row = next(n for n, value in enumerate(values) if not (isinstance(value, str) or _is_missing(value)))
         raise TypeError(f"X[{row}] is {values[row]!r}: expected texts only, or several values per row")
     if array.ndim == 0 or array.ndim == 1:
         raise ValueError(
