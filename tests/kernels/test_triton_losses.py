@@ -195,3 +195,30 @@ def test_one_class_left_is_nothing_to_learn(device):
     value, gradient = step(losses.get("ce"), logits, torch.tensor([2], device=device))
     assert float(value) == 0
     assert not gradient.any()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("rows", "classes"), [(1, 2), (7, 3), (1500, 10), (40, 2500)])
+def test_label_frequencies(rows, classes, device):
+    """Labels that are not class indices are left out; with 1500 rows a class has labels of two blocks."""
+    target = torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(rows))
+    target[::5] = -100
+    target[2:3] = classes
+    kept = target[(target >= 0) & (target < classes)]
+    wanted = torch.bincount(kept, minlength=classes) / max(1, len(kept))
+    found = apply.label_frequencies(torch.zeros(rows, classes, device=device), target.to(device))
+    torch.testing.assert_close(found.cpu(), wanted.float())
+
+
+@pytest.mark.quick
+def test_label_frequencies_of_an_ignored_class(device):
+    logits, target = torch.randn(6, 3), torch.tensor([0, 1, 1, 2, 0, 1])
+    compare(losses.get("cr(ce)", ignore_index=0), logits.to(device), target.to(device), device, 1e-5)
+
+
+def test_label_frequencies_leave_other_inputs_to_torch(device):
+    logits = torch.zeros(4, 3, device=device)
+    assert apply.label_frequencies(logits.double(), torch.zeros(4, dtype=torch.int64, device=device)) is None
+    assert apply.label_frequencies(logits, torch.zeros(4, dtype=torch.int32, device=device)) is None
+    many = torch.zeros(apply.MAX_COUNTED + 1, dtype=torch.int64, device=device)
+    assert apply.label_frequencies(logits, many) is None

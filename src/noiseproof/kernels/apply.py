@@ -32,6 +32,8 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 INSTALLED = importlib.util.find_spec("triton") is not None
 MIN_CAPABILITY = (7, 0)
 IGNORED = -100
+MAX_COUNTED = 1 << 14
+"""One program counts labels; for more labels torch is faster."""
 
 
 def is_switched_on(word: str) -> bool:
@@ -174,7 +176,8 @@ def _reduced_by_triton(loss: AnyLoss, function: RowFunction, logits: Tensor, tar
         return None
     weights = None
     if function.weighted:
-        weights = loss.sum_weights(logits, target, target != loss.ignore_index)
+        is_class = 0 <= loss.ignore_index < logits.shape[1]
+        weights = loss.sum_weights(logits, target, target != loss.ignore_index if is_class else None)
     mean = loss.reduction == "mean"
     in_kernel = mean and logits.shape[0] <= MAX_ROWS_OF_MEAN
     found = _fused(function, recording, logits, target, weights, loss.ignore_index, in_kernel)
@@ -194,7 +197,7 @@ def _fused(
 ) -> Tensor:
     from .triton import fused
 
-    overwrite = inplace.allowed()
+    overwrite = inplace.permission.given
     if overwrite:
         inplace.check(logits)
     if weights is not None:
@@ -287,6 +290,16 @@ def into_gradient(
         logits, target, counted, state, slopes, partials.slots(), share.contiguous(), weights, inplace=True
     )
     return torch.where(counted, value, 0.0), partials.margin
+
+
+def label_frequencies(logits: Tensor, target: Tensor) -> Tensor | None:
+    """Frequencies (C,) of the labels in 0..C-1 by a kernel; None if logits or labels do not fit one."""
+    few = target.dtype == torch.int64 and target.dim() == 1 and len(target) <= MAX_COUNTED
+    if not (few and tracing.is_plain_eager() and uses_triton(logits)):
+        return None
+    from .triton import frequencies
+
+    return frequencies.label_frequencies(target, logits.shape[1])
 
 
 def row_statistics(logits: Tensor, target: Tensor) -> Statistics:

@@ -65,16 +65,14 @@ def build() -> Path:
     """Compile the operator and return its path; BuildError says in one line what is missing."""
     if sys.platform == "win32":
         raise BuildError("nothing is compiled on Windows: torch expressions are used there")
-    found = compiler()
-    if found is None:
+    if (found := compiler()) is None:
         wanted = os.environ.get("CXX", "g++, clang++ or c++")
         raise BuildError(f"no C++ compiler ({wanted}) was found: install one, or set CXX to its path")
     target = library()
     for place in reversed((target.parent, *target.parent.parents)):
         if not place.is_dir():
             place.mkdir(exist_ok=True, mode=0o700)  # ``parents=True`` would use the umask for the parents
-    danger = unsafe(target.parent)
-    if danger:
+    if danger := unsafe(target.parent):
         raise BuildError(danger)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         made = Path(folder) / target.name
@@ -99,7 +97,8 @@ def _compile(command: list[str], source: Path, made: Path) -> None:
     root = Path(torch.__path__[0])
     interface = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
     includes = [root / "include", root / "include" / "torch" / "csrc" / "api" / "include"]
-    words = [*command, *FLAGS, *TUNED.get(platform.machine(), ()), *_threads(), interface]
+    threads = [] if sys.platform == "darwin" else ["-fopenmp"]
+    words = [*command, *FLAGS, *TUNED.get(platform.machine(), ()), *threads, interface]
     words += [word for include in includes for word in ("-isystem", str(include))]
     words += [str(source), "-o", str(made), f"-L{root / 'lib'}", "-ltorch", "-ltorch_cpu", "-lc10"]
     done = subprocess.run(words, capture_output=True, text=True)  # noqa: S603
@@ -108,13 +107,8 @@ def _compile(command: list[str], source: Path, made: Path) -> None:
         raise BuildError(f"{shlex.join(command)} failed: {errors[0][:300]}")
 
 
-def _threads() -> tuple[str, ...]:
-    return () if sys.platform == "darwin" else ("-fopenmp",)
-
-
 def _identity() -> str:
-    files = sorted(path for path in SOURCES.iterdir() if path.suffix in (".h", ".cpp"))
-    parts = [path.read_bytes() for path in files]
+    parts = [path.read_bytes() for path in sorted(SOURCES.iterdir()) if path.suffix in (".h", ".cpp")]
     machine = platform.machine()
     flags = (*FLAGS, *TUNED.get(machine, ()))
     words = (*flags, torch.__version__, torch.version.git_version, machine, _processor())

@@ -55,10 +55,6 @@ def _set(given: bool) -> Iterator[None]:
         permission.given = before
 
 
-def allowed() -> bool:
-    return permission.given
-
-
 def check(logits: Tensor) -> None:
     """Raise ValueError where overwriting these logits would corrupt other tensors."""
     whole = logits._base if logits._base is not None else logits
