@@ -25,13 +25,20 @@ def put(root, files):
 
 
 def clothing1m(root, *, train=42, clean=28):
-    """``noisy_train_key_list.txt`` and the others; classes alternate, every third noisy label is wrong."""
+    """``noisy_train_key_list.txt`` and the others; classes alternate, every third noisy label is wrong.
+
+    Images with clean labels have noisy ones too: of those for training the second half is wrong by one, the
+    others by two.
+    """
     parts = {"noisy_train": train, "clean_train": clean, "clean_val": clean, "clean_test": clean}
     labels = {"noisy": [], "clean": []}
     for number, (part, count) in enumerate(parts.items()):
         keys = [f"images/{number}/{n % 3:02d}/{n},{n + 7}.jpg" for n in range(count)]
         given = [(n + (part == "noisy_train" and n % 3 == 0)) % 14 for n in range(count)]
         labels[part.partition("_")[0]] += [f"{key} {k}" for key, k in zip(keys, given, strict=True)]
+        if part != "noisy_train":
+            wrong = [n // 14 if part == "clean_train" else 2 for n in range(count)]
+            labels["noisy"] += [f"{key} {(n + wrong[n]) % 14}" for n, key in enumerate(keys)]
         put(root, {key: image(n % 14, n) for n, key in enumerate(keys)})
         put(root, {f"{part}_key_list.txt": "\n".join(keys) + "\n"})
     put(root, {f"{kind}_label_kv.txt": "\n".join(lines) + "\n" for kind, lines in labels.items()})

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_world_trees import TREES
 from torch.nn.functional import cross_entropy
 from training_info import normal, training_info
 
@@ -134,6 +135,16 @@ def test_missing_and_pickled_files_are_rejected(tmp_path):
 def test_matrix_of_noise_spec():
     method = prepared(Forward, "symmetric(0.4)")
     wanted = torch.full((3, 3), 0.2).fill_diagonal_(0.6)
+    torch.testing.assert_close(method.log_transition.exp(), wanted)
+
+
+def test_matrix_counted_on_clothing1m(tmp_path, monkeypatch):
+    monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
+    method = get('forward(transition="clothing1m")')
+    assert str(method) == 'forward(transition="clothing1m", rce=0.0, A=-4.0)'
+    TREES["clothing1m"](tmp_path)
+    method.prepare(training_info(range(14), classes=14))
+    wanted = 0.5 * torch.eye(14) + 0.5 * torch.eye(14).roll(1, 1)
     torch.testing.assert_close(method.log_transition.exp(), wanted)
 
 

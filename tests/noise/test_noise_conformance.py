@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
+from real_world_trees import TREES
 
 from noiseproof.noise import NOISES, Asymmetric, Cycle, Matrix, OpenSet, Symmetric, corrupt, get
 from noiseproof.noise.base import Noise
@@ -30,7 +31,7 @@ SPECS = {
 
 
 def test_all_registered_noises_are_tested():
-    assert set(SPECS) | {"matrix", "human"} == set(NOISES)
+    assert set(SPECS) | {"matrix", "human", "clothing1m"} == set(NOISES)
 
 
 @pytest.mark.parametrize("spec", [spec for specs in SPECS.values() for spec in specs])
@@ -47,6 +48,13 @@ def test_matrix_and_human_noise_conform(tmp_path):
     check_noise(f'matrix("{tmp_path / "matrix.npy"}")', num_classes=4)
     np.savez(tmp_path / "people.npz", worse=generator.integers(0, 10, 5000), other=np.zeros(3))
     check_noise(f'human("{tmp_path / "people.npz"}", key="worse")')
+
+
+def test_noise_of_clothing1m_conforms(tmp_path):
+    TREES["clothing1m"](tmp_path)
+    spec = f"clothing1m({json.dumps(str(tmp_path))})"
+    check_noise(spec, num_classes=14)
+    assert str(get(spec)) == spec
 
 
 @pytest.mark.parametrize("num_classes", [2, 3, 100])

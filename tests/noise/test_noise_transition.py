@@ -5,7 +5,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_world_trees import put
 
+from noiseproof.data import DataMissingError
 from noiseproof.noise import corrupt, realised_transition, transition
 
 
@@ -112,3 +114,58 @@ def test_labels_follow_a_given_matrix(classes, seed):
     error = np.abs(made.transition.numpy() - wanted)
     tail = 10 * classes / 3000
     assert (error <= 6 * np.sqrt(wanted * (1 - wanted) * classes / 3000) + tail).all()
+
+
+def clothing1m_lists(folder):
+    """Four images of class 0 and one of each other class; other lists and images without two labels."""
+    clean = {"a": 0, "b": 0, "c": 0, "alone": 0} | {f"of{k}": k for k in range(1, 14)}
+    noisy = {"a": 0, "b": 3, "c": 3, "of13": 0, "other": 9} | {f"of{k}": k for k in range(1, 13)}
+    aside = {"val": 1, "test": 2}
+    pages = {f"clean_{part}_key_list": [f"{part}.jpg"] for part in aside}
+    pages |= {"clean_train_key_list": [f"{key}.jpg" for key in clean], "noisy_train_key_list": ["other.jpg"]}
+    pages["clean_label_kv"] = [f"{key}.jpg {k}" for key, k in (clean | aside).items()]
+    pages["noisy_label_kv"] = [f"{key}.jpg {k}" for key, k in (noisy | dict.fromkeys(aside, 5)).items()]
+    put(folder, {f"{name}.txt": "\n".join(lines) + "\n" for name, lines in pages.items()})
+    return folder
+
+
+def test_matrix_of_clothing1m_is_counted_on_clean_training_images(tmp_path, monkeypatch):
+    wanted = np.eye(14)
+    wanted[0, 0], wanted[0, 3] = 1 / 3, 2 / 3
+    wanted[13, 13], wanted[13, 0] = 0, 1
+    clothing1m_lists(tmp_path / "clothing1m")
+    monkeypatch.setenv("NOISEPROOF_DATA", str(tmp_path))
+    assert np.abs(transition("clothing1m", num_classes=14).numpy() - wanted).max() < 1e-12
+    (tmp_path / "clothing1m").rename(tmp_path / "mine")
+    found = transition(f"clothing1m(root={str(tmp_path / 'mine')!r})", num_classes=14).numpy()
+    assert np.abs(found - wanted).max() < 1e-12
+    with pytest.raises(ValueError, match="clothing1m: a matrix of 14 classes does not fit num_classes=10"):
+        transition(f"clothing1m(root={str(tmp_path / 'mine')!r})", num_classes=10)
+    with pytest.raises(DataMissingError, match="clothing1m is not complete"):
+        transition("clothing1m", num_classes=14)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        (
+            "noisy_label_kv.txt",
+            "of6.jpg 6\n",
+            "",
+            "clean_train_key_list.txt: no image of the class 'Windbreaker' has a label in noisy_label_kv",
+        ),
+        (
+            "noisy_label_kv.txt",
+            "of6.jpg 6",
+            "of6.jpg 14",
+            "'of6.jpg' has the label '14', not one of 0 ... 13",
+        ),
+        ("clean_label_kv.txt", "of6.jpg 6\n", "", "line 10: 'of6.jpg' has no label in clean_label_kv.txt"),
+    ],
+)
+def test_incomplete_lists_of_clothing1m_are_named(tmp_path, file, old, new, message):
+    path = clothing1m_lists(tmp_path) / file
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ValueError, match=message) as caught:
+        transition(f"clothing1m(root={str(tmp_path)!r})", num_classes=14)
+    assert "\n" not in str(caught.value)

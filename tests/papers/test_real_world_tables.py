@@ -1,11 +1,13 @@
 """Tables on photos that are available on request only, with small folders in the official layouts."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from real_world_trees import TREES, mars_info
+from stopping import StopAt, contents
 
 from noiseproof.cli.papers_text import plan_to_markdown
 from noiseproof.dynamics import RunFolder
@@ -14,6 +16,7 @@ from noiseproof.papers.claims import Claim, Point, judge
 from noiseproof.papers.plan import Changes, plan
 from noiseproof.papers.results import read_folder
 from noiseproof.papers.tally import compared, tally, to_markdown
+from noiseproof.train import Interrupted, fit
 
 DRY = Changes(epochs=1, samples=14)
 ROWS = {
@@ -41,6 +44,31 @@ def small_network(runs):
 def small(name):
     """One row of a table, with a small network without weights."""
     return get(name).select([ROWS[name]], seeds=1).with_runs(small_network)
+
+
+@pytest.mark.parametrize("row", [row for row in get("sl.table3").rows if row != "SL"])
+def test_every_row_of_sl_table3_runs(photos, row):
+    table = get("sl.table3").select([row], seeds=1).with_runs(small_network)
+    [entry] = run(table, out=photos / "out", jobs=1, changes=DRY).entries
+    assert entry.finished == 1
+
+
+def test_resumed_forward_on_clothing1m_has_the_same_matrix(photos):
+    """Also if the lists have changed in between."""
+    table = get("sl.table3").select(["Forward"], seeds=1).with_runs(small_network)
+    [planned] = plan(table, DRY).values()
+    assert planned.config.method == "forward(transition='clothing1m')"
+    config = planned.config.replace(batch_size=4, device="cpu")
+    unbroken = fit(config.replace(out=str(photos / "whole")))
+    with pytest.raises(Interrupted):
+        fit(config.replace(out=str(photos / "broken")), watcher=StopAt(2))
+    lists = photos / "clothing1m/noisy_label_kv.txt"
+    other = re.sub(
+        r"(images/1/.*) (\d+)", lambda line: f"{line[1]} {(int(line[2]) + 3) % 14}", lists.read_text()
+    )
+    lists.write_text(other)
+    resumed = fit(config.replace(out=str(photos / "broken")))
+    assert contents(resumed.folder) == contents(unbroken.folder)
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in ("gr.table6", "nal.table2")])

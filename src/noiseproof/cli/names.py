@@ -10,7 +10,7 @@ NAMES = {
         "digits mnist cifar10 cifar100 cifar_n vehicles10 folder csv parquet arrays npz huggingface"
         " clothing1m webvision animal10n food101n mars"
     ),
-    "noise": "symmetric asymmetric sibling pair cycle matrix instance human open_set",
+    "noise": "symmetric asymmetric sibling pair cycle matrix clothing1m instance human open_set",
     "model": (
         "mlp cnn4 cnn8 resnet20 resnet32 resnet44 resnet56 resnet18 resnet34 resnet50 vgg19_bn googlenet"
         " googlenet_v2 inception_resnet_v2"

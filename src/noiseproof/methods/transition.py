@@ -24,7 +24,8 @@ class TransitionMethod(Method):
 
     Args:
         transition: a (K, K) array or tensor, the path of a npy, npz, csv or json file, or the spec of
-            class-conditional noise. The matrix is not estimated here.
+            class-conditional noise, such as "symmetric(0.4)", or "clothing1m", which counts the matrix on the
+            label lists of Clothing1M. The matrix is not estimated here.
     """
 
     mixup = "labels"

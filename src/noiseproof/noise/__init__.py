@@ -10,7 +10,7 @@ from .human import Human
 from .instance import Instance
 from .manifest import Manifest, NoisyLabels
 from .maps import MAPS
-from .matrix import Matrix
+from .matrix import Clothing1M, Matrix
 from .open_set import OpenSet, replace_inputs
 from .presets import PRESETS, Preset
 from .read import read_labels
@@ -24,6 +24,7 @@ __all__ = [
     "PRESETS",
     "Asymmetric",
     "ClassNoise",
+    "Clothing1M",
     "Cycle",
     "Human",
     "Instance",

@@ -1,14 +1,17 @@
-"""Class-conditional noise with a transition matrix of the user."""
+"""Class-conditional noise with a transition matrix of the user, or one counted on Clothing1M."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from ..data.locations import data_root
+from ..data.sources.real_world import clothing1m_counts
 from .arrays import Floats, Integers, as_numpy
 from .asymmetric import split_matrix
 from .base import ClassNoise
@@ -55,15 +58,46 @@ class Matrix(ClassNoise):
         object.__setattr__(self, "source", str(self.source) if from_file else f"{IN_MEMORY}{digest}>")
 
     def by_class(self, num_classes: int, groups: Integers | None, seed: int) -> tuple[Floats, Floats]:
-        if len(self.values) != num_classes:
-            raise ValueError(
-                f"{self.name}: a matrix of {len(self.values)} classes does not fit num_classes={num_classes}"
-            )
-        return split_matrix(self.values)
+        return _split(self.name, self.values, num_classes)
 
     def __str__(self) -> str:
         key = "" if self.key is None else f", key={json.dumps(self.key)}"
         return f"{self.name}({json.dumps(self.source)}{key})"
+
+
+@dataclass(frozen=True)
+class Clothing1M(ClassNoise):
+    r"""The noise of Clothing1M, with a matrix counted over its images that have a noisy and a clean label.
+
+    Transition:
+        :math:`T_{ij}` = share of the noisy label j among the images with the clean label i, (14, 14). Counted
+        are the images of ``clean_train_key_list.txt`` with a label in ``noisy_label_kv.txt``, so no image of
+        the validation or test data. The lists are read when the matrix is needed, from ``root`` or the data
+        folder.
+    Example:
+        >>> print(Clothing1M(root="photos"))
+        clothing1m("photos")
+
+    Reference:
+        Xiao et al., Learning from Massive Noisy Labeled Data for Image Classification, CVPR 2015
+    """
+
+    name = "clothing1m"
+    root: str | None = None
+
+    @cached_property
+    def values(self) -> Floats:
+        counts = clothing1m_counts(data_root() if self.root is None else Path(self.root).expanduser())
+        return np.asarray(counts / counts.sum(1, keepdims=True))
+
+    def by_class(self, num_classes: int, groups: Integers | None, seed: int) -> tuple[Floats, Floats]:
+        return _split(self.name, self.values, num_classes)
+
+
+def _split(name: str, values: Floats, num_classes: int) -> tuple[Floats, Floats]:
+    if len(values) != num_classes:
+        raise ValueError(f"{name}: a matrix of {len(values)} classes does not fit num_classes={num_classes}")
+    return split_matrix(values)
 
 
 def as_transition(values: object) -> Floats:

@@ -15,7 +15,7 @@ from .grouped import Cycle, Pair, Sibling
 from .human import Human
 from .instance import Instance
 from .manifest import Manifest
-from .matrix import Matrix
+from .matrix import Clothing1M, Matrix
 from .open_set import OpenSet
 from .spec import parse
 from .symmetric import Symmetric
@@ -27,6 +27,7 @@ NOISES: dict[str, Callable[..., Noise]] = {
     "pair": Pair,
     "cycle": Cycle,
     "matrix": Matrix,
+    "clothing1m": Clothing1M,
     "instance": Instance,
     "human": Human,
     "open_set": OpenSet,

@@ -35,7 +35,7 @@ SHIFT = 'width=0.2, height=0.2, fill="edge"'
 
 
 def learner(record: Record, added: str | None) -> dict[str, str]:
-    """The loss or the method of a row."""
+    """The loss or the method of a row; Forward gets the matrix of the noise ``added``."""
     options = record.hyperparameters
     if record.method.startswith("Forward") and added:
         reverse = f", rce={options['beta']}, A={float(options['A'])}" if options else ""
@@ -89,7 +89,7 @@ READINGS = {
 
 def fill_clothing1m(record: Record) -> Runs:
     middle = "center_crop(size=224) | normalize(imagenet)"
-    return Runs({**CLOTHING1M, **subject(record), "augment": middle, **learner(record, None)})
+    return Runs({**CLOTHING1M, **subject(record), "augment": middle, **learner(record, "clothing1m")})
 
 
 TABLES = make_tables("sl", fill, {"table3": fill_clothing1m}, READINGS)

@@ -46,14 +46,7 @@ GROUPS: tuple[int, ...] = tuple(
 )
 """Superclass of each class, in the official order above."""
 PIXELS = 3 * 32 * 32
-KINDS = {
-    "aggre": "cifar10",
-    "random1": "cifar10",
-    "random2": "cifar10",
-    "random3": "cifar10",
-    "worse": "cifar10",
-    "noisy": "cifar100",
-}
+KINDS = dict.fromkeys(("aggre", "random1", "random2", "random3", "worse"), "cifar10") | {"noisy": "cifar100"}
 """Dataset of each kind of labels."""
 VEHICLES = SUPERCLASSES["vehicles_1"] + SUPERCLASSES["vehicles_2"]
 
@@ -70,24 +63,13 @@ def cifar10(*, root: Path, split: str = "train") -> LabelledData:
     names = BATCHES[split]
     choices = [[f"{name}.bin" for name in names], ["cifar10.npz"], names]
     found = find_files("cifar10", root, choices, ["cifar-10-batches-bin", "cifar-10-batches-py"])
-    parts = [_read_cifar10(path, split) for path in found]
+    parts = [_read(path, [f"x_{split}", f"y_{split}"], ["labels"]) for path in found]
+    for path, (_, labels) in zip(found, parts, strict=True):
+        check_labels(path, labels, [len(CIFAR10_CLASSES)])
     images = np.concatenate([images for images, _ in parts])
     label = np.concatenate([labels for _, labels in parts])[:, 0]
     pixels = torch.from_numpy(images)
     return LabelledData(pixels, label, clean_label=label, class_names=CIFAR10_CLASSES, name="cifar10")
-
-
-def _read_cifar10(path: Path, split: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    images: NDArray[np.uint8]
-    labels: NDArray[Any]
-    if path.suffix == ".bin":
-        images, labels = read_binary(path, 1)
-    elif path.suffix == ".npz":
-        images, labels = read_arrays(path, [f"x_{split}", f"y_{split}"])
-    else:
-        images, labels = read_python(path, ["labels"])
-    check_labels(path, labels, [len(CIFAR10_CLASSES)])
-    return images, labels
 
 
 def cifar100(*, root: Path, split: str = "train") -> LabelledData:
@@ -103,7 +85,8 @@ def cifar100(*, root: Path, split: str = "train") -> LabelledData:
     check_split("cifar100", split)
     choices = [[f"{split}.bin"], ["cifar100.npz"], [split]]
     (path,) = find_files("cifar100", root, choices, ["cifar-100-binary", "cifar-100-python"])
-    images, labels = _read_cifar100(path, split)
+    arrays = [f"x_{split}", f"y_{split}_coarse", f"y_{split}"]
+    images, labels = _read(path, arrays, ["coarse_labels", "fine_labels"])
     check_labels(path, labels, [len(SUPERCLASSES), len(CIFAR100_CLASSES)])
     coarse, fine = labels.T
     _check_superclasses(path, coarse, fine)
@@ -119,13 +102,11 @@ def cifar100(*, root: Path, split: str = "train") -> LabelledData:
     )
 
 
-def _read_cifar100(path: Path, split: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """Images, and labels with the columns coarse and fine."""
+def _read(path: Path, arrays: Sequence[str], keys: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """Images, and labels with one column per key."""
     if path.suffix == ".bin":
-        return read_binary(path, 2)
-    if path.suffix == ".npz":
-        return read_arrays(path, [f"x_{split}", f"y_{split}_coarse", f"y_{split}"])
-    return read_python(path, ["coarse_labels", "fine_labels"])
+        return read_binary(path, len(keys))
+    return read_arrays(path, arrays) if path.suffix == ".npz" else read_python(path, keys)
 
 
 def _check_superclasses(path: Path, coarse: NDArray[Any], fine: NDArray[Any]) -> None:

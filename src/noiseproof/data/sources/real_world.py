@@ -52,13 +52,23 @@ def clothing1m(
     names = [f"{kind}_key_list.txt", f"{kind.partition('_')[0]}_label_kv.txt"]
     keys, labels = find_files("clothing1m", root, [names], ["annotations"])
     here = keys.parent if (keys.parent / "images").is_dir() else keys.parent.parent
-    known = {key: word for _, key, word in _pairs(labels)}
-    found = []
-    for line, key in _lines(keys):
-        if key not in known:
-            raise ValueError(f"{keys}, line {line}: {key!r} has no label in {labels.name}")
-        found.append((_inside(here, key, keys, line), _number(known[key], len(FASHION), labels, key)))
+    found = [(_inside(here, key, keys, line), label) for line, key, label in _labelled(keys, labels)]
     return _data("clothing1m", found, FASHION, size, on_error)
+
+
+def clothing1m_counts(root: Path) -> np.ndarray:
+    """Number of clean training images by clean and noisy label, (14, 14), of those that have both."""
+    names = [f"{name}.txt" for name in ("clean_train_key_list", "clean_label_kv", "noisy_label_kv")]
+    keys, clean, noisy = find_files("clothing1m", root, [names], ["annotations"])
+    given = {key: word for _, key, word in _pairs(noisy)}
+    counts = np.zeros((len(FASHION), len(FASHION)))
+    for _, key, label in _labelled(keys, clean):
+        if key in given:
+            counts[label, _number(given[key], len(FASHION), noisy, key)] += 1
+    if not counts.any(1).all():
+        missing = FASHION[int(counts.any(1).argmin())]
+        raise ValueError(f"{keys}: no image of the class {missing!r} has a label in {noisy.name}")
+    return counts
 
 
 def webvision(
@@ -227,6 +237,15 @@ def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
         if len(rest) != 1:
             raise ValueError(f"{path}, line {number}: expected an image and its label, got {line[:80]!r}")
         yield number, key.strip(), rest[0]
+
+
+def _labelled(keys: Path, labels: Path) -> Iterator[tuple[int, str, int]]:
+    """Line, image and label of every line of a list of Clothing1M."""
+    known = {key: word for _, key, word in _pairs(labels)}
+    for line, key in _lines(keys):
+        if key not in known:
+            raise ValueError(f"{keys}, line {line}: {key!r} has no label in {labels.name}")
+        yield line, key, _number(known[key], len(FASHION), labels, key)
 
 
 def _inside(folder: Path, key: str, listed: Path, line: int, ending: str | None = None) -> str:
