@@ -23,6 +23,7 @@ SPECS = [
 KERNELS = [
     "convolution_kernel",
     "convolution_weight_kernel",
+    "frequencies_kernel",
     "gradient_kernel",
     "mean_kernel",
     "scale_kernel",

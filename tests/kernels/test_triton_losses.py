@@ -198,27 +198,36 @@ def test_one_class_left_is_nothing_to_learn(device):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(("rows", "classes"), [(1, 2), (7, 3), (1500, 10), (40, 2500)])
+@pytest.mark.parametrize(("rows", "classes"), [(1, 2), (7, 3), (1500, 10), (40, 2500), (9000, 9000)])
 def test_label_frequencies(rows, classes, device):
-    """Labels that are not class indices are left out; with 1500 rows a class has labels of two blocks."""
+    """Labels that are not class indices are left out; the last case has several blocks of both."""
+    from noiseproof.kernels.triton import frequencies, launch
+
     target = torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(rows))
     target[::5] = -100
     target[2:3] = classes
     kept = target[(target >= 0) & (target < classes)]
     wanted = torch.bincount(kept, minlength=classes) / max(1, len(kept))
-    found = apply.label_frequencies(torch.zeros(rows, classes, device=device), target.to(device))
+    found = torch.full((classes,), torch.nan, device=device)
+    sizes = frequencies.frequencies_sizes(rows, classes)
+    launch.start(frequencies.frequencies_kernel, sizes, (target.to(device), found))
     torch.testing.assert_close(found.cpu(), wanted.float())
 
 
 @pytest.mark.quick
-def test_label_frequencies_of_an_ignored_class(device):
-    logits, target = torch.randn(6, 3), torch.tensor([0, 1, 1, 2, 0, 1])
-    compare(losses.get("cr(ce)", ignore_index=0), logits.to(device), target.to(device), device, 1e-5)
-
-
-def test_label_frequencies_leave_other_inputs_to_torch(device):
-    logits = torch.zeros(4, 3, device=device)
-    assert apply.label_frequencies(logits.double(), torch.zeros(4, dtype=torch.int64, device=device)) is None
-    assert apply.label_frequencies(logits, torch.zeros(4, dtype=torch.int32, device=device)) is None
-    many = torch.zeros(apply.MAX_COUNTED + 1, dtype=torch.int64, device=device)
-    assert apply.label_frequencies(logits, many) is None
+def test_label_frequencies_of_later_batches_and_other_settings(device, monkeypatch):
+    """A class may be ignored, a prior may be given later, and many labels are counted by torch."""
+    loss, (logits, target) = losses.get("cr(ce)"), batch(9, 5)
+    for labels in (target, target.flip(0).where(target >= 0, -100), target):
+        compare(loss, logits, labels, device, 1e-5)
+    loss.prior = torch.tensor([0.1, 0.2, 0.3, 0.2, 0.2])
+    compare(loss, logits, target, device, 1e-5)
+    loss.prior = None
+    compare(loss, logits, target, device, 1e-5)
+    plain, labels = torch.randn(6, 3), torch.tensor([0, 1, 1, 2, 0, 1])
+    wanted, slope = step(losses.get("cr(ce)", ignore_index=0), plain.double(), labels)
+    found, gradient = step(losses.get("cr(ce)", ignore_index=0), plain.to(device), labels.to(device))
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=2e-6)
+    assert row_error(gradient, slope) < 1e-5
+    monkeypatch.setattr(apply, "MAX_COUNTED", 2)
+    compare(losses.get("cr(ce)"), logits, target, device, 1e-5)

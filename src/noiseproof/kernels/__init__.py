@@ -1,6 +1,6 @@
 """Fast implementations of row statistics (the margin and related sums), which all losses use."""
 
-from .apply import explain, into_gradient, label_frequencies, reduced, row_statistics, rows
+from .apply import explain, into_gradient, reduced, row_statistics, rows
 from .checks import check_logits_finite, check_margins, located
 from .every_class import by_blocks, class_gradient, class_values, minus_prior_loss, normalised
 from .expressions import accumulation_dtype, attach, class_margins, class_rows, present_classes
@@ -40,7 +40,6 @@ __all__ = [
     "inplace",
     "into_gradient",
     "is_plain_eager",
-    "label_frequencies",
     "located",
     "minus_prior_loss",
     "normalised",

@@ -62,6 +62,8 @@ class AnyLoss(Protocol):
 
     def sum_weights(self, logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor | None: ...
 
+    def needs_labels_of_batch(self) -> bool: ...
+
     @property
     def inner(self) -> Sequence[Any]: ...
 
@@ -149,7 +151,7 @@ def reduced(loss: AnyLoss, logits: Tensor, target: Tensor) -> Tensor | None:
         return None
     if function.plans is not None and enabled and not inplace.permission.given and loss.reduction != "sum":
         plan = function.plans.get(_layout_of(logits, target, loss.ignore_index, loss.reduction == "mean"))
-        if plan is not None:
+        if plan is not None and (not function.weighted or loss.needs_labels_of_batch()):
             found: Tensor = _run(logits, target, plan.call)
             return found
     fits = target.dtype == torch.int64 and target.shape == logits.shape[:1] and target.device == logits.device
@@ -175,9 +177,10 @@ def _reduced_by_triton(loss: AnyLoss, function: RowFunction, logits: Tensor, tar
     if recording is None or not _can_divide(function, logits):
         return None
     weights = None
-    if function.weighted:
-        is_class = 0 <= loss.ignore_index < logits.shape[1]
-        weights = loss.sum_weights(logits, target, target != loss.ignore_index if is_class else None)
+    is_class = 0 <= loss.ignore_index < logits.shape[1]
+    counted = loss.needs_labels_of_batch() and len(logits) <= MAX_COUNTED and not is_class
+    if function.weighted and not counted:
+        weights = loss.sum_weights(logits, target, target != loss.ignore_index)
     mean = loss.reduction == "mean"
     in_kernel = mean and logits.shape[0] <= MAX_ROWS_OF_MEAN
     found = _fused(function, recording, logits, target, weights, loss.ignore_index, in_kernel)
@@ -290,16 +293,6 @@ def into_gradient(
         logits, target, counted, state, slopes, partials.slots(), share.contiguous(), weights, inplace=True
     )
     return torch.where(counted, value, 0.0), partials.margin
-
-
-def label_frequencies(logits: Tensor, target: Tensor) -> Tensor | None:
-    """Frequencies (C,) of the labels in 0..C-1 by a kernel; None if logits or labels do not fit one."""
-    few = target.dtype == torch.int64 and target.dim() == 1 and len(target) <= MAX_COUNTED
-    if not (few and tracing.is_plain_eager() and uses_triton(logits)):
-        return None
-    from .triton import frequencies
-
-    return frequencies.label_frequencies(target, logits.shape[1])
 
 
 def row_statistics(logits: Tensor, target: Tensor) -> Statistics:

@@ -74,7 +74,8 @@ class CR(Loss):
         if self.prior is None:
             return _frequencies(logits, target, keep)
         if self.prior.shape[0] != logits.shape[1]:
-            raise ValueError(f"cr: prior has {len(self.prior)} entries, the logits {logits.shape[1]} classes")
+            entries, classes = self.prior.shape[0], logits.shape[1]
+            raise ValueError(f"cr: prior has {entries} entries, the logits {classes} classes")
         return self.prior
 
     def hard_rows(self, rows: Rows) -> Tensor:
@@ -139,8 +140,6 @@ def _frequencies(logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
     On a CPU such labels raise RuntimeError or ValueError if ``keep`` is None.
     """
     classes = logits.shape[1]
-    if keep is None and (counted := kernels.label_frequencies(logits, target)) is not None:
-        return counted
     if keep is None and len(target) and kernels.values_can_be_checked(target):
         counts = torch.bincount(target, minlength=classes)
         if len(counts) > classes:
@@ -148,7 +147,8 @@ def _frequencies(logits: Tensor, target: Tensor, keep: Tensor | None) -> Tensor:
                 f"target {len(counts) - 1} is not a valid class index: there are {classes} classes"
             )
         return counts.to(accumulation_dtype(logits.dtype)).div_(len(target))
-    valid = (target >= 0) & (target < classes) & (True if keep is None else keep)
+    valid = (target >= 0) & (target < classes)
+    valid = valid if keep is None else valid & keep
     share = valid.to(accumulation_dtype(logits.dtype))
     counts = share.new_zeros(classes).scatter_add(0, torch.where(valid, target, 0), share)
     return counts / counts.sum().clamp_min(1.0)

@@ -1,15 +1,13 @@
 # mypy: ignore-errors
 """Triton: label frequencies in one launch, for losses whose sum of z is weighted by them."""
 
-import torch
 import triton
 import triton.language as tl
 
-from .launch import ALIGNMENT, MAX_CACHED, Sizes, bound, start
+from .launch import Sizes
 from .statistics import divide
 
-BLOCK, WARPS = 1024, 8
-_launches = {}
+MAX_BLOCK, PER_WARP = 8192, 256
 
 
 @triton.jit
@@ -30,17 +28,6 @@ def frequencies_kernel(target, frequencies, rows, classes, BLOCK: tl.constexpr):
     divide(frequencies, tl.maximum(tl.sum(kept, 0), 1.0), classes, BLOCK)
 
 
-def label_frequencies(target: torch.Tensor, classes: int) -> torch.Tensor:
-    """Frequencies (C,) in float32 of the labels (N,) in 0..C-1."""
-    target = target.contiguous()
-    found = target.new_empty(classes, dtype=torch.float32)
-    label, place = target.data_ptr(), found.data_ptr()
-    key = (target.get_device(), len(target), classes, label % ALIGNMENT, place % ALIGNMENT)
-    if (launch := _launches.get(key)) is not None:
-        launch(key[0], label, place)
-    else:
-        if len(_launches) >= MAX_CACHED:
-            _launches.clear()
-        sizes = Sizes((1, 1, 1), WARPS, (len(target), classes, BLOCK))
-        _launches[key] = bound(start(frequencies_kernel, sizes, (target, found)), sizes, 2)
-    return found
+def frequencies_sizes(rows: int, classes: int) -> Sizes:
+    block = min(MAX_BLOCK, max(PER_WARP, triton.next_power_of_2(max(rows, classes))))
+    return Sizes((1, 1, 1), block // PER_WARP, (rows, classes, block))

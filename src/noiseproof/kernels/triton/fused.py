@@ -17,6 +17,7 @@ from .. import expressions, tracing
 from ..expressions import expressed_gradient
 from ..program import Recording, tables_on_device
 from ..row_function import RowFunction
+from .frequencies import frequencies_kernel, frequencies_sizes
 from .gradient import gradient_kernel
 from .launch import (
     ALIGNMENT,
@@ -62,8 +63,8 @@ def loss(
 ) -> Tensor:
     """The unreduced loss (N,), 0 where the label is ``ignore_index``, or its mean over the other rows.
 
-    ``weights`` (C,) are float32. A mean, or a loss divided by its batch mean, has at most
-    ``MAX_ROWS_OF_MEAN`` rows.
+    ``weights`` (C,) are float32; without them a weighted function uses label frequencies. A mean, or a loss
+    divided by its batch mean, has at most ``MAX_ROWS_OF_MEAN`` rows.
     """
     target = target.contiguous()
     plan = plan_of(function, recording, logits, target, weights, ignore_index, mean)
@@ -113,7 +114,8 @@ class _Fused(torch.autograd.Function):
         logits, target, scratch = ctx.saved_tensors
         plan, function, weights, inplace = ctx.call
         if torch.is_grad_enabled() or is_legacy_batchedtensor(upstream):  # wants_expressions, in fewer calls
-            return plan.expressed_gradient(function, logits, target, weights, upstream), None, None
+            shares = plan.shares_of(weights, scratch)
+            return plan.expressed_gradient(function, logits, target, shares, upstream), None, None
         out = logits if inplace else torch.empty_like(logits, memory_format=torch.contiguous_format)
         plan.second(logits, target, weights, scratch, upstream, out)
         if inplace:
@@ -161,7 +163,7 @@ def plan_of(
     if known is None:
         if len(recording.plans) >= MAX_PLANS:
             recording.plans.clear()
-        known = Plan(function, recording, logits, weights is not None, ignore_index, mean)
+        known = Plan(function, recording, logits, ignore_index, mean)
         recording.plans[key] = known
     return known
 
@@ -174,11 +176,11 @@ class Plan:
         function: RowFunction,
         recording: Recording,
         logits: Tensor,
-        weighted: bool,
         ignore_index: int,
         mean: bool,
     ) -> None:
-        rows, program, by_weight = logits.shape[0], recording.for_kernels, function.divides_by_batch
+        (rows, self.classes), program = logits.shape, recording.for_kernels
+        by_weight, weighted = function.divides_by_batch, function.weighted
         self.call = Call(self, function, None, False)
         self.rows, self.ignore_index, self.mean = rows, ignore_index, mean
         self.by_weight, self.weighted, self.slots = by_weight, weighted, recording.slots
@@ -201,15 +203,34 @@ class Plan:
             (3 if recording.wanted is None else len(State)) * rows, rows, (len(program.outputs) - 1) * rows
         )
         """Offsets in the scratch buffer, which begins with the state; the mean follows the count."""
-        self.floats = self.count + 2
+        self.shares = self.count + WORDS if weighted else 0
+        """Offset of the label frequencies."""
+        self.floats = self.shares + self.classes if weighted else self.count + 2
         self.tables = tables_on_device(recording.tables, logits.device) if recording.tables else None
         self._first: Any = None
+        self._counting: Any = None
         self._second: dict[tuple[object, ...], Any] = {}
+
+    def shares_of(self, weights: Tensor | None, scratch: Tensor) -> Tensor | None:
+        """The weights of the classes, which may be in ``scratch``; None if there are none."""
+        if weights is not None or not self.weighted:
+            return weights
+        return scratch[self.shares : self.shares + self.classes]
+
+    def _count(self, target: Tensor, scratch: Tensor) -> None:
+        """Write label frequencies to ``scratch``."""
+        if self._counting is not None:
+            self._counting(self.device, target.data_ptr(), scratch.data_ptr() + WORDS * self.shares)
+            return
+        sizes = frequencies_sizes(self.rows, self.classes)
+        self._counting = bound(start(frequencies_kernel, sizes, (target, scratch[self.shares :])), sizes, 2)
 
     def first(
         self, logits: Tensor, target: Tensor, weights: Tensor | None, scratch: Tensor, value: Tensor
     ) -> None:
         """Fill ``scratch`` and ``value``."""
+        if weights is None and self.weighted:
+            self._count(target, scratch)
         ticket = next_ticket(logits) if self.mode else None
         if self.tables is not None and is_capturing(self.tables):
             _read_by_graphs[self.tables.data_ptr()] = self.tables
@@ -226,7 +247,7 @@ class Plan:
             base + WORDS * self.values if self.mean else found,
             base + WORDS * self.partials,
             base if self.tables is None else self.tables.data_ptr(),
-            base if weights is None else weights.data_ptr(),
+            base + WORDS * self.shares if weights is None else weights.data_ptr(),
             base if ticket is None else ticket.address,
             found if self.mean else base + WORDS * self.count + WORDS,
             base + WORDS * self.count,
@@ -247,7 +268,7 @@ class Plan:
         pointers = (
             *(logits, target, target, scratch, values, partials),
             scratch if self.tables is None else self.tables,
-            scratch if weights is None else weights,
+            scratch[self.shares :] if weights is None else weights,
             scratch if ticket is None else ticket.number,
             *(mean, count),
         )
@@ -287,7 +308,7 @@ class Plan:
             base + WORDS * self.partials,
             above,
             base + WORDS * self.count,
-            base if weights is None else weights.data_ptr(),
+            base + WORDS * self.shares if weights is None else weights.data_ptr(),
             place,
         )
 
@@ -312,7 +333,7 @@ class Plan:
             weighted=self.weighted,
         )
         partials, count = scratch[self.partials : self.count], scratch[self.count :]
-        by_class = scratch if weights is None else weights
+        by_class = scratch[self.shares :] if weights is None else weights
         pointers = (logits, target, target, scratch, partials, upstream, count, by_class, out)
         self._second[key] = bound(start(gradient_kernel, sizes, pointers), sizes, len(pointers))
 
