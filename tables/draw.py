@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from noiseproof.losses.curves.drawing import COLOURS
 from noiseproof.papers import get
-from noiseproof.papers.comparing import compare_with
+from noiseproof.papers.comparing import Comparison, compare_with
 from noiseproof.papers.results import read_results
 
 HERE = Path(__file__).parent
@@ -83,11 +83,16 @@ RATES = {
 }
 
 
+def read_code() -> Comparison:
+    return compare_with(get("sl.table1:code"), *read_results([HERE / "results"]))
+
+
 def sl_table1() -> Figure:
     """Printed accuracy over the noise rate, as lines, and every cell of ours, as dots."""
     figure, table = Figure(figsize=(12.0, 8.4), layout="constrained"), get("sl.table1")
-    entries = compare_with(table, *read_results([HERE / "results"])).entries
-    ours = {entry.cell.place: entry.ours for entry in entries}
+    found = compare_with(table, *read_results([HERE / "results"]))
+    ours = {entry.cell.place: entry.ours for entry in found.entries}
+    decided = {entry.cell.place: entry.ours for entry in read_code().entries}
     grid = figure.subplots(2, 2, sharey="row")
     for axes, (data, network) in zip(grid, NETWORKS.items(), strict=True):
         for ax, (kind, columns) in zip(axes, RATES.items(), strict=True):
@@ -96,15 +101,21 @@ def sl_table1() -> Figure:
                 places = [0.0 if word == "clean" else float(word.split()[1]) for word in columns]
                 printed = [float(table.cell(row, column).printed) for column in columns]
                 ax.plot(places, printed, color=colour, lw=1.2, label=method)
-                mine = [ours[row, column] for column in columns]
-                dots = [float("nan") if one is None else one for one in mine]
-                ax.plot(places, dots, "o", color=colour, markersize=5)
+                for place, column in zip(places, columns, strict=True):
+                    number, code = ours[row, column], decided[row, column]
+                    filled = "none" if (row, column) in found.short else colour
+                    if number is not None:
+                        ax.plot(place, number, "o", color=colour, markerfacecolor=filled, markersize=5)
+                    if code is not None:
+                        ax.plot(place, code, "*", color=colour, markersize=12)
             ax.set(title=f"{data}, {kind}", xlabel="noise rate", ylabel="final test accuracy, %")
             ax.grid(axis="y", color="0.92")
             ax.spines[["top", "right"]].set_visible(False)
     handles, names = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=7, frameon=False)
-    figure.suptitle("SL Table 1: printed (lines) and ours (dots)")
+    figure.suptitle(
+        "SL Table 1: printed (lines) and ours (dots; hollow: 15 epochs; stars: reading :code, full length)"
+    )
     return figure
 
 
@@ -141,7 +152,7 @@ def curriculum_table5() -> Figure:
         for place, (row, losses) in enumerate(CURRICULUM.items()):
             ax.hlines(printed_accuracy(row, column), place - 0.35, place + 0.35, color="black", lw=1.5)
             for side, loss, colour in zip((-0.12, 0.12), losses, (UNIT, RAW), strict=True):
-                found = runs(loss=loss, model="cnn8", **labels)
+                found = runs(loss=loss, model="cnn8", epochs="120", **labels)
                 final = [100 * float(run["final"]) for run in found if FIRST_RATES[run["run"]] < TABLE2_RATE]
                 ax.plot([place + side] * len(final), final, "o", color=colour, markersize=5)
         ax.set_xticks(range(len(CURRICULUM)), CURRICULUM)

@@ -1,11 +1,12 @@
 """Claims of the papers: statements about numbers of runs, and a verdict on each."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from noiseproof.papers.claims import CLAIMS, judge, to_dict, to_markdown
-from noiseproof.papers.plan import plan
+from noiseproof.papers.plan import Changes, plan
 from noiseproof.papers.results import NUMBERS, Result, read_results
 from noiseproof.papers.tables import get
 
@@ -55,6 +56,13 @@ def test_verdict_of_finished_runs(ce, gr, words):
     assert verdict.words == words
     assert verdict.numbers["CE best"] == pytest.approx(100 * ce[1])
     assert not verdict.commands
+
+
+def test_runs_of_fewer_epochs_do_not_decide():
+    cell = FOURTH.points["CE final"].cell
+    keys = plan(replace(get("gr.table3"), cells=(cell,)), Changes(epochs=2))
+    numbers = {**dict.fromkeys(NUMBERS), "final": 0.6, "best": 0.85}
+    assert judge(FOURTH, {key: Result(key, 0, numbers) for key in keys}).numbers == {}
 
 
 def test_verdict_lists_commands_for_missing_runs():

@@ -8,6 +8,7 @@ from noiseproof.cli.papers_text import plan_to_markdown as to_markdown
 from noiseproof.papers import get
 from noiseproof.papers.cells import Runs
 from noiseproof.papers.plan import BASELINE, FIRST, OWN, RELABELLED, Changes, config_hash, plan, scaled
+from noiseproof.papers.results import CellResults, Result
 from noiseproof.papers.tables import OTHER_READINGS
 from noiseproof.train import Config
 
@@ -167,3 +168,22 @@ def test_mae_without_unit_maximum_has_factor_one_half():
 def test_unknown_reading_raises_an_error():
     with pytest.raises(ValueError, match=r"gr\.table3:printed"):
         get("gr.table3:print")
+
+
+def test_shortened_runs_replace_a_cell_without_its_own_run():
+    """The baseline of full length alone is no result; with its own run of full length the cell uses both."""
+    table = get("curriculum.table5").select(["GCE"], ["symmetric 0.2 · diff"], seeds=1)
+    (cell,) = table.cells
+
+    def results(changes, roles):
+        runs = plan(table, changes)
+        return {key: Result(key, 0, {}) for key, one in runs.items() if one.cells[0][3] in roles}
+
+    short = Changes(epochs=20)
+    shortened, baseline = results(short, ("run", "baseline")), results(Changes(), ("baseline",))
+    found = CellResults(table, shortened | baseline, [short])
+    assert found.short == {cell.place: short}
+    assert {run.name for runs in found(cell).values() for run in runs} == set(shortened)
+    assert CellResults(table, baseline, [short])(cell).keys() >= {"baseline"}
+    whole = results(Changes(), ("run", "baseline"))
+    assert CellResults(table, shortened | whole, [short]).short == {}

@@ -102,9 +102,9 @@ def tally(
     if as_json:
         typer.echo(json.dumps(counts, indent=2))
         return
-    rows = [[name, *map(str, list(one.values())[:5])] for name, one in counts["tables"].items() if one["run"]]
+    rows = [[name, *map(str, list(one.values())[:6])] for name, one in counts["tables"].items() if one["run"]]
     rows.append(["all", *map(str, counts["all"].values())])
-    print_grid(("table", "cells", "run", "agree", "far from CE", "agree"), rows, range(1, 6))
+    print_grid(("table", "cells", "run", "shortened", "agree", "far from CE", "agree"), rows, range(1, 7))
 
 
 def claim(
@@ -127,9 +127,9 @@ def claim(
     known = {one.number: one for one in CLAIMS}
     if number is not None and number not in known:
         raise ValueError(f"there is no claim {number}: choose 1 to {max(known)}")
-    found, variants = read_results(results) if results else read_folder(out)
+    found, _ = read_results(results) if results else read_folder(out)
     chosen = CLAIMS if number is None else (known[number],)
-    verdicts = [judge(one, found, variants) for one in chosen]
+    verdicts = [judge(one, found) for one in chosen]
     if md is not None:
         write_text(md, to_markdown(verdicts))
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from ..losses import curve
 from .cells import Cell
 from .comparing import own_role
 from .describe import as_markdown
-from .plan import Changes
 from .results import CellResults, Results
 from .table_builder import read
 from .tables import get
@@ -90,13 +89,12 @@ class Verdict(NamedTuple):
         return list(dict.fromkeys(p.command for n, p in self.claim.points.items() if n not in self.numbers))
 
 
-def judge(claim: Claim, results: Results, variants: Iterable[Changes] = ()) -> Verdict:
-    """The verdict on a claim, from finished runs on all samples (``results`` by the hash of their config)."""
+def judge(claim: Claim, results: Results) -> Verdict:
+    """The verdict on a claim, from finished runs of full length (``results`` by the hash of their config)."""
     numbers: dict[str, float] = {}
-    whole = [variant for variant in variants if variant.samples is None]
     for name, point in claim.points.items():
         cell = point.cell
-        found = CellResults(replace(get(point.table), cells=(cell,)), results, whole)(cell)
+        found = CellResults(replace(get(point.table), cells=(cell,)), results)(cell)
         runs = found.get(own_role(cell), [])
         values = [value for run in runs if run.numbers and (value := run.numbers[point.number]) is not None]
         if values:
@@ -117,9 +115,9 @@ def to_markdown(verdicts: Sequence[Verdict]) -> str:
     parts = [
         "# Claims of the papers, checked by our runs",
         "This page shows which claims of the papers hold in our runs. A statement is checked with the"
-        " mean over the seeds in `results/`; numbers are percent unless named otherwise. The"
-        " thresholds of claims 4 and 6 and of 5 at 40% were set after their runs, all others before."
-        " `noiseproof papers claim` writes this page.",
+        " mean over the seeds in `results/`, without shortened runs; numbers are percent unless named"
+        " otherwise. The thresholds of claims 4 and 6 and of 5 at 40% were set after their runs, all"
+        " others before. `noiseproof papers claim` writes this page.",
         as_markdown([("claim", "", "verdict"), *rows]),
         *(_claim_section(verdict) for verdict in verdicts),
     ]

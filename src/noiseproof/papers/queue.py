@@ -34,11 +34,7 @@ class Selection(NamedTuple):
 
 
 PRIORITIES = (
-    Selection("sl.table1:code", ("MNIST · 4-layer CNN · CE",), ("symmetric 0.4",)),
-    Selection("sl.table1:code", ("CIFAR-10 · 8-layer CNN · CE",), ("symmetric 0.4",)),
-    Selection("gr.table3", columns=("symmetric 0.4",)),
-    Selection("sl.table1", ("CIFAR-10",), ("symmetric 0.4",)),
-    Selection("curriculum.table5", ("SCE",), ("symmetric 0.4 · snr",), seeds=5),
+    Selection("sl.table1:code", ("MNIST", "CIFAR-10")),
     Selection("gr.table2"),
     Selection("sl.table1", ("CIFAR-10",)),
     Selection("gr.table3"),

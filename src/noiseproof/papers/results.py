@@ -103,8 +103,8 @@ def _result_of(run: RunFolder) -> Result:
 class CellResults:
     """Assigns results to the cells of a table by the keys of their runs.
 
-    Runs in all precisions are used. Shortened runs are used for cells without complete ones; ``short`` is the
-    way they were shortened, by row and column.
+    Runs in all precisions are used. Shortened runs are used for cells that lack a run in some role; ``short``
+    is the way they were shortened, by row and column.
     """
 
     def __init__(self, table: Table, results: Results, variants: Iterable[Changes] = ()) -> None:
@@ -112,14 +112,18 @@ class CellResults:
         self.cells: dict[tuple[str, str], dict[str, list[Result]]] = {}
         shorter = [one for one in variants if one.is_shorter]
         shorter.sort(key=lambda x: (-(x.samples or math.inf), -(x.epochs or math.inf), x.precision or ""))
+        complete: set[tuple[str, str]] = set()
         for changes in (Changes(), Changes(precision="bf16"), *shorter):
-            left = tuple(cell for cell in table.cells if cell.place not in self.cells)
+            left = tuple(cell for cell in table.cells if cell.place not in complete)
             found: dict[tuple[str, str], dict[str, list[Result]]] = {}
             for key, planned in plan(replace(table, cells=left), changes).items():
-                for _, row, column, role in planned.cells if key in results else ():
-                    found.setdefault((row, column), {}).setdefault(role, []).append(results[key])
-            self.cells |= found
-            self.short |= dict.fromkeys(found, changes) if changes.is_shorter else {}
+                for _, row, column, role in planned.cells:
+                    runs = found.setdefault((row, column), {}).setdefault(role, [])
+                    runs.extend([results[key]] if key in results else [])
+            complete |= {place for place, roles in found.items() if all(roles.values())}
+            used = {place for place in found if place in complete or place not in self.cells}
+            self.cells |= {place: found[place] for place in used if any(found[place].values())}
+            self.short |= dict.fromkeys(used & self.cells.keys(), changes) if changes.is_shorter else {}
 
     def __call__(self, cell: Cell) -> dict[str, list[Result]]:
         """The runs of a cell by their role."""

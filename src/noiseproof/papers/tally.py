@@ -40,6 +40,8 @@ class Tally(NamedTuple):
 
     runnable: int = 0
     run: int = 0
+    short: int = 0
+    """Cells of which only shortened runs exist; they are not compared."""
     agree: int = 0
     far: int = 0
     """Cells that were run and whose printed number is far from that of cross entropy."""
@@ -72,18 +74,20 @@ def tally(comparison: Comparison) -> Tally:
 
 
 def _count(comparison: Comparison, entry: Entry) -> Tally:
-    agreement = None if entry.cell.place in comparison.short else agrees(entry)
+    is_short = entry.ours is not None and entry.cell.place in comparison.short
+    agreement = None if is_short else agrees(entry)
     gap = distance_from_ce(comparison.table, entry.cell)
     far = agreement is not None and gap is not None and abs(gap) > FAR
-    return Tally(1, entry.ours is not None, bool(agreement), far, far and bool(agreement))
+    return Tally(1, entry.ours is not None, is_short, bool(agreement), far, far and bool(agreement))
 
 
 def rank_correlation(comparison: Comparison) -> float | None:
     """Spearman's correlation of printed and our numbers, the mean over columns with four rows or more."""
     columns: dict[str, list[tuple[float, float]]] = {}
     for entry in comparison.entries:
-        if entry.ours is not None and not isinstance(entry.cell.printed, str):
-            columns.setdefault(entry.cell.column, []).append((entry.cell.printed, entry.ours))
+        ours, printed = entry.ours, entry.cell.printed
+        if ours is not None and not isinstance(printed, str) and entry.cell.place not in comparison.short:
+            columns.setdefault(entry.cell.column, []).append((printed, ours))
     pairs = [list(zip(*column, strict=True)) for column in columns.values() if len(column) >= 4]
     known = [float(spearmanr(*two).statistic) for two in pairs if all(len(set(one)) > 1 for one in two)]
     return sum(known) / len(known) if known else None
@@ -101,7 +105,7 @@ def to_markdown(found: Sequence[Comparison], tried: Sequence[Tried] = ()) -> str
     """The page: counts, then a table of cells for each table."""
     rows = [_summary_row(one.table.name, tally(one), rank_correlation(one)) for one in found]
     rows.append(_summary_row("all", total(map(tally, found)), None))
-    headings = ("table", "cells", "run", "agree", "print far from CE", "agree", "rank correlation")
+    counts = ("cells", "run", "shortened", "agree", "print far from CE", "agree", "rank correlation")
     parts = [
         "# Every cell that can be run",
         "This page has every cell of the papers' tables that the library can run, printed and ours. A"
@@ -109,8 +113,9 @@ def to_markdown(found: Sequence[Comparison], tried: Sequence[Tried] = ()) -> str
         " printed deviations (snr: a tenth of the printed number). Far from CE: it differs from the"
         f" printed number of cross entropy in the same column by more than {FAR:g} points. Rank"
         " correlation: Spearman's, of printed and our numbers of a column, mean over columns with four"
-        " rows or more. `noiseproof papers tally` writes this page.",
-        as_markdown([headings, *rows]),
+        " rows or more. Shortened: all its runs have fewer epochs than in the paper; such cells are not"
+        " compared. `noiseproof papers tally` writes this page.",
+        as_markdown([("table", *counts), *rows]),
         *(_section(one, tried) for one in found),
     ]
     return "\n\n".join(parts) + "\n"
