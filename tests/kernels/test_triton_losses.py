@@ -201,7 +201,8 @@ def test_one_class_left_is_nothing_to_learn(device):
 @pytest.mark.parametrize(("rows", "classes"), [(1, 2), (7, 3), (1500, 10), (40, 2500), (9000, 9000)])
 def test_label_frequencies(rows, classes, device):
     """Labels that are not class indices are left out; the last case has several blocks of both."""
-    from noiseproof.kernels.triton import frequencies, launch
+    from noiseproof.kernels.triton import launch
+    from noiseproof.kernels.triton.statistics import frequencies_kernel
 
     target = torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(rows))
     target[::5] = -100
@@ -209,8 +210,8 @@ def test_label_frequencies(rows, classes, device):
     kept = target[(target >= 0) & (target < classes)]
     wanted = torch.bincount(kept, minlength=classes) / max(1, len(kept))
     found = torch.full((classes,), torch.nan, device=device)
-    sizes = frequencies.frequencies_sizes(rows, classes)
-    launch.start(frequencies.frequencies_kernel, sizes, (target.to(device), found))
+    sizes = launch.frequencies_sizes(rows, classes)
+    launch.start(frequencies_kernel, sizes, (target.to(device), found))
     torch.testing.assert_close(found.cpu(), wanted.float())
 
 

@@ -17,7 +17,6 @@ from .. import expressions, tracing
 from ..expressions import expressed_gradient
 from ..program import Recording, tables_on_device
 from ..row_function import RowFunction
-from .frequencies import frequencies_kernel, frequencies_sizes
 from .gradient import gradient_kernel
 from .launch import (
     ALIGNMENT,
@@ -25,12 +24,20 @@ from .launch import (
     State,
     Ticket,
     bound,
+    frequencies_sizes,
     gradient_sizes,
     next_ticket,
     start,
     statistics_sizes,
 )
-from .statistics import MEAN_BY_WEIGHT, NO_MEAN, PLAIN_MEAN, mean_kernel, statistics_kernel
+from .statistics import (
+    MEAN_BY_WEIGHT,
+    NO_MEAN,
+    PLAIN_MEAN,
+    frequencies_kernel,
+    mean_kernel,
+    statistics_kernel,
+)
 
 MAX_PLANS = 256
 MAX_ROWS_OF_MEAN = 1 << 16

@@ -24,6 +24,7 @@ BYTES_PER_LOAD = 16
 MIN_PROGRAMS = 128
 MANY_ROWS = 1024
 SCALED_PER_PROGRAM = 8192
+MIN_COUNTED_AT_ONCE, MAX_COUNTED_AT_ONCE = 256, 8192
 NO_PROGRAM = Program((), ())
 _compiled: dict[tuple[object, ...], Any] = {}
 
@@ -146,6 +147,11 @@ def gradient_sizes(
     )
     grid = (steps_of(rows, tile.rows), steps_of(classes, tile.block * tile.blocks), 1)
     return Sizes(grid, tile.warps, arguments)
+
+
+def frequencies_sizes(rows: int, classes: int) -> Sizes:
+    block = max(MIN_COUNTED_AT_ONCE, min(MAX_COUNTED_AT_ONCE, 1 << (max(rows, classes) - 1).bit_length()))
+    return Sizes((1, 1, 1), block // MIN_COUNTED_AT_ONCE, (rows, classes, block))
 
 
 # Launches without a plan --------------------------------------------------------------------------

@@ -337,3 +337,21 @@ def divide(numbers, level, rows, BLOCK: tl.constexpr):
 def fresh(numbers, row, rows):
     """Load without the L1 cache, which does not contain what other programs stored."""
     return tl.load(numbers + row, mask=row < rows, other=0.0, cache_modifier=".cg")
+
+
+@triton.jit
+def frequencies_kernel(target, frequencies, rows, classes, BLOCK: tl.constexpr):
+    """Label frequencies, as weights of the sum of z: shares of the labels in 0..C-1. One program."""
+    for begin in range(0, classes, BLOCK):
+        column = begin + tl.arange(0, BLOCK)
+        tl.store(frequencies + column, tl.zeros([BLOCK], tl.float32), mask=column < classes)
+    tl.debug_barrier()
+    kept = tl.zeros([BLOCK], tl.float32)
+    for begin in range(0, rows, BLOCK):
+        row = begin + tl.arange(0, BLOCK)
+        label = tl.load(target + row, mask=row < rows, other=-1)
+        valid = (label >= 0) & (label < classes)
+        tl.atomic_add(frequencies + label, 1.0, mask=valid, sem="relaxed")
+        kept += tl.where(valid, 1.0, 0.0)
+    tl.debug_barrier()
+    divide(frequencies, tl.maximum(tl.sum(kept, 0), 1.0), classes, BLOCK)
