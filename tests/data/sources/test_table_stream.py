@@ -195,7 +195,8 @@ def test_compressed_and_tab_separated(tmp_path):
     text = csv_of({"a": range(9), "b": range(9), "label": [0, 1, 2] * 3})
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "a.tsv").write_text(text.replace(",", "\t"))
-    for name in ("a.csv.gz", "a.tsv"):
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(text.replace(",", ";").encode()))
+    for name in ("a.csv.gz", "a.tsv", "b.csv.gz"):
         whole, first, again = both(tmp_path / name, tmp_path)
         assert whole == first == again
         assert len(whole[1]) == 9

@@ -144,9 +144,7 @@ def separator_of(path: Path) -> str | None:
 
 
 def _separator_of_first_line(path: Path) -> str:
-    if path.suffix.lower() in COMPRESSED:
-        return ","
-    with path.open("rb") as file:
+    with _errors_with_path(path), open_packed(path) as file:
         line = next((line for line in iter(lambda: file.readline(MAX_LINE_BYTES), b"") if line.strip()), b"")
     plain = re.sub(rb'"[^"]*"', b"", line)
     return next((sign for sign in (",", ";", "\t") if sign.encode() in plain), ",")
