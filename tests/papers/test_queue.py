@@ -1,12 +1,15 @@
 """The queue of all runs that are missing for cells."""
 
+import argparse
 import csv
+import importlib.util
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -16,7 +19,7 @@ from noiseproof.papers import queue as papers_queue
 from noiseproof.papers import tables
 from noiseproof.papers.cells import Runs
 from noiseproof.papers.plan import Changes, plan
-from noiseproof.papers.results import pack, read_results
+from noiseproof.papers.results import NUMBERS, pack, read_results
 from noiseproof.papers.tables import PRINTED, get
 
 BY_HAND = (
@@ -195,3 +198,41 @@ def test_dry_run_lists_queued_runs():
     assert sum(one["seconds"] for one in found) <= 1200
     assert {one["model"] for one in found} == {"cnn4", "cnn8"}, "the networks of the first priority"
     assert tables.TABLES
+
+
+@pytest.fixture(scope="module")
+def short_runs():
+    path = Path(__file__).parents[2] / "tables/short_runs.py"
+    spec = importlib.util.spec_from_file_location("short_runs", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_short_runs_fill_cells_without_results(short_runs, tmp_path):
+    """A row that was run is left out; the others get one seed and an eighth of the epochs."""
+    table = get("gr.table3")
+    done = next(iter(plan(table.select(["CCE"], ["symmetric 0.4"], 1), Changes(precision="bf16"))))
+    numbers = dict.fromkeys(NUMBERS, 0.5)
+    line = {"run": done, "seed": 0, "data": "cifar10", "precision": "bf16", "epochs": "", **numbers}
+    with (tmp_path / "runs.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(line))
+        writer.writeheader()
+        writer.writerow(line)
+    options = argparse.Namespace(table=["gr.table3"], model=None, share=8.0, done=tmp_path)
+    queued = short_runs.queue(options)
+    cells = {cell[1:3] for one in queued for cell in one.planned.cells}
+    assert cells == {c.place for c in table.cells} - {
+        c.place for c in table.select(["CCE"], ["symmetric 0.4"]).cells
+    }
+    assert {(one.planned.config.epochs, one.planned.config.seed) for one in queued} == {(32, 0)}
+
+
+def test_parts_of_short_runs_keep_both_runs_of_a_relabelled_cell(short_runs, tmp_path):
+    (tmp_path / "runs.csv").write_text("run\n")
+    queued = short_runs.queue(argparse.Namespace(table=["gr.table11"], model=None, share=8.0, done=tmp_path))
+    parts = [short_runs.part_of(queued, f"{number}/3") for number in (1, 2, 3)]
+    assert sorted(one.key for part in parts for one in part) == sorted(one.key for one in queued)
+    for part in parts:
+        keys = {one.key for one in part}
+        assert {one.planned.relabel_of for one in part} - {None} <= keys
