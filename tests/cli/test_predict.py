@@ -40,6 +40,13 @@ def test_file_matches_run_predict(shell, run, points, tmp_path, which):
     np.testing.assert_allclose(numbers, expected.numpy(), rtol=1e-5)
 
 
+def test_without_out_the_file_is_in_the_run(shell, run, points):
+    out = run.folder / "predictions.csv"
+    assert shell("predict", run.folder, points)[:2] == (0, f"wrote 30 predictions to {out}\n")
+    assert len(rows(out)) == 30
+    out.unlink()
+
+
 def test_final_and_best_networks_differ(run, points):
     """Otherwise the test above could not distinguish --best from the last epoch."""
     result = run.result

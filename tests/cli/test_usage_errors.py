@@ -21,7 +21,7 @@ from noiseproof.cli.usage_errors import is_usage
         (["train", "--quiet=3"], "option '--quiet' does not take a value (see noiseproof train --help)"),
         (["train", "rows.csv"], "unexpected 'rows.csv': options begin with --, and a value with"),
         (["labels", "find"], "give the folder of a run, or --data SPEC"),
-        (["predict", "a", "b"], "missing option '--out' / '-o': file to write: .csv or .parquet (see"),
+        (["predict", "a"], "missing argument 'data': data, such as 'csv(path="),
     ],
 )
 def test_usage_error_is_one_line_with_advice(shell, words, said):

@@ -124,3 +124,9 @@ def test_find_apply_and_retrain(tmp_path):
         test=load("digits", split="test"),
     )
     assert again.result["final_test_accuracy"] >= run.result["final_test_accuracy"] - 0.02
+
+
+def test_decisions_in_a_dict_raise_an_error_that_shows_a_list():
+    data = LabelledData(torch.zeros(2, 1), torch.tensor([0, 1]))
+    with pytest.raises(TypeError, match="must be a list, not a dict"):
+        labels.apply(data, {1: "cat"})

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pandas
 import pytest
 
@@ -132,3 +133,7 @@ def test_confirmed_decisions_survive_sigkill(tmp_path, seconds):
     kept = {one.sample for one in DecisionLog(place).decisions}
     assert set(confirmed) <= kept
     assert len(kept) <= len(confirmed) + 3
+
+
+def test_sample_may_be_an_integer_of_numpy():
+    assert type(Decision(np.int64(3), "drop").sample) is int

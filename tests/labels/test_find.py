@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from label_samples import CLASSES, average_precision, best_f1, f1, synthetic_record
 
 from noiseproof import labels
+from noiseproof.data import LabelledData
 from noiseproof.dynamics import Record
 from noiseproof.dynamics.statistics import available
 
@@ -153,9 +155,39 @@ def test_invalid_arguments_raise():
         labels.find(record, label=record.label)
     with pytest.raises(TypeError, match="folds= and model= cannot be used here: there are no data"):
         labels.find(probabilities=np.eye(2), label=[0, 1], folds=5, model="linear")
-    with pytest.raises(TypeError, match="not both"):
-        labels.find(np.eye(2), label=[0, 1], probabilities=np.eye(2))
+    with pytest.raises(TypeError, match="folds= cannot be used here: probabilities replace cross-fitting"):
+        labels.find(np.eye(2), label=[0, 1], probabilities=np.eye(2), folds=2)
+    with pytest.raises(ValueError, match="there are 3 rows and 2 labels"):
+        labels.find(np.eye(3), label=[0, 1], probabilities=np.eye(2))
+    with pytest.raises(ValueError, match="label 'c' is not among class_names: a, b"):
+        labels.find(label=["a", "c"], probabilities=np.eye(2), class_names=["a", "b"])
     with pytest.raises(ValueError, match=r"must have shape \(20, 5\), as the record has 20 samples"):
         labels.find(record, probabilities=np.full((20, 3), 1 / 3))
     with pytest.raises(FileNotFoundError, match="is not a run folder"):
         labels.find("nowhere")
+
+
+def test_probabilities_replace_cross_fitting_of_data():
+    """The labels of the data, their index and names; columns in the order of sorted labels or class_names."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 2))
+    label = (rows[:, 0] > 0).astype(int)
+    label[3] = 1 - label[3]
+    sure = 1 / (1 + np.exp(-5 * rows[:, 0]))
+    probabilities = np.c_[1 - sure, sure]
+    wanted = labels.find(probabilities=probabilities, label=label)
+    words = np.array(["no", "yes"])[label]
+    data = LabelledData(torch.tensor(rows), torch.tensor(label), index=torch.arange(60) + 7)
+    frame = pandas.DataFrame(rows, index=[f"r{number}" for number in range(60)])
+    found = {
+        "array": labels.find(rows, label=label, probabilities=probabilities),
+        "data": labels.find(data, probabilities=probabilities),
+        "words": labels.find(frame, label=words, probabilities=probabilities),
+        "names": labels.find(label=words, probabilities=probabilities[:, ::-1], class_names=["yes", "no"]),
+    }
+    for one in found.values():
+        np.testing.assert_allclose(one.wrong_probability, wanted.wrong_probability, rtol=1e-6)
+        assert one.is_label_issue.to_numpy().nonzero()[0].tolist() == [3]
+    assert found["data"]["index"].tolist() == list(range(7, 67))
+    assert found["words"].index[3] == "r3"
+    assert found["words"].given_name.iloc[3] == found["names"].given_name.iloc[3] == words[3]

@@ -96,7 +96,7 @@ def test_first_invalid_row_is_named(row, message):
         ([[0.5, 0.5]], [-1], ValueError, r"label\[0\] = -1"),
         ([[0.5, 0.5]], [0, 1], ValueError, r"must have shape \(1,\), as probabilities, got \(2,\)"),
         ([[0.5, 0.5]], [0.0], TypeError, "class numbers, the columns of probabilities, got"),
-        ([[0.5, 0.5]], ["cat"], TypeError, r"got .*'cat'.*: pass the positions of the labels"),
+        ([[0.5, 0.5]], ["cat"], ValueError, r"class_names must be 2 names, .* got \['cat'\]"),
         ([0.5, 0.5], [0], ValueError, r"\(N, C\) with C >= 2, got \(2,\)"),
         ([[1, 0]], [0], TypeError, "floating-point"),
         ([["a", "b"]], [0], TypeError, "floating-point numbers, got <U1"),

@@ -31,6 +31,20 @@ def test_emphasis_is_zero_beyond_saturation():
     assert emphasis[2] == 0
 
 
+@pytest.mark.parametrize("spec", ["gr", "imae(normalize='none')", "unit_max(gr)", "gr(saturation=None)"])
+def test_value_of_a_margin_that_was_not_recorded_is_nan(spec):
+    """Epochs that were not finished have such margins; other rows keep their values."""
+    margin = torch.tensor([float("nan"), 0.5])
+    value, emphasis = get(spec).value(margin), get(spec).emphasis(margin)
+    assert torch.stack([value, emphasis]).isnan().tolist() == [[True, False]] * 2
+
+
+@pytest.mark.parametrize(("spec", "other"), [("lam=0, beta=2", "ce"), ("lam=1, beta=4", "mae")])
+def test_identity_is_the_other_loss_by_default(spec, other):
+    logits, target = batch()
+    torch.testing.assert_close(get(f"gr({spec}, g='identity')")(logits, target), get(other)(logits, target))
+
+
 @pytest.mark.parametrize("g", ["exp", "identity"])
 def test_value_is_zero_beyond_saturation(g):
     loss = get(f'gr(g="{g}", saturation=6.24)')

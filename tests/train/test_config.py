@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +138,17 @@ def test_config_is_frozen_and_loads_from_a_file(tmp_path):
         config.loss = "ce"
     (tmp_path / "c.json").write_text(json.dumps({"loss": "mae"}))
     assert Config.load(tmp_path / "c.json") == config
+
+
+def test_default_length_survives_a_json_round_trip():
+    config = Config()
+    again = Config.from_json(config.to_json())
+    assert again == config
+    assert again.with_enough_steps(11).epochs == config.with_enough_steps(11).epochs == 273
+    assert Config.from_json(Config(epochs=100).to_json()).with_enough_steps(11).epochs == 100
+
+
+def test_paths_and_numbers_of_numpy_become_plain_values(tmp_path):
+    config = Config(out=tmp_path / "run", epochs=np.int64(3), lr=np.float32(0.5))
+    assert (config.out, config.epochs, config.lr) == (str(tmp_path / "run"), 3, 0.5)
+    assert Config.from_json(config.to_json()) == config

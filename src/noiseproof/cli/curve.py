@@ -32,7 +32,7 @@ def curve(
         str | None, typer.Option(help="Draw a figure of the papers, such as gr.figure1a; 'list' lists them.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Picture to write: .svg, .png or .pdf.")
+        Path | None, typer.Option("--out", "--output", "-o", help="Picture to write: .svg, .png or .pdf.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:

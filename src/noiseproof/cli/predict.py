@@ -26,7 +26,12 @@ DATA_HELP = f"Data, such as 'csv(path=\"new.csv\")': {choices('data')}."
 def predict(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv or .parquet.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="File to write: .csv or .parquet; by default predictions.csv in RUN."
+        ),
+    ] = None,
     split: Annotated[
         str | None, typer.Option(help="train or test; by default test, or all rows without a test split.")
     ] = None,
@@ -38,6 +43,7 @@ def predict(
 
     Tables need the columns of the training data, in any order; labels are not needed.
     """
+    out = require_run(run) / "predictions.csv" if out is None else out
     if out.suffix not in FORMATS:
         raise ValueError(f"cannot write {out}: use one of {', '.join(FORMATS)}")
     check_overwrite(out, "predicted_label")

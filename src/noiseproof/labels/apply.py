@@ -118,6 +118,11 @@ def current_decisions(decisions: Decisions) -> dict[int, State]:
         return current_states(read_decisions(decisions))
     if hasattr(decisions, "to_dict"):
         decisions = decisions.to_dict(orient="records")
+    if isinstance(decisions, Mapping):
+        raise TypeError(
+            "decisions must be a list, not a dict: [Decision(7, 'relabel', 'cat')] or"
+            " [{'sample': 7, 'decision': 'relabel', 'label': 'cat'}]"
+        )
     listed = [found if isinstance(found, Decision) else from_mapping(found) for found in decisions]
     return current_states(listed)
 

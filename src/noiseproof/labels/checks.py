@@ -46,14 +46,22 @@ def check_rows(probabilities: np.ndarray) -> None:
     )
 
 
-def as_class_numbers(given: object, probabilities: np.ndarray) -> np.ndarray:
-    """(N,) int64, each the number of a column of the probabilities."""
+def as_class_numbers(
+    given: object, probabilities: np.ndarray, names: Sequence[object] | None = None
+) -> np.ndarray:
+    """(N,) int64, each the number of a column of the probabilities; ``names`` are those of the columns."""
     samples, classes = probabilities.shape
     if given is None:
         raise TypeError("probabilities without a run need the given labels: pass label=...")
     array = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
     if array.shape != (samples,):
         raise ValueError(f"label must have shape {(samples,)}, as probabilities, got {array.shape}")
+    if array.dtype.kind not in "iu" and names is not None:
+        numbers = {str(name): number for number, name in enumerate(names)}
+        unknown = next((name for name in map(str, array.tolist()) if name not in numbers), None)
+        if unknown is not None:
+            raise ValueError(f"label {unknown!r} is not among class_names: {', '.join(list(numbers)[:5])}")
+        return np.array([numbers[str(name)] for name in array.tolist()], dtype=np.int64)
     if array.dtype.kind not in "iu" and len(array):
         raise TypeError(
             f"label must hold class numbers, the columns of probabilities, got {array[0]!r}: pass the"

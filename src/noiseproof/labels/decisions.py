@@ -13,6 +13,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from .. import atomic
 from ..files import open_regular
 
@@ -52,6 +54,8 @@ class Decision:
     """Id of the browser page in which the decision was made."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.sample, np.integer):
+            object.__setattr__(self, "sample", int(self.sample))
         if type(self.sample) is not int:
             raise ValueError(f"sample={self.sample!r} must be the number of a sample")
         if self.decision not in KINDS:

@@ -58,14 +58,16 @@ def find(
             the predictions during training, validation samples by those of the trained network.
         label: the given labels, of any type; required for data without labels and for probabilities alone.
         probabilities: (N, C) out-of-sample predictions, such as those of cross-validation, or a list of
-            several such arrays; alone, or in addition to a run, in the order of its record.
+            several such arrays; alone, instead of cross-fitting for data, or in addition to a run, in the
+            order of its record. Columns are in the order of class numbers, of ``class_names``, or else of the
+            sorted labels.
         folds: number of folds for cross-fitting, by default 5, at most one per row. For a run: cross-fit its
             training data instead of reading its record, which takes longer but finds more wrong labels.
         model: the model to cross-fit: by default all of ``CROSS_FIT_MODELS`` (a linear model, randomised
             trees, a small network, nearest neighbours, Gaussian kernels); one or several of them by name, a
             scikit-learn classifier, or the spec of a network for images, such as "cnn8".
         groups: one entry per row; rows of a group, and equal rows, are always in the same fold.
-        class_names: for probabilities alone; by default the class numbers as text.
+        class_names: of the columns of probabilities.
         statistics: add the columns of ``dynamics.statistics`` that the record allows.
         seed: of folds and models.
         on_fit: called with the name of the model and the fold before each fit.
@@ -111,7 +113,9 @@ def find(
             _refuse(refused, "there are no data to cross-fit")
             return _of_probabilities(probabilities, label, class_names)
         if probabilities is not None:
-            raise TypeError("give data to cross-fit or probabilities, not both")
+            refused = {"folds": folds, "model": model, "groups": groups, "engine": other}
+            _refuse(refused, "probabilities replace cross-fitting")
+            return _of_data_and_probabilities(given, label, class_names, probabilities)
         return _of_data(given, label, class_names, folds, model, groups, seed, on_fit, engine)
 
 
@@ -137,9 +141,7 @@ def _of_data(
         raise TypeError("data need their labels: label=...")
     else:
         codes, names = as_labels(label, "label")
-        count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
-        if not isinstance(rows, Mapping) and count != len(codes):
-            raise ValueError(f"there are {count:,} rows and {len(codes):,} labels: one per row is needed")
+        _check_count(rows, len(codes))
         warn_of_variants(names, "label", stacklevel=4)
         warn_of_order(rows, label, "label", stacklevel=4)
         refuse_labels(columns_as_table(rows), codes, names)
@@ -162,12 +164,34 @@ def _of_data(
     return found
 
 
+def _of_data_and_probabilities(
+    given: Any, label: object, class_names: Sequence[str] | None, probabilities: object
+) -> DataFrame:
+    """The judgement by probabilities, with the index of the data."""
+    if isinstance(given, LabelledData):
+        _refuse({"label": label, "class_names": class_names}, "the data have their own labels")
+        found = _of_probabilities(probabilities, given.label.numpy(), given.class_names)
+        return found.assign(index=given.index.numpy())
+    if label is None:
+        raise TypeError("data need their labels: label=...")
+    found = _of_probabilities(probabilities, label, class_names)
+    _check_count(given, len(found))
+    take_index(found, given, label)
+    return found
+
+
 def _values(data: LabelledData) -> Any:
     if isinstance(data.inputs, RawInputs):
         return data.inputs.values
     if isinstance(data.inputs, (torch.Tensor, np.ndarray)):
         return np.asarray(data.inputs)
     return data.batch(torch.arange(len(data))).input.numpy()
+
+
+def _check_count(rows: Any, labels: int) -> None:
+    count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    if not isinstance(rows, Mapping) and count != labels:
+        raise ValueError(f"there are {count:,} rows and {labels:,} labels: one per row is needed")
 
 
 def _check_two_classes(label: np.ndarray, names: Sequence[Any]) -> None:
@@ -179,7 +203,9 @@ def _of_probabilities(given: object, label: object, names: Sequence[str] | None)
     if given is None:
         raise TypeError("give data with label=..., a run, or probabilities with label=...")
     tables = [as_probabilities(one) for one in _tables(given)]
-    numbers = as_class_numbers(label, tables[0])
+    if names is None and label is not None and len(tables[0]) and np.asarray(label).dtype.kind not in "iuf":
+        label, names = as_labels(label, "label")
+    numbers = as_class_numbers(label, tables[0], names)
     for one in tables:
         check_rows(one)
     judged = _judge_probabilities(tables, numbers)

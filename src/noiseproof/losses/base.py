@@ -381,7 +381,7 @@ def combine(terms: Sequence[tuple[float, Loss]], outer: Outer) -> Loss:
 
 
 def _checked_factor(factor: object) -> float:
-    rule = f"{MIN_FACTOR:g} <= factor"
+    rule = f"{MIN_FACTOR:g} <= factor < inf"
     number("a sum of losses", "factor", factor, rule, lambda f: f >= MIN_FACTOR)
     assert isinstance(factor, (int, float))
     return factor

@@ -42,11 +42,11 @@ class GR(MarginLoss):
         :math:`\frac12 g(\beta p^\lambda(1-p))`, 0 beyond ``saturation``; largest at
         :math:`p = \lambda/(1+\lambda)`
     Normalisation:
-        With ``normalize="batch"``, the default, values and emphases of a batch are divided by the mean of
-        twice the emphasis over its samples, as the authors' code does, so that steps are as large as those
-        of other losses. ``value``, ``emphasis``, ``peak`` and ``curve`` are those before this division, which
-        has no meaning without a batch; ``unit_max(gr)`` divides by the largest emphasis instead of the mean.
-        ``normalize="none"`` leaves weights of up to :math:`e^{4.6}` (12, 0.5) as they are.
+        With ``normalize="batch"``, default for g = "exp", values and emphases of a batch are divided by the
+        mean of twice the emphasis over its samples, as in the authors' code, so that steps are as large as
+        those of other losses. ``value``, ``emphasis``, ``peak`` and ``curve`` are those before this division;
+        it has no meaning without a batch. ``unit_max(gr)`` divides by the largest emphasis, not the mean.
+        ``normalize="none"``, default for g = "identity", leaves weights of up to :math:`e^{4.6}` as they are.
     Limits:
         :math:`\beta,\lambda\ge 0`; g = "exp" or "identity". Without a saturation a perfectly fitted sample
         keeps weight 1 and training collapses: by default the emphasis ends at 17.33 (g = "exp").
@@ -80,13 +80,14 @@ class GR(MarginLoss):
         lam: float = 0.5,
         g: str = "exp",
         saturation: float | Literal["default"] | None = "default",
-        normalize: str = "batch",
+        normalize: str = "default",
         **outer: Unpack[Outer],
     ) -> None:
         super().__init__(**outer)
         self.beta = number(self.name, "beta", beta, "beta >= 0", lambda b: b >= 0)
         self.lam = number(self.name, "lam", lam, "lam >= 0", lambda x: x >= 0)
         self.g = choice(self.name, "g", g, ("exp", "identity"))
+        normalize = ("batch" if g == "exp" else "none") if normalize == "default" else normalize
         self.normalize = choice(self.name, "normalize", normalize, ("none", "batch"))
         if saturation == "default":
             saturation = FLOAT32_SATURATION if g == "exp" else None

@@ -40,7 +40,9 @@ class _Builder:
             case ast.BinOp(op=ast.Add()):
                 return functools.reduce(add, [self.loss(term, depth + 1) for term in chain(node, ast.Add)])
             case ast.BinOp(left=ast.Constant() as factor, op=ast.Mult(), right=right):
-                return multiply(literal(factor, self.text), self.loss(right, depth + 1))
+                if type(number := literal(factor, self.text)) not in (int, float):
+                    raise ValueError(f"{shown(factor, self.text)} in {self.text!r} is not a number")
+                return multiply(number, self.loss(right, depth + 1))
             case ast.Constant() | ast.UnaryOp():
                 raise ValueError(
                     f"{shown(node, self.text)} is not a loss in {self.text!r}: hyper-parameters"

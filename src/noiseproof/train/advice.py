@@ -60,16 +60,12 @@ def warn_of_steps(method: Method, config: Config) -> None:
         return
     if peak >= MIN_EMPHASIS and peak * config.lr >= MAX_STEP:
         remedy = "" if 'normalize="none"' not in str(loss) else 'normalize="batch", '
+        lr = 10.0 ** (math.ceil(math.log10(MAX_STEP / peak)) - 1)  # the largest power of ten below the limit
         warnings.warn(
             f"{config.loss} has emphases up to {peak:.3g}, cross entropy up to 1: at lr={config.lr:g} the"
-            f" network may learn nothing; use {remedy}unit_max({config.loss}) or lr={_rate(peak):g}",
+            f" network may learn nothing; use {remedy}unit_max({config.loss}) or lr={lr:g}",
             stacklevel=2,
         )
-
-
-def _rate(peak: float) -> float:
-    """The largest power of ten whose steps stay below the limit."""
-    return float(10.0 ** (math.ceil(math.log10(MAX_STEP / peak)) - 1))
 
 
 MIN_GAIN = 0.08

@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import losses, methods, noise
 from ..data import augmentation
 from ..data.registry import IN_MEMORY, parse_source
@@ -117,6 +119,9 @@ class Config:
     """Folder of the run; None makes one under runs/, named after data, noise, loss and seed."""
 
     def __post_init__(self) -> None:
+        for name, value in self.to_dict().items():
+            if isinstance(value, (Path, np.generic)):
+                object.__setattr__(self, name, str(value) if isinstance(value, Path) else value.item())
         object.__setattr__(self, "_is_default_length", self.epochs is None and self.iterations is None)
         if self.is_default_length:
             object.__setattr__(self, "epochs", MIN_EPOCHS)
@@ -153,7 +158,9 @@ class Config:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2) + "\n"
+        return (
+            json.dumps(self.to_dict() | ({"epochs": None} if self.is_default_length else {}), indent=2) + "\n"
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Config:

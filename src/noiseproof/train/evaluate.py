@@ -109,7 +109,9 @@ def measure(session: Session, task: Task) -> dict[str, Any]:
     prediction = session.recorder.prediction.long().cpu()
     found = subset_accuracies(prediction, task.train.label, task.train.clean_label)
     line |= {f"{name}_accuracy": value for name, value in found.items()}
-    return line | {"hybrid_accuracy": _hybrid(task, line)}
+    count = 0 if task.test is None else len(task.test)
+    hybrid = hybrid_accuracy(line.get("test_accuracy"), count, line["intact_accuracy"], len(task.train))
+    return line | {"hybrid_accuracy": hybrid}
 
 
 def logits_of(session: Session, data: LabelledData) -> Tensor:
@@ -172,8 +174,3 @@ def _score(session: Session, data: LabelledData | None, prefix: str) -> dict[str
     if data is None:
         return {f"{prefix}_accuracy": None, f"{prefix}_class_accuracy": None}
     return score(logits_of(session, data), data, prefix)
-
-
-def _hybrid(task: Task, line: dict[str, Any]) -> float | None:
-    count = 0 if task.test is None else len(task.test)
-    return hybrid_accuracy(line.get("test_accuracy"), count, line["intact_accuracy"], len(task.train))

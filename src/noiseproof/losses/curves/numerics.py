@@ -100,10 +100,7 @@ class IntegralTable:
         if isinstance(margin, Recorded):
             return self._recorded(margin)  # type: ignore[return-value]
         position = (self.offset - self.per_margin * margin).clamp(-MAX_POSITION, MAX_POSITION)
-        cell = position.detach().clamp(0, len(self._table) - 1)
-        if margin.device.type != "cpu":
-            cell = cell.nan_to_num(0.0)
-        cell = cell.long()
+        cell = position.detach().clamp(0, len(self._table) - 1).nan_to_num(0.0).long()
         within = position - cell
         rows = self._on(margin).index_select(0, cell.reshape(-1)).reshape(*cell.shape, 4)
         constant, linear, square, cube = rows.unbind(-1)
