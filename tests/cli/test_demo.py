@@ -6,7 +6,7 @@ import pandas
 import pytest
 
 from noiseproof import labels, losses
-from noiseproof.cli.demo import LOSSES, SETTINGS, show_suspects
+from noiseproof.cli.demo import LOSSES, SETTINGS, write_suspects
 from noiseproof.dynamics import RunFolder
 
 
@@ -37,11 +37,10 @@ def test_demo_writes_a_report_and_the_suspects(demo_folder):
     assert suspects["index"].is_unique
 
 
-def test_weak_evidence_of_one_epoch_is_reported(demo_folder, capsys):
+def test_weak_evidence_of_one_epoch_is_reported(demo_folder):
     [run] = demo_folder.glob("*-unit-max-mae-*")
     assert labels.find(run).attrs["weak"]
-    show_suspects(run, demo_folder)
-    first, second = capsys.readouterr().out.splitlines()[:2]
+    first, second, *_ = write_suspects(run, demo_folder)
     assert first.endswith(" labels are suspected")
     assert second.startswith("Weak evidence. The record of this network ")
 
@@ -51,6 +50,9 @@ def test_repeated_demo_trains_nothing(shell, demo_folder):
     assert code == 0
     assert err == "7 of 7 runs are finished already\n"
     assert "unit_max(mae)" in out
+    words = ("--seeds", 1, "--epochs", 1, "--jobs", 1, "--out", demo_folder, "--json")
+    code, out, _ = shell("demo", *words)
+    assert (code, [row["run"] for row in json.loads(out)["rows"]]) == (0, list(LOSSES))
 
 
 def test_demo_noise_affects_training_labels_only(demo_folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,15 +53,23 @@ def demo(
     ] = Path("runs/demo"),
     jobs: Jobs = None,
     quiet: Quiet = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the table as JSON, and nothing else.")
+    ] = False,
 ) -> None:
     """Train a small network on digits with 40% symmetric label noise, once per loss and seed."""
     from ..train import Config, grid
 
     configs = grid(Config(**SETTINGS, epochs=epochs), losses=LOSSES, seeds=seeds, out=out)
     found = run_all(configs, out, jobs, quiet)
-    print_comparison(found, out, "Digits, 40% of the training labels wrong")
-    if finished := [row for row in found.rows if row.seeds]:
-        show_suspects(best_of(finished), out)
+    finished = [row for row in found.rows if row.seeds]
+    lines = write_suspects(best_of(finished), out) if finished else []
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        print_comparison(found, out, "Digits, 40% of the training labels wrong")
+        for line in lines:
+            print_text(line)
     report_failures(found)
 
 
@@ -70,8 +79,8 @@ def best_of(rows: Sequence[Row]) -> Path:
     return next(outcome.folder for outcome in best.outcomes if outcome.result is not None)
 
 
-def show_suspects(run: Path, out: Path) -> None:
-    """Write suspects.csv and report.html, and print how many suspects are truly wrong labels."""
+def write_suspects(run: Path, out: Path) -> list[str]:
+    """Write suspects.csv and report.html; the result says how many suspects are truly wrong labels."""
     from .. import labels
     from ..dynamics import RunFolder
     from ..labels.findings import weakness
@@ -79,12 +88,12 @@ def show_suspects(run: Path, out: Path) -> None:
 
     found, record = labels.find(run), RunFolder(run).record
     number, warning = labels.write(found, out / "suspects.csv"), weakness(found.attrs)
-    print_text(f"suspects.csv: {number} labels are suspected")
+    lines = [f"suspects.csv: {number} labels are suspected"]
     if warning:
-        print_text(f"Weak evidence. {warning}")
+        lines.append(f"Weak evidence. {warning}")
     if record.clean_label is not None:
         wrong = record.label.ne(record.clean_label).numpy()
         right = int(wrong[found.is_label_issue.to_numpy()].sum())
-        print_text(f"{int(wrong.sum())} labels are truly wrong; {right} of the suspects are among them")
-    print_text(f"report.html: {write_comparison(out)}")
-    print_text(NEXT.format(run=shlex.quote(str(run)), report=shlex.quote(str(out / "report.html"))))
+        lines.append(f"{int(wrong.sum())} labels are truly wrong; {right} of the suspects are among them")
+    lines.append(f"report.html: {write_comparison(out)}")
+    return [*lines, NEXT.format(run=shlex.quote(str(run)), report=shlex.quote(str(out / "report.html")))]
