@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from noiseproof.losses.curves.drawing import COLOURS
 from noiseproof.papers import get
-from noiseproof.papers.comparing import Comparison, compare_with
+from noiseproof.papers.comparing import compare_with
 from noiseproof.papers.results import read_results
 
 HERE = Path(__file__).parent
@@ -83,16 +83,13 @@ RATES = {
 }
 
 
-def read_code() -> Comparison:
-    return compare_with(get("sl.table1:code"), *read_results([HERE / "results"]))
-
-
 def sl_table1() -> Figure:
     """Printed accuracy over the noise rate, as lines, and every cell of ours, as dots."""
     figure, table = Figure(figsize=(12.0, 8.4), layout="constrained"), get("sl.table1")
     found = compare_with(table, *read_results([HERE / "results"]))
     ours = {entry.cell.place: entry.ours for entry in found.entries}
-    decided = {entry.cell.place: entry.ours for entry in read_code().entries}
+    by_code = compare_with(get("sl.table1:code"), *read_results([HERE / "results"]))
+    decided = {entry.cell.place: entry.ours for entry in by_code.entries}
     grid = figure.subplots(2, 2, sharey="row")
     for axes, (data, network) in zip(grid, NETWORKS.items(), strict=True):
         for ax, (kind, columns) in zip(axes, RATES.items(), strict=True):

@@ -1,6 +1,6 @@
-"""Train a shortened run for every cell that has no run yet: a share of the paper's epochs, one seed.
+"""Train a shortened run for every cell that has no run yet: a part of the paper's epochs, one seed.
 
-    python tables/short_runs.py --share 8 --table gr.table3 --out runs/short --pack tables/results/NAME
+    python tables/short_runs.py --divide-by 8 --table gr.table3 --out runs/short --pack tables/results/NAME
 
 Milestones of the schedule shrink with the epochs. ``noiseproof papers tally`` labels such cells and leaves
 them out of the agreement. With ``--part 1/4`` four processes train a quarter of the runs each.
@@ -35,11 +35,13 @@ def missing_cells(table: Table, done: Path) -> set[tuple[str, str]]:
     return {one.cell.place for one in entries if isinstance(one.cell.filling, Runs) and one.ours is None}
 
 
-def short_runs(table: Table, missing: set[tuple[str, str]], share: float) -> dict[str, PlannedRun]:
-    """The first seed of every missing cell, with a share of its epochs."""
+def short_runs(table: Table, missing: set[tuple[str, str]], divide_by: float) -> dict[str, PlannedRun]:
+    """The first seed of every missing cell, with a part of its epochs."""
     found: dict[str, PlannedRun] = {}
     fillings = {place: table.cell(*place).filling for place in missing}
-    lengths = {place: max(1, round(recipe_epochs(one.settings) / share)) for place, one in fillings.items()}
+    lengths = {
+        place: max(1, round(recipe_epochs(one.settings) / divide_by)) for place, one in fillings.items()
+    }
     for epochs in sorted(set(lengths.values())):
         for key, planned in plan(table, Changes(epochs=epochs, precision=PRECISION)).items():
             planned.cells = [
@@ -57,7 +59,7 @@ def queue(options: argparse.Namespace) -> list[QueuedRun]:
     found: dict[str, QueuedRun] = {}
     for name in options.table:
         table = get(name)
-        for key, planned in short_runs(table, missing_cells(table, options.done), options.share).items():
+        for key, planned in short_runs(table, missing_cells(table, options.done), options.divide_by).items():
             if planned.config.model not in (options.model or [planned.config.model]):
                 continue
             one = found.setdefault(key, QueuedRun(key, planned, estimated_seconds(planned.config)))
@@ -77,7 +79,7 @@ def part_of(runs: list[QueuedRun], part: str) -> list[QueuedRun]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--share", type=float, default=8.0, help="the paper's epochs are divided by this")
+    parser.add_argument("--divide-by", type=float, default=8.0, help="the paper's epochs are divided by this")
     parser.add_argument("--table", action="append", required=True)
     parser.add_argument("--model", action="append")
     parser.add_argument("--done", type=Path, default=Path("tables/results"))
@@ -100,6 +102,8 @@ def main() -> None:
     problems = train_queue(runs, out=options.out, minutes=options.minutes, jobs=options.jobs, watcher=watcher)
     for key, problem in problems.items():
         print(key, problem, flush=True)
+    if problems:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

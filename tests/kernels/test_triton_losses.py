@@ -231,4 +231,7 @@ def test_label_frequencies_of_later_batches_and_other_settings(device, monkeypat
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=2e-6)
     assert row_error(gradient, slope) < 1e-5
     monkeypatch.setattr(apply, "MAX_COUNTED", 2)
-    compare(losses.get("cr(ce)"), logits, target, device, 1e-5)
+    many = losses.get("cr(ce)")
+    compare(many, logits, target, device, 1e-5)
+    assert many.row_function(5).plans is None, "a plan would count the labels"
+    assert loss.row_function(5).plans is not None

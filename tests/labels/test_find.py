@@ -185,6 +185,11 @@ def test_probabilities_replace_cross_fitting_of_data():
         "words": labels.find(frame, label=words, probabilities=probabilities),
         "names": labels.find(label=words, probabilities=probabilities[:, ::-1], class_names=["yes", "no"]),
     }
+    columns = pandas.DataFrame(probabilities[:, ::-1], columns=["yes", "no"])
+    found["columns"] = labels.find(label=words, probabilities=columns)
+    found["tensor"] = labels.find(label=torch.tensor(label), probabilities=probabilities)
+    with pytest.raises(ValueError, match="columns in different orders"):
+        labels.find(label=words, probabilities=[columns, columns[["no", "yes"]]])
     for one in found.values():
         np.testing.assert_allclose(one.wrong_probability, wanted.wrong_probability, rtol=1e-6)
         assert one.is_label_issue.to_numpy().nonzero()[0].tolist() == [3]

@@ -219,7 +219,7 @@ def test_short_runs_fill_cells_without_results(short_runs, tmp_path):
         writer = csv.DictWriter(file, list(line))
         writer.writeheader()
         writer.writerow(line)
-    options = argparse.Namespace(table=["gr.table3"], model=None, share=8.0, done=tmp_path)
+    options = argparse.Namespace(table=["gr.table3"], model=None, divide_by=8.0, done=tmp_path)
     queued = short_runs.queue(options)
     cells = {cell[1:3] for one in queued for cell in one.planned.cells}
     assert cells == {c.place for c in table.cells} - {
@@ -230,7 +230,9 @@ def test_short_runs_fill_cells_without_results(short_runs, tmp_path):
 
 def test_parts_of_short_runs_keep_both_runs_of_a_relabelled_cell(short_runs, tmp_path):
     (tmp_path / "runs.csv").write_text("run\n")
-    queued = short_runs.queue(argparse.Namespace(table=["gr.table11"], model=None, share=8.0, done=tmp_path))
+    queued = short_runs.queue(
+        argparse.Namespace(table=["gr.table11"], model=None, divide_by=8.0, done=tmp_path)
+    )
     parts = [short_runs.part_of(queued, f"{number}/3") for number in (1, 2, 3)]
     assert sorted(one.key for part in parts for one in part) == sorted(one.key for one in queued)
     for part in parts:

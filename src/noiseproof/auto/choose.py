@@ -217,7 +217,7 @@ def _save_choice(folder: Path, requested: Config, choice: Choice, margin: float)
         "trials": choice.trials,
         "margin_before_training": round(margin, 4),
         "config": choice.config.to_dict(),
-        "asked": requested.to_dict(),
+        "asked": json.loads(requested.to_json()),
     }
     atomic.make_folder(folder)
     atomic.write_text(folder / CHOICE, json.dumps(facts, indent=2) + "\n")

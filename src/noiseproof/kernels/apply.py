@@ -178,8 +178,8 @@ def _reduced_by_triton(loss: AnyLoss, function: RowFunction, logits: Tensor, tar
         return None
     weights = None
     is_class = 0 <= loss.ignore_index < logits.shape[1]
-    counted = loss.needs_labels_of_batch() and len(logits) <= MAX_COUNTED and not is_class
-    if function.weighted and not counted:
+    can_count = function.is_fixed and len(logits) <= MAX_COUNTED and not is_class
+    if function.weighted and not (can_count and loss.needs_labels_of_batch()):
         weights = loss.sum_weights(logits, target, target != loss.ignore_index)
     mean = loss.reduction == "mean"
     in_kernel = mean and logits.shape[0] <= MAX_ROWS_OF_MEAN
@@ -335,7 +335,8 @@ def _explain_function(function: RowFunction, logits: Tensor) -> str:
             return "Triton, with torch calls between two kernels; it cannot be recorded as a program"
         if not _can_divide(function, logits):
             return "Triton, with torch calls between two kernels; the batch mean is taken by torch"
-        return f"Triton, two kernels; recorded as a program of {recording.length} instructions"
+        count = "up to three kernels" if function.weighted else "two kernels"
+        return f"Triton, {count}; recorded as a program of {recording.length} instructions"
     if uses_operator(logits):
         if recording is not None and not (function.divides_by_batch and is_distributed()):
             return f"compiled CPU operator; recorded as a program of {recording.length} instructions"

@@ -59,8 +59,8 @@ def find(
         label: the given labels, of any type; required for data without labels and for probabilities alone.
         probabilities: (N, C) out-of-sample predictions, such as those of cross-validation, or a list of
             several such arrays; alone, instead of cross-fitting for data, or in addition to a run, in the
-            order of its record. Columns are in the order of class numbers, of ``class_names``, or else of the
-            sorted labels.
+            order of its record. Columns are in the order of class numbers, or if ``label`` holds names, of
+            ``class_names``, of the columns of a DataFrame that are these names, or else of the sorted names.
         folds: number of folds for cross-fitting, by default 5, at most one per row. For a run: cross-fit its
             training data instead of reading its record, which takes longer but finds more wrong labels.
         model: the model to cross-fit: by default all of ``CROSS_FIT_MODELS`` (a linear model, randomised
@@ -203,13 +203,31 @@ def _of_probabilities(given: object, label: object, names: Sequence[str] | None)
     if given is None:
         raise TypeError("give data with label=..., a run, or probabilities with label=...")
     tables = [as_probabilities(one) for one in _tables(given)]
-    if names is None and label is not None and len(tables[0]) and np.asarray(label).dtype.kind not in "iuf":
-        label, names = as_labels(label, "label")
+    if names is None and len(tables[0]) and _are_names(label):
+        codes, classes = as_labels(label, "label")
+        names = _column_names(_tables(given), list(map(str, classes)))
+        label = np.array([names.index(str(one)) for one in classes])[codes]
     numbers = as_class_numbers(label, tables[0], names)
     for one in tables:
         check_rows(one)
     judged = _judge_probabilities(tables, numbers)
     return frame(judged, np.arange(len(numbers)), known_names(names, tables[0].shape[1]), {})
+
+
+def _are_names(label: object) -> bool:
+    """Whether labels are text or another type than class numbers."""
+    return not (label is None or isinstance(label, torch.Tensor) or np.asarray(label).dtype.kind in "iuf")
+
+
+def _column_names(tables: Sequence[Any], classes: list[str]) -> list[str]:
+    """The columns of DataFrames if they are named after the classes, otherwise the classes."""
+    columns = {tuple(map(str, one.columns)) for one in tables if hasattr(one, "columns")}
+    named = [one for one in columns if set(classes) <= set(one)]
+    if len(columns) > 1 and named:
+        raise ValueError(
+            "tables of probabilities have columns in different orders: give all the same columns"
+        )
+    return list(named[0]) if named else classes
 
 
 def _judge_probabilities(tables: Sequence[np.ndarray], label: np.ndarray) -> Judgement:

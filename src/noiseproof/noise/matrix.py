@@ -70,9 +70,9 @@ class Clothing1M(ClassNoise):
     r"""The noise of Clothing1M, with a matrix counted over its images that have a noisy and a clean label.
 
     Transition:
-        :math:`T_{ij}` = share of the noisy label j among the images with the clean label i, (14, 14). Counted
-        are the images of ``clean_train_key_list.txt`` with a label in ``noisy_label_kv.txt``, so no image of
-        the validation or test data. The lists are read when the matrix is needed, from ``root`` or the data
+        :math:`T_{ij}` = share of the noisy label j among the images with the clean label i, (14, 14), over
+        the images of ``clean_train_key_list.txt`` with a label in ``noisy_label_kv.txt``: none of the
+        validation or test data. The lists are read when the matrix is needed, from ``root`` or the data
         folder.
     Example:
         >>> print(Clothing1M(root="photos"))

@@ -176,7 +176,7 @@ def plan_of(
 
 
 class Plan:
-    """The two launches of one loss on logits of one layout."""
+    """The launches of one loss on logits of one layout: two, or three if labels are counted."""
 
     def __init__(
         self,
