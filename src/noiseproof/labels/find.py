@@ -202,10 +202,11 @@ def _check_two_classes(label: np.ndarray, names: Sequence[Any]) -> None:
 def _of_probabilities(given: object, label: object, names: Sequence[str] | None) -> DataFrame:
     if given is None:
         raise TypeError("give data with label=..., a run, or probabilities with label=...")
-    tables = [as_probabilities(one) for one in _tables(given)]
+    passed = _tables(given)
+    tables = [as_probabilities(one) for one in passed]
     if names is None and len(tables[0]) and _are_names(label):
         codes, classes = as_labels(label, "label")
-        names = _column_names(_tables(given), list(map(str, classes)))
+        names = _column_names(passed, list(map(str, classes)))
         label = np.array([names.index(str(one)) for one in classes])[codes]
     numbers = as_class_numbers(label, tables[0], names)
     for one in tables:

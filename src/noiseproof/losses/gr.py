@@ -46,7 +46,7 @@ class GR(MarginLoss):
         mean of twice the emphasis over its samples, as in the authors' code, so that steps are as large as
         those of other losses. ``value``, ``emphasis``, ``peak`` and ``curve`` are those before this division;
         it has no meaning without a batch. ``unit_max(gr)`` divides by the largest emphasis, not the mean.
-        ``normalize="none"``, default for g = "identity", leaves them: up to :math:`e^{4.6}` with (12, 0.5).
+        ``normalize="none"``, default for g = "identity", does not divide: (12, 0.5) has weights up to 101.
     Limits:
         :math:`\beta,\lambda\ge 0`; g = "exp" or "identity". Without a saturation a perfectly fitted sample
         keeps weight 1 and training collapses: by default the emphasis ends at 17.33 (g = "exp").
