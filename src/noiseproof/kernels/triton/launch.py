@@ -24,7 +24,7 @@ BYTES_PER_LOAD = 16
 MIN_PROGRAMS = 128
 MANY_ROWS = 1024
 SCALED_PER_PROGRAM = 8192
-MIN_COUNTED_AT_ONCE, MAX_COUNTED_AT_ONCE = 256, 8192
+MIN_COUNTED_AT_ONCE, MAX_COUNTED_AT_ONCE, MAX_CLASSES_AT_ONCE = 256, 8192, 32768
 NO_PROGRAM = Program((), ())
 _compiled: dict[tuple[object, ...], Any] = {}
 
@@ -150,8 +150,9 @@ def gradient_sizes(
 
 
 def frequencies_sizes(rows: int, classes: int) -> Sizes:
-    block = max(MIN_COUNTED_AT_ONCE, min(MAX_COUNTED_AT_ONCE, 1 << (max(rows, classes) - 1).bit_length()))
-    return Sizes((1, 1, 1), block // MIN_COUNTED_AT_ONCE, (rows, classes, block))
+    least = max(MIN_COUNTED_AT_ONCE, 1 << (max(rows, classes) - 1).bit_length())
+    block, columns = min(MAX_COUNTED_AT_ONCE, least), min(MAX_CLASSES_AT_ONCE, least)
+    return Sizes((1, 1, 1), block // MIN_COUNTED_AT_ONCE, (rows, classes, block, columns))
 
 
 # Launches without a plan --------------------------------------------------------------------------

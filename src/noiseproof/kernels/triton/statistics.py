@@ -62,29 +62,26 @@ def statistics_kernel(
     own = tl.load(begin + label * column_stride, mask=in_range, other=float("nan")).to(tl.float32)
     own = tl.where(kept, own, 0.0)
     zero = tl.zeros([ROWS, LANES], tl.float32)
-    sums = (zero + LOWEST, zero, zero, zero, zero, zero)
-    whole = 0
+    sums, of_z, whole = (zero + LOWEST, zero, zero, zero), (zero, zero), 0
     if ROWS == 1:
         whole = classes // (LANES * WIDTH) * (LANES * WIDTH) * tl.max(kept.to(tl.int32), 0)
         coming = next_label(label, 0)
         for start in range(0, whole, LANES * WIDTH):
             z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, True, LANES, WIDTH)
             share = shares_of(weights, start, classes, WANTED[4], True, LANES, WIDTH)
-            other = z
+            of_z = add_z(of_z, z, own, share, WANTED, True)
             if coming < start + LANES * WIDTH:
-                other = without_label(z, start, label, LANES, WIDTH)
+                z = without_label(z, start, label, LANES, WIDTH)
                 coming = next_label(label, start + LANES * WIDTH)
-            sums = advance(sums, z, other, own, share, WANTED, True)
-        if WANTED[0]:
-            sums = recounted(
-                sums, begin, weights, whole, own, column_stride, CONTIGUOUS, WANTED, LANES, WIDTH
-            )
+            sums = advance(sums, z, WANTED)
+        of_z = recounted(of_z, begin, weights, whole, own, column_stride, CONTIGUOUS, WANTED, LANES, WIDTH)
     for start in range(whole, classes * tl.max(kept.to(tl.int32), 0), LANES * WIDTH):
         z = block_of(begin, start, kept, classes, column_stride, CONTIGUOUS, False, LANES, WIDTH)
         share = shares_of(weights, start, classes, WANTED[4], False, LANES, WIDTH)
-        sums = advance(sums, z, without_label(z, start, label, LANES, WIDTH), own, share, WANTED, False)
+        of_z = add_z(of_z, z, own, share, WANTED, False)
+        sums = advance(sums, without_label(z, start, label, LANES, WIDTH), WANTED)
     falls = fallen(sums, begin, label, kept, classes, column_stride, CONTIGUOUS, WANTED[1], LANES, WIDTH)
-    found = totals(sums, falls, own, kept, EXTRA, WANTED)
+    found = totals(sums, of_z, falls, own, kept, EXTRA, WANTED)
     store_rows(state, found, row, rows)
     if len(RESULTS) > 0:
         registers = run(inputs_of(found, EXTRA), CODE, tables)
@@ -131,12 +128,9 @@ def shares_of(
 
 
 @triton.jit
-def advance(sums, z, other, own, share, WANTED: tl.constexpr, HOPEFUL: tl.constexpr):
-    """Add one block. Every lane has its own maximum and sums, so lanes need not wait for each other.
-
-    ``HOPEFUL`` sums z as if no class were masked, which gives -inf or nan if one is: see ``recounted``.
-    """
-    peak, mass, sum_z, present, products, falls = sums
+def advance(sums, other, WANTED: tl.constexpr):
+    """Add one block. Every lane has its own maximum and sums, so lanes need not wait for each other."""
+    peak, mass, products, falls = sums
     higher = tl.maximum(peak, tl.max(other, 2))
     level = tl.where(higher == LOWEST, 0.0, higher)
     shrink = fast_exp(peak - level)
@@ -144,29 +138,33 @@ def advance(sums, z, other, own, share, WANTED: tl.constexpr, HOPEFUL: tl.conste
     if WANTED[1]:
         falls = lowered(falls, mass, shrink) + tl.sum(raised * (1.0 - raised), 2)
     mass = mass * shrink + tl.sum(raised, 2)
-    if WANTED[0]:
-        if HOPEFUL:
-            from_own = z - own[:, None, None] if WANTED[3] else z
-            sum_z = sum_z + tl.sum(from_own * share, 2)
-            present = present + (tl.sum(share, 2) if WANTED[4] else z.shape[2])
-        else:
-            sum_z, present = add_present(sum_z, present, z, own, share, WANTED)
     if WANTED[2]:
         products = products * shrink + tl.sum(raised * tl.maximum(other, FAR), 2)
-    return higher, mass, sum_z, present, products, falls
+    return higher, mass, products, falls
 
 
 @triton.jit
-def add_present(sum_z, present, z, own, share, WANTED: tl.constexpr):
-    """Sum of z and number of classes of a block, both weighted, without the masked classes."""
-    from_own = z - own[:, None, None] if WANTED[3] else z
-    sum_z = sum_z + tl.sum(tl.where(z == LOWEST, 0.0, from_own * share), 2)
-    return sum_z, present + tl.sum(tl.where(z == LOWEST, 0.0, share), 2)
+def add_z(of_z, z, own, share, WANTED: tl.constexpr, HOPEFUL: tl.constexpr):
+    """Add one block to the weighted sum of z and the number of classes, without the masked ones.
+
+    ``HOPEFUL`` adds as if no class were masked, which gives -inf or nan if one is: see ``recounted``.
+    Weights sum to 1; counted is minus the weight of masked classes, so blocks without any add nothing.
+    """
+    if not WANTED[0]:
+        return of_z
+    else:
+        from_own = z - own[:, None, None] if WANTED[3] else z
+        masked = z == LOWEST
+        weighted = from_own * share if HOPEFUL else tl.where(masked, 0.0, from_own * share)
+        present = z.shape[2] if HOPEFUL else tl.sum(tl.where(masked, 0.0, 1.0), 2)
+        if WANTED[4]:
+            present = 0.0 if HOPEFUL else -tl.sum(tl.where(masked, share, 0.0), 2)
+        return of_z[0] + tl.sum(weighted, 2), of_z[1] + present
 
 
 @triton.jit
 def recounted(
-    sums,
+    of_z,
     begin,
     weights,
     whole,
@@ -178,18 +176,19 @@ def recounted(
     WIDTH: tl.constexpr,
 ):
     """Sum of z and number of classes of a row with masked classes, which is read a second time."""
-    peak, mass, sum_z, present, products, falls = sums
-    if tl.min(tl.min((sum_z > LOWEST).to(tl.int32), 1), 0) == 0:
-        sum_z, present = tl.zeros_like(mass), tl.zeros_like(mass)
+    if not WANTED[0]:
+        return of_z
+    if tl.min(tl.min((of_z[0] > LOWEST).to(tl.int32), 1), 0) == 0:
+        of_z = tl.zeros_like(of_z[0]), tl.zeros_like(of_z[1])
         for start in range(0, whole, LANES * WIDTH):
             z = block_of(begin, start, own == own, whole, column_stride, CONTIGUOUS, True, LANES, WIDTH)
             share = shares_of(weights, start, whole, WANTED[4], True, LANES, WIDTH)
-            sum_z, present = add_present(sum_z, present, z, own, share, WANTED)
-    return peak, mass, sum_z, present, products, falls
+            of_z = add_z(of_z, z, own, share, WANTED, False)
+    return of_z
 
 
 @triton.jit
-def totals(sums, falls, own, kept, EXTRA: tl.constexpr, WANTED: tl.constexpr):
+def totals(sums, of_z, falls, own, kept, EXTRA: tl.constexpr, WANTED: tl.constexpr):
     """The rows of ``state`` from the sums of all lanes; ignored rows get margin 0."""
     peak = tl.max(sums[0], 1)
     shrink = fast_exp(sums[0] - tl.where(peak == LOWEST, 0.0, peak)[:, None])
@@ -201,15 +200,14 @@ def totals(sums, falls, own, kept, EXTRA: tl.constexpr, WANTED: tl.constexpr):
         p, rest = sigmoid(margin), sigmoid(-margin)
         nothing = margin * 0.0
         logsumexp = -logsigmoid(margin) if WANTED[3] else own - logsigmoid(margin)
-        sum_z, present, gap, sum_p2, sum_pz = nothing, nothing, nothing, nothing, nothing
-        if WANTED[0]:
-            sum_z, present = tl.sum(sums[2], 1), tl.sum(sums[3], 1)
+        sum_z, present = tl.sum(of_z[0], 1), tl.sum(of_z[1], 1) + (1.0 if WANTED[4] else 0.0)
+        gap, sum_p2, sum_pz = nothing, nothing, nothing
         if WANTED[1]:
             per_square = tl.where(mass == 0.0, 0.0, 1.0 / (mass * mass))
             sum_p2 = p * p + rest * rest * ((mass - falls) * per_square)
             gap = falls * per_square
         if WANTED[2]:
-            sum_pz = p * own + rest * (tl.sum(sums[4] * shrink, 1) / mass)
+            sum_pz = p * own + rest * (tl.sum(sums[2] * shrink, 1) / mass)
         return margin, peak, mass, logsumexp, sum_z, sum_p2, sum_pz, present, gap, own
 
 
@@ -248,11 +246,11 @@ def fallen(
 ):
     """``falls`` of whole rows. Rows in which 1 - e is lost in rounding are read again: see ``is_tied``."""
     if not WANTED:
-        return tl.sum(sums[5], 1)
+        return tl.sum(sums[3], 1)
     peak = tl.max(sums[0], 1)
     level = tl.where(peak == LOWEST, 0.0, peak)
     shrink = fast_exp(sums[0] - level[:, None])
-    falls = tl.sum(lowered(sums[5], sums[1], shrink), 1)
+    falls = tl.sum(lowered(sums[3], sums[1], shrink), 1)
     if is_tied(falls, tl.sum(sums[1] * shrink, 1)):
         exact = tl.zeros_like(shrink)
         for start in range(0, classes * tl.max(kept.to(tl.int32), 0), LANES * WIDTH):
@@ -340,11 +338,11 @@ def fresh(numbers, row, rows):
 
 
 @triton.jit
-def frequencies_kernel(target, frequencies, rows, classes, BLOCK: tl.constexpr):
+def frequencies_kernel(target, frequencies, rows, classes, BLOCK: tl.constexpr, COLUMNS: tl.constexpr):
     """Label frequencies, as weights of the sum of z: shares of the labels in 0..C-1. One program."""
-    for begin in range(0, classes, BLOCK):
-        column = begin + tl.arange(0, BLOCK)
-        tl.store(frequencies + column, tl.zeros([BLOCK], tl.float32), mask=column < classes)
+    for begin in range(0, classes, COLUMNS):
+        column = begin + tl.arange(0, COLUMNS)
+        tl.store(frequencies + column, tl.zeros([COLUMNS], tl.float32), mask=column < classes)
     tl.debug_barrier()
     kept = tl.zeros([BLOCK], tl.float32)
     for begin in range(0, rows, BLOCK):
@@ -354,4 +352,4 @@ def frequencies_kernel(target, frequencies, rows, classes, BLOCK: tl.constexpr):
         tl.atomic_add(frequencies + label, 1.0, mask=valid, sem="relaxed")
         kept += tl.where(valid, 1.0, 0.0)
     tl.debug_barrier()
-    divide(frequencies, tl.maximum(tl.sum(kept, 0), 1.0), classes, BLOCK)
+    divide(frequencies, tl.maximum(tl.sum(kept, 0), 1.0), classes, COLUMNS)
