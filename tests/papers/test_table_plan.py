@@ -79,6 +79,13 @@ def test_scaled_schedule_keeps_the_total_decay():
     assert scaled('step(milestones="10,30", decay=0.0001)', 0.1) == "step(milestones='1,3', decay=0.001)"
 
 
+def test_scaled_method_begins_after_the_same_part_of_the_training():
+    assert scaled("nal(lam=0.5, start=60, period=10)", 0.1, "method") == "nal(lam=0.5, start=6, period=1)"
+    assert scaled("d2l(start=10, window=5)", 0.1, "method") == "d2l(start=1, window=5)"
+    assert scaled("self_paced(growth=0.02, warmup=6)", 0.5, "method") == "self_paced(growth=0.04, warmup=3)"
+    assert scaled("forward(transition='symmetric(0.4)')", 0.1, "method").startswith("forward(")
+
+
 def test_markdown_plan_names_every_cell_and_run():
     table = get("curriculum.table5").select(["CE", "MAE"], ["clean", "human 0.4"])
     words = to_markdown(table)

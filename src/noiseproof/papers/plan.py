@@ -15,6 +15,7 @@ from typing import Any
 
 from ..data.registry import parse_source
 from ..grammar import call, written
+from ..methods.registry import METHODS
 from ..train import Config
 from ..train.config import NEUTRAL, run_folder
 from ..train.optimizer import SCHEDULES
@@ -153,12 +154,12 @@ def with_folder(planned: PlannedRun, out: Path) -> Config:
 SAMPLES = {"mnist": 60_000, "cifar10": 50_000, "cifar100": 50_000, "cifar_n": 50_000, "vehicles10": 5_000}
 SAMPLES |= {"clothing1m": 1_000_000, "mars": 509_914}
 """Number of training samples, to convert iterations into epochs."""
-TIMES = ("period", "warmup")
-"""Options of schedules that are durations."""
+TIMES, RATES = ("period", "warmup", "start"), {"schedule": "decay", "method": "growth"}
+"""Options of schedules and methods that are times, and those that are changes per epoch."""
 
 
 def shortened(settings: Settings, epochs: int) -> dict[str, Any]:
-    """The settings with this number of epochs, and milestones and periods of the schedule in proportion.
+    """The settings with this number of epochs; times of the schedule and of the method in proportion.
 
     Example:
         >>> settings = {"data": "cifar10", "epochs": 120, "schedule": 'step(milestones="40,80")'}
@@ -169,9 +170,8 @@ def shortened(settings: Settings, epochs: int) -> dict[str, Any]:
         raise ValueError(f"epochs={epochs} must be at least 1")
     left = {name: value for name, value in settings.items() if name not in ("epochs", "iterations")}
     factor = epochs / recipe_epochs(settings)
-    if "schedule" in left:
-        left["schedule"] = scaled(left["schedule"], factor)
-    return left | {"epochs": epochs}
+    changed = {what: scaled(left[what], factor, what) for what in RATES if left.get(what)}
+    return left | changed | {"epochs": epochs}
 
 
 def recipe_epochs(settings: Settings) -> float:
@@ -190,21 +190,21 @@ def recipe_epochs(settings: Settings) -> float:
 
 
 @cache
-def scaled(schedule: str, factor: float) -> str:
-    """The schedule with all times multiplied by ``factor``, each at least 1.
+def scaled(text: str, factor: float, what: str = "schedule") -> str:
+    """The schedule or method with all times multiplied by ``factor``, each at least 1.
 
     Example:
         >>> scaled('every(period=5000, by="iteration")', 0.01)
         "every(period=50, by='iteration')"
     """
-    known = {name: inspect.signature(made).parameters for name, made in SCHEDULES.items()}
-    name, options = call(schedule, "schedule", known)
+    made = SCHEDULES if what == "schedule" else METHODS
+    name, options = call(text, what, {one: inspect.signature(made[one]).parameters for one in made})
     for word, value in options.items():
         if word in TIMES and value:
             options[word] = max(1, round(float(value) * factor))
         elif word == "milestones":
             times = [max(1, round(int(time) * factor)) for time in str(value).split(",")]
             options[word] = ",".join(map(str, times))
-        elif word == "decay" and value:
+        elif word == RATES[what] and value:
             options[word] = float(value) / factor
     return written(name, options)
