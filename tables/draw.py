@@ -1,4 +1,4 @@
-"""Draw the pictures of gr.md, sl.md and curriculum.md from results/: python tables/draw.py"""
+"""Draw the pictures of gr.md, sl.md, nal.md and curriculum.md from results/: python tables/draw.py"""
 
 from __future__ import annotations
 
@@ -116,6 +116,40 @@ def sl_table1() -> Figure:
     return figure
 
 
+# NAL, curves -------------------------------------------------------------------------------------
+
+NAL = {
+    "CIFAR-10, symmetric 0.4": ("cifar10", "symmetric(0.4)"),
+    "CIFAR-10, symmetric 0.8": ("cifar10", "symmetric(0.8)"),
+    "CIFAR-10, asymmetric 0.4": ("cifar10", 'asymmetric(0.4, map="cifar10")'),
+    "CIFAR-100, symmetric 0.4": ("cifar100", "symmetric(0.4)"),
+}
+
+
+def nal_curves() -> Figure:
+    """The shortened runs of ``nal.figures``, NAL as lines and cross entropy dashed."""
+    figure = Figure(figsize=(12.0, 4.6), layout="constrained")
+    for ax, (number, (words, _)) in zip(figure.subplots(1, 2), PANELS.items(), strict=True):
+        for (name, (data, noise)), colour in zip(NAL.items(), COLOURS, strict=False):
+            for run in runs(data=data, noise=noise, model="resnet34", epochs="20"):
+                mine = [line for line in EPOCHS if line["run"] == run["run"] and line[number]]
+                is_nal = run["method"].startswith("nal")
+                ax.plot(
+                    [int(line["epoch"]) for line in mine],
+                    [100 * float(line[number]) for line in mine],
+                    "-" if is_nal else "--",
+                    color=colour,
+                    label=f"{name}: {'NAL' if is_nal else 'CE'}",
+                )
+        ax.set(xlabel="epoch", ylabel=words, xlim=(0, 20.5), xticks=range(0, 21, 5))
+        ax.grid(axis="y", color="0.92")
+        ax.spines[["top", "right"]].set_visible(False)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    figure.suptitle("NAL and cross entropy, ResNet-34, 20 of the paper's 500 epochs")
+    return figure
+
+
 # Curriculum Table 5 -------------------------------------------------------------------------------
 
 CURRICULUM = {
@@ -167,4 +201,5 @@ def curriculum_table5() -> Figure:
 if __name__ == "__main__":
     sl_table1().savefig(HERE / "images" / "sl_table1.png", dpi=100)
     gr_table3().savefig(HERE / "images" / "gr_table3.png", dpi=100)
+    nal_curves().savefig(HERE / "images" / "nal_curves.png", dpi=100)
     curriculum_table5().savefig(HERE / "images" / "printed_and_ours.png", dpi=100)
