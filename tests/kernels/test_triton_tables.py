@@ -129,6 +129,17 @@ def test_batches_beyond_one_program(spec, setting, device, monkeypatch):
     assert row_error(gradient, slope) < 1e-5
 
 
+@pytest.mark.parametrize("spec", BY_WEIGHT)
+def test_launches_of_one_process_are_not_used_when_there_are_several(spec, device, monkeypatch):
+    loss, (logits, target) = losses.get(spec), batch(6, 5)
+    first, _ = step(loss, logits.to(device), target.to(device))
+    assert loss.row_function(5).plans
+    monkeypatch.setattr(apply, "is_distributed", lambda: True)
+    monkeypatch.setattr(apply, "_run", None)
+    again, _ = step(loss, logits.to(device), target.to(device))
+    torch.testing.assert_close(again, first, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("spec", ["gr(normalize='none')", *BY_WEIGHT])
 def test_a_batch_that_is_ignored(spec, device):
     logits, target = torch.randn(3, 4, device=device), torch.full((3,), -100, device=device)

@@ -151,7 +151,8 @@ def reduced(loss: AnyLoss, logits: Tensor, target: Tensor) -> Tensor | None:
         return None
     if function.plans is not None and enabled and not inplace.permission.given and loss.reduction != "sum":
         plan = function.plans.get(_layout_of(logits, target, loss.ignore_index, loss.reduction == "mean"))
-        if plan is not None and (not function.weighted or loss.needs_labels_of_batch()):
+        fits = not function.weighted or loss.needs_labels_of_batch()
+        if plan is not None and fits and not (plan.by_weight and is_distributed()):
             found: Tensor = _run(logits, target, plan.call)
             return found
     fits = target.dtype == torch.int64 and target.shape == logits.shape[:1] and target.device == logits.device

@@ -164,7 +164,7 @@ def plan_of(
     key = layout_of(logits, target, ignore_index, mean)
     if weights is not None:
         key = (*key, weights.data_ptr() % ALIGNMENT)
-    elif function.is_fixed and not function.divides_by_batch:
+    elif function.is_fixed:
         function.plans = recording.plans
     known: Plan | None = recording.plans.get(key)
     if known is None:
