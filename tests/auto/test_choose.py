@@ -1,7 +1,9 @@
 """The automatic choice: by noisy labels, resumable, stored in the run folder."""
 
+import importlib
 import json
 
+import numpy as np
 import pytest
 import torch
 
@@ -39,6 +41,25 @@ def test_choice_is_stored_and_trials_are_removed(config, tmp_path):
     assert told[0] == "trial 1 of 6: ce, lr 0.1, 1 epochs"
     assert not (tmp_path / "run" / "choice").exists()
     assert Run(config.out).result["selected"] is not None
+
+
+def test_chosen_run_holds_out_fewer_rows_than_its_trials(config, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("noiseproof.auto.choose"), "MAX_ROWS", 9)
+    choice = auto.choose(config, data=blobs(20), rates=(1.0,))
+    assert "of 18 held-out labels" in choice.words
+    assert choice.config.validation == pytest.approx(0.1)
+
+
+def test_given_validation_rows_are_used_by_trials_and_the_chosen_run(config, tmp_path):
+    share = auto.choose(config.replace(validation=0.4), data=blobs(20), rates=(1.0,))
+    assert share.config.validation == 0.4
+    assert "of 36 held-out labels" in share.words
+    place = tmp_path / "more.npz"
+    np.savez(place, x_train=np.eye(3, 4, dtype="f4")[np.arange(30) % 3], y_train=np.arange(30) % 3)
+    own = config.replace(validation_data=f'npz(path="{place}")', out=str(tmp_path / "own"))
+    given = auto.choose(own, data=blobs(20), rates=(1.0,))
+    assert (given.config.validation, given.config.validation_data) == (0, own.validation_data)
+    assert "of 30 held-out labels" in given.words
 
 
 def test_choice_does_not_depend_on_clean_labels(config, tmp_path):

@@ -27,8 +27,9 @@ from .candidates import RATES, Candidate, candidates, initial_state
 
 TRIALS = "choice"
 """Folder of the trials in the run folder; removed after the choice."""
-VALIDATION = 0.2
-"""Share of the training data to hold out, if the config has no validation data."""
+VALIDATION, MAX_ROWS = 0.2, 2000
+"""Share of the training data that trials hold out, if the config has no validation data, and the largest
+number of rows that the chosen run holds out then: it compares epochs, which takes fewer rows."""
 ROUNDS = ((10, 3), (3, 1))
 """Divisor of the number of epochs, and number of candidates kept, for each round."""
 WINDOW = 3
@@ -95,7 +96,8 @@ def choose(
     them means higher accuracy on right labels as long as noise does not depend on the network. Clean labels
     are never used. All candidates train for a tenth of the epochs; the three best and cross entropy for a
     third. The best trains in full, or for a third of the epochs if that was no better than a tenth and no
-    number of epochs was given. Losses that would underfit at the initial margins are scaled.
+    number of epochs was given. Losses that would underfit at the initial margins are scaled. Without
+    validation data in the config, trials hold out a fifth of the rows, the chosen run at most 2,000.
 
     Trials are stored in the run folder until the choice is made; the same call resumes an interrupted one.
     The choice is stored in choice.json.
@@ -109,7 +111,8 @@ def choose(
     folder, log, watcher = run_folder(config), log or notebook_line(), watcher or Watcher()
     if (found := _stored_choice(folder, config)) is not None:
         return found
-    settings = config if config.validation else config.replace(validation=VALIDATION)
+    is_given = bool(config.validation) or config.validation_data is not None
+    settings = config if is_given else config.replace(validation=VALIDATION)
     short = settings.replace(loss="ce", test="none", record=False, patience=None, validation_labels="given")
     start = initial_state(short, data, model)
     remaining = candidates(config, start.margin, tuple(rates))
@@ -122,7 +125,8 @@ def choose(
             done.append(_run_trial(length, one, watcher, data=data, model=model))
         trials += done
         remaining = _best(done, kept, start.validation)
-    chosen = settings.replace(**remaining[0].settings())
+    share = settings.validation if is_given else VALIDATION * min(1.0, MAX_ROWS / start.validation)
+    chosen = settings.replace(**remaining[0].settings(), validation=share)
     if config.iterations is None:
         chosen = chosen.replace(epochs=_epochs(config, start.epochs, remaining[0], trials))
     found = Choice(chosen, _in_words(chosen, remaining[0], trials, start.validation), tuple(map(str, trials)))

@@ -55,8 +55,8 @@ STEP_MILLISECONDS = {
     "resnet20": 0.5,
     "resnet44": 1.2,
     "resnet56": 1.55,
-    "resnet34": 6.5,
-    "googlenet": 20.0,
+    "resnet34": 5.0,
+    "googlenet": 15.0,
 }
 """Time of a training step of 128 images if eight runs train on an H200 at the same time, divided by 8."""
 BATCHES = {"mnist": 469, "vehicles10": 40}
