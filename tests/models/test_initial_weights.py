@@ -90,3 +90,30 @@ def test_small_cnns_he_uniform_and_xavier_uniform(spec):
     laws += [(m.weight, math.sqrt(6 / (m.in_features + m.out_features))) for m in linear]
     for weight, bound in laws:
         assert 0.97 * bound < weight.abs().max() <= bound
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn4", "resnet20", "resnet34", "googlenet"])
+def test_option_head_scales_the_initial_weights_of_the_last_layer(name):
+    task = {"num_classes": 7, "image_size": 28 if name in ("mlp", "cnn4") else 32, "seed": 3}
+    plain, scaled = models.get(name, **task), models.get(f"{name}(head=0.5)", **task)
+    for key, weight in plain.state_dict().items():
+        factor = 0.5 if key.startswith("head.") else 1
+        assert torch.equal(scaled.state_dict()[key], factor * weight), key
+    assert not models.get(f"{name}(head=0)", **task).head.weight.any()
+
+
+@pytest.mark.parametrize("head", ["-1", "'a'", "True", "1e999"])
+def test_invalid_factor_of_the_head(head):
+    with pytest.raises(
+        ValueError, match=r"head=.* is out of range, it must be a number and satisfy head >= 0"
+    ):
+        models.get(f"cnn4(head={head})", num_classes=3)
+
+
+def test_head_of_a_network_that_is_not_of_this_library():
+    models.register("own", lambda num_classes: torch.nn.Linear(2, num_classes))
+    try:
+        with pytest.raises(ValueError, match="head=2: Linear is not a network of this library"):
+            models.get("own(head=2)", num_classes=3)
+    finally:
+        del models.MODELS["own"]

@@ -200,13 +200,32 @@ def test_dry_run_lists_queued_runs():
     assert tables.TABLES
 
 
-@pytest.fixture(scope="module")
-def short_runs():
-    path = Path(__file__).parents[2] / "tables/short_runs.py"
-    spec = importlib.util.spec_from_file_location("short_runs", path)
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[2] / f"tables/{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def short_runs():
+    return script("short_runs")
+
+
+def test_remedies_for_lost_classes_change_one_setting_each(tmp_path, capsys):
+    lost = script("lost_classes")
+    found = lost.configs(8)
+    assert len({lost.config_hash(config) for config in found.values()}) == 24
+    for name in lost.CELLS:
+        plain = found[name, "none"]
+        for words in lost.REMEDIES:
+            assert len(plain.differences(found[name, words])) == (words != "none"), words
+    key = lost.config_hash(found["AGCE, clean (Curriculum, Table 5)", "head times 0"])
+    (tmp_path / "runs.csv").write_text(f"run,final,test_class_accuracy\n{key},0.5,0.9 1.0 98.1 0.0\n")
+    lost.table(argparse.Namespace(divide_by=8, results=tmp_path))
+    assert capsys.readouterr().out.count("not run") == 23
+    lost.table(argparse.Namespace(divide_by=8, results=tmp_path))
+    assert "| 50.0, 2 lost |" in capsys.readouterr().out
 
 
 def test_short_runs_fill_cells_without_results(short_runs, tmp_path):

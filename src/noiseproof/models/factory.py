@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
+import torch
 from torch import nn
 
-from ..grammar import Literal, unknown
+from ..grammar import Literal, unknown, written
+from .classifier import Classifier
 from .external import PACKAGES
 from .spec import parse
 from .task import TASK, Task
@@ -26,12 +28,28 @@ def network_factory(spec: str, task: Task, registry: Mapping[str, Factory]) -> C
         if task["dropout"] not in (0.0, given):
             raise ValueError(f"dropout={task['dropout']} contradicts {spec!r}")
         task["dropout"] = given  # type: ignore[typeddict-item]
+    if "head" in options and name in registry and "head" not in inspect.signature(registry[name]).parameters:
+        factor = options.pop("head")
+        return partial(_with_scaled_head, network_factory(written(name, options), task, registry), factor)
     package, _, rest = name.partition(":")
     if rest and package in PACKAGES:
         return partial(PACKAGES[package], rest, options, **task)
     if name not in registry:
         raise ValueError(unknown("model", name, registry))
     return _from_factory(name, registry[name], options, task)
+
+
+def _with_scaled_head(make: Callable[[], nn.Module], factor: Literal) -> nn.Module:
+    """The network with the initial weights of its last layer multiplied by ``factor``."""
+    if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 <= factor < float("inf"):
+        raise ValueError(f"head={factor!r} is out of range, it must be a number and satisfy head >= 0")
+    model = make()
+    if not isinstance(model, Classifier):
+        raise ValueError(f"head={factor}: {type(model).__name__} is not a network of this library")
+    with torch.no_grad():
+        for parameter in model.head.parameters():
+            parameter.mul_(factor)
+    return model
 
 
 def _from_factory(

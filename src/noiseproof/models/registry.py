@@ -53,6 +53,9 @@ def get(
 ) -> nn.Module:
     """A network by name, such as ``resnet34`` or ``resnet34(stem="imagenet")``; a module is returned as is.
 
+    Networks of this library have the option ``head``, a factor of the initial weights of the last layer: with
+    ``cnn8(head=0)`` training begins at the same margin for every sample.
+
     Args:
         image_size: needed by networks that flatten images (mlp, cnn4, cnn8) unless it is their default.
         dropout: share of the features dropped before the last linear layer; also an option of the spec.
