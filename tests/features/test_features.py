@@ -196,6 +196,14 @@ def test_numeric_returns_unstandardised_values():
     assert plain[2, 0] == np.float32(table["a"][2])
 
 
+@pytest.mark.parametrize("factor", [1e-300, 1e-30, 1e30, 1e40, 1e300])
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, csr_matrix, lambda X: X.reshape(-1, 2, 2)])
+def test_features_do_not_depend_on_the_unit_of_the_numbers(kind, factor):
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    matrix = Features().fit_transform(kind(X))
+    assert np.allclose(check(Features().fit(kind(X * factor)), kind(X * factor)), matrix, atol=1e-4)
+
+
 def test_text_components_have_a_common_scale():
     rng = np.random.default_rng(0)
     words = np.array([f"word{number}" for number in range(200)])

@@ -39,7 +39,7 @@ class NumberBlock:
         missing = np.isnan(values)
         if one_scale:
             known = values[~missing]
-            mean, deviation = (float(known.mean()), float(known.std())) if known.size else (0.0, 1.0)
+            mean, deviation = _mean_and_deviation(known) if known.size else (0.0, 1.0)
             width = values.shape[1]
             return cls(np.full(width, mean), np.full(width, deviation or 1.0), np.zeros(width, bool))
         moments = [_moments(column[~gaps]) for column, gaps in zip(values.T, missing.T, strict=True)]
@@ -54,11 +54,12 @@ class NumberBlock:
 
     def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Standardised values; a missing value is 0, the mean."""
-        standard = (np.clip(values, -FLOAT32_MAX, FLOAT32_MAX) - self.mean) / self.scale
+        with np.errstate(over="ignore"):  # infinite after division, then clipped
+            standard = (values - self.mean) / self.scale
         return self._marked(np.nan_to_num(np.clip(standard, -CLIP, CLIP), nan=0.0), values)
 
     def unscaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values without standardisation, NaN if missing."""
+        """Values without standardisation, NaN if missing; those beyond the range of float32 are clipped."""
         return self._marked(np.clip(values, -FLOAT32_MAX, FLOAT32_MAX), values)
 
     def _marked(self, block: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -72,10 +73,16 @@ def _moments(values: NDArray[np.float64]) -> tuple[float, float]:
     """Mean and standard deviation with clipped tails, unless that leaves a single value."""
     if not len(values):
         return 0.0, 1.0
-    values = np.clip(values, -FLOAT32_MAX, FLOAT32_MAX)
     inner = np.clip(values, *np.quantile(values, [TAIL, 1 - TAIL]))
     for chosen in (inner, values):
-        mean, deviation = float(chosen.mean()), float(chosen.std())
+        mean, deviation = _mean_and_deviation(chosen)
         if deviation > 1e-12 * float(np.abs(chosen).max()):
             return mean, deviation
-    return float(values.mean()), 1.0
+    return _mean_and_deviation(values)[0], 1.0
+
+
+def _mean_and_deviation(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Computed of values divided by a power of two, whose squares neither overflow nor become 0."""
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    unit = np.ldexp(values, -exponent)
+    return float(np.ldexp(unit.mean(), exponent)), float(np.ldexp(unit.std(), exponent))
