@@ -99,6 +99,10 @@ def test_any_texts(texts, other):
     [
         (np.array([[1.0, 2], [3, np.nan]]), "numbers", ["x0", "x1", "x1 is missing"]),
         (torch.tensor([[1, 2], [3, 5]]), "numbers", ["x0", "x1"]),
+        (torch.tensor([[1, 2], [3, 5]], dtype=torch.bfloat16), "numbers", ["x0", "x1"]),
+        (np.ma.array([[1, 2], [3, 5]]), "numbers", ["x0", "x1"]),
+        (np.ma.array([[1, 2], [3, 5]], mask=[[0, 0], [0, 1]]), "numbers", ["x0", "x1", "x1 is missing"]),
+        (np.ma.array(["a", "b"], mask=[0, 1]), "text", ["text:  a "]),
         ([[1, "a"], [2, "b"]], "table", ["0", "1=a", "1=b"]),
         ({"a": [1, 2], "b": [True, False]}, "numbers", ["a", "b"]),
         ([{"a": 1}, {"a": None}], "numbers", ["a", "a is missing"]),
@@ -178,6 +182,35 @@ def test_transform_of_new_rows():
         features.transform(table[["city"]])
     with pytest.raises(ValueError, match="not fitted"):
         Features().transform(table)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+def test_texts_for_a_model_of_numbers_are_named(kind):
+    features = Features().fit(kind([[1.0, 2.5], [3.0, 4.5]]))
+    with pytest.warns(UserWarning, match=r"missing: columns '1' \(a number in training, now 'b'\)$"):
+        features.warn_of_unreadable([["1", "b"], ["2", "d"]])
+    features.warn_of_unreadable([["1", "2"], ["3", "4"]])
+
+
+@pytest.mark.parametrize(
+    ("X", "where"),
+    [
+        (np.array([[1, np.inf], [2, 3]]), ""),
+        (pd.DataFrame({"a": [1, 2], "b": [-np.inf, 3], "t": ["x", "y"]}), ": columns 'b'"),
+        (csr_matrix([[0, np.inf], [2, 3]]), ""),
+        (np.array([[[1, np.inf], [2, 3]], [[4, 5], [6, 7]]]), ""),
+    ],
+)
+def test_infinite_values_are_named(X, where):
+    with pytest.warns(UserWarning, match=f"^infinite values of X are read as missing{where}$"):
+        features = Features().fit(X)
+    with pytest.warns(UserWarning, match=f"^infinite values of X are read as missing{where}$"):
+        features.warn_of_unreadable(X)
+
+
+def test_structured_arrays_are_refused():
+    with pytest.raises(TypeError, match=r"X is a structured array: pass pd.DataFrame\(X\)"):
+        Features().fit(np.array([(1.0, 2)] * 3, dtype=[("a", float), ("b", int)]))
 
 
 def test_numeric_returns_unstandardised_values():

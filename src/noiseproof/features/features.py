@@ -12,7 +12,7 @@ from ..grammar import listed
 from .array_encoder import ArrayEncoder
 from .recognise import recognise
 from .sparse_block import SparseBlock
-from .table_encoder import CONSTANT, EMPTY, TableEncoder
+from .table_encoder import CONSTANT, EMPTY, TableEncoder, unread_example
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
@@ -73,6 +73,7 @@ class Features:
             raise ValueError("X has no rows")
         if form == "text" and not any(text and text.strip() for text in values):
             raise ValueError("all texts of X are empty: at least one must have characters")
+        _warn_of_infinite(values)
         seed = 0 if self.random_state is None else self.random_state
         if form == "sparse":
             self._encoder = SparseBlock.fit(values, self.dimensions, seed)
@@ -116,10 +117,13 @@ class Features:
         return None if self.kind not in ("text", "sparse") else encoder.sparse(self._checked(X, encoder))
 
     def warn_of_unreadable(self, X: Any) -> None:
-        """Warn of columns that are read as missing: their values are of another kind than in training."""
+        """Warn of values that are read as missing: columns of another kind than in training, and infinity."""
         encoder = self._fitted()
-        if isinstance(encoder, TableEncoder) and (found := encoder.unreadable(self._checked(X, encoder))):
+        checked = self._checked(X, encoder)
+        found = encoder.unreadable(checked) if isinstance(encoder, TableEncoder) else _not_numbers(X)
+        if found:
             warnings.warn(f"values read as missing: columns {listed(found)}", UserWarning, stacklevel=3)
+        _warn_of_infinite(checked)
 
     @property
     def kind(self) -> str:
@@ -196,7 +200,7 @@ class Features:
 
     def _checked(self, X: Any, encoder: Encoder) -> Any:
         """X converted to the input of the encoder, with the columns it needs."""
-        form, values = recognise(X)
+        form, values = recognise(X, text=isinstance(encoder, TableEncoder) and encoder.kind == "text")
         if isinstance(encoder, SparseBlock):
             return _check_width(_as_sparse(form, values), encoder)
         if form == "sparse":
@@ -256,6 +260,31 @@ def _dense(values: Any) -> NDArray[Any]:
         raise ValueError("X is a list of texts, but was an array of numbers in training")
     numbers: NDArray[Any] = values.apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
     return numbers
+
+
+def _not_numbers(X: Any) -> list[str]:
+    """Columns of a table most of whose values are not numbers, with an example each."""
+    form, values = recognise(X)
+    found = []
+    for name in values.columns if form == "frame" else ():
+        if (example := unread_example(values[name], _dense(values[[name]])[:, 0])) is not None:
+            found.append(f"{name!r} (a number in training, now {example!r:.40})")
+    return found
+
+
+def _warn_of_infinite(values: Any) -> None:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    where = ""
+    if isinstance(values, pd.DataFrame):
+        floats = [name for name in values if pd.api.types.is_float_dtype(values[name].dtype)]
+        numbers = values[floats].to_numpy(np.float64, na_value=np.nan)
+        names = [repr(floats[at]) for at in np.flatnonzero(np.isinf(numbers).any(0))]
+        where, found = f": columns {listed(names)}", bool(names)
+    else:
+        found = not isinstance(values, list) and bool(np.isinf(values.data).any())
+    if found:
+        warnings.warn(f"infinite values of X are read as missing{where}", UserWarning, stacklevel=4)
 
 
 def _as_sparse(form: str, values: Any) -> csr_matrix:

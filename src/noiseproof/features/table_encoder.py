@@ -103,14 +103,10 @@ class TableEncoder:
     def unreadable(self, frame: pd.DataFrame) -> list[str]:
         """Columns most of whose values are not of the kind they had in training, with an example each."""
         found = []
-        for column in self.columns:
+        for column in (one for one in self.columns if one.role in NUMERIC):
             series = frame[column.name]
-            if column.role not in NUMERIC or series.dtype.kind in "biufmM":
-                continue
-            texts, unread = texts_of(series), np.isnan(column.numbers(series)[:, 0])
-            invalid = without_missing([text for text, is_one in zip(texts, unread, strict=True) if is_one])
-            if len(invalid) > (1 - MIN_SHARE) * len(without_missing(texts)):
-                found.append(f"{column.name!r} (a {column.role} in training, now {invalid[0]!r:.40})")
+            if (example := unread_example(series, column.numbers(series)[:, 0])) is not None:
+                found.append(f"{column.name!r} (a {column.role} in training, now {example!r:.40})")
         return found
 
     def sparse(self, frame: pd.DataFrame) -> csr_matrix | None:
@@ -153,6 +149,15 @@ class TableEncoder:
         )
 
 
+def unread_example(series: pd.Series[Any], numbers: NDArray[np.float64]) -> str | None:
+    """The first cell without a number, unless almost all cells have one or are missing."""
+    if series.dtype.kind in "biufmM":
+        return None
+    texts, unread = texts_of(series), np.isnan(numbers)
+    invalid = without_missing([text for text, is_one in zip(texts, unread, strict=True) if is_one])
+    return invalid[0] if len(invalid) > (1 - MIN_SHARE) * len(without_missing(texts)) else None
+
+
 def part_of(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
     """The arrays whose names start with ``prefix`` and a dot, which are removed from the names."""
     start = f"{prefix}."
@@ -176,7 +181,7 @@ def _without_repeats(frame: pd.DataFrame) -> pd.DataFrame:
     """The table without repeated rows, in which an id is unique; unchanged if they are more than a third."""
     try:
         rows = frame.drop_duplicates()
-    except TypeError:  # lists and dicts in cells
+    except (TypeError, NotImplementedError):  # lists and dicts in cells, also of pyarrow
         return frame
     return rows if MAX_RANGE_FACTOR * len(rows) >= len(frame) else frame
 
