@@ -38,6 +38,9 @@ def test_classes_match_scikit_learn(labels):
         (pd.Categorical(["b", "a"], categories=["c", "b", "a"]), ["a", "b"]),
         (pd.Series(["b", "a"], dtype="string"), ["a", "b"]),
         (torch.tensor([3, 1]), [1, 3]),
+        (torch.tensor([3, 1], dtype=torch.bfloat16), [1.0, 3.0]),
+        ([2**63 + 1, 2**63], [2**63, 2**63 + 1]),
+        (np.ma.array([3, 1]), [1, 3]),
         (np.array([["b"], ["a"]]), ["a", "b"]),
         (pd.DataFrame({"y": ["b", "a"]}), ["a", "b"]),
         ([1, "1"], [1, "1"]),
@@ -74,6 +77,13 @@ def test_column_that_contains_the_labels_is_refused():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
+        (np.ma.array([0, 1], mask=[0, 1]), r"y\[1\] is missing"),
+        (np.ma.array(["a", "b"], mask=[0, 1]), r"y\[1\] is missing"),
+        (pd.Series([("a", 1), ("b", 2)]), r"y\[0\] is \('a', 1\): expected one label per row"),
+        ([1.0, float("inf")], r"y\[1\] = inf is infinite"),
+        (np.array(["a", 0.5], object), r"y\[1\] = 0.5 has a fraction"),
+        ([0, True, 1], r"y\[1\] is True and y\[0\] is 0: labels must be either truth values or numbers"),
+        (np.array([True, 1], object), r"y\[0\] is True and y\[1\] is 1"),
         (["a", None], r"y\[1\] is missing \(None\): every row needs a label"),
         ([1.0, float("nan")], r"y\[1\] is missing \(nan\)"),
         (["a", None, None], r"y\[1\] is missing .*; leave out the 2 rows without one"),

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .recognise import as_numpy, recognise, without_mask
+
 COMPARED_FIRST = 100
 """Number of rows that are compared before all rows."""
 SHOWN_VARIANTS = 4
@@ -20,7 +22,7 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
     """Class number of each label, and the classes: the unique labels in the sort order of scikit-learn.
 
     Labels may be strings, integers, bools, integral floats, dates or a pandas Categorical; the classes keep
-    their type. Missing labels and floats with a fraction are refused.
+    their type. Missing labels, floats with a fraction and truth values among numbers are refused.
 
     Example:
         >>> as_labels(["dog", "cat", "dog"])
@@ -40,18 +42,47 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
         row, count = int(missing.argmax()), int(missing.sum())
         out = "leave the row out" if count == 1 else f"leave out the {count:,} rows without one"
         raise ValueError(f"{name}[{row}] is missing ({column.iloc[row]}): every row needs a label; {out}")
-    if values.dtype.kind == "f" and (values != np.round(values)).any():
-        row = int((values != np.round(values)).argmax())
-        raise ValueError(
-            f"{name}[{row}] = {values[row]} has a fraction: class labels must be text or whole numbers,"
-            " not continuous values: regression is not supported"
-        )
+    _refuse_values(values, name)
     codes, found = pd.factorize(column, use_na_sentinel=False)
     classes = found.tolist()
     order = _sorted_positions(classes)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     return rank[codes], [classes[position] for position in order]
+
+
+def _refuse_values(values: NDArray[Any], name: str) -> None:
+    """ValueError for values that cannot be classes."""
+    floats = values if values.dtype.kind == "f" else np.zeros(len(values))
+    if values.dtype == object:
+        floats = np.array([value if isinstance(value, (float, np.floating)) else 0.0 for value in values])
+        _refuse_mixture(values, name)
+    invalid = ~np.isfinite(floats) | (floats != np.round(floats))
+    if invalid.any():
+        row = int(invalid.argmax())
+        what = "has a fraction" if np.isfinite(floats[row]) else "is infinite"
+        raise ValueError(
+            f"{name}[{row}] = {floats[row]} {what}:"
+            " class labels must be text or whole numbers, not continuous values: regression is not supported"
+        )
+
+
+def _refuse_mixture(values: NDArray[Any], name: str) -> None:
+    """ValueError for collections, and for truth values among numbers, of which True and 1 are equal."""
+    first = {type(value): row for row, value in reversed([*enumerate(values)])}
+    for kind, row in first.items():
+        if issubclass(kind, (list, tuple, set, frozenset, dict, np.ndarray)):
+            raise ValueError(
+                f"{name}[{row}] is {values[row]!r}: expected one label per row, text or a whole number; for"
+                " several labels per row see labels.find_multilabel"
+            )
+    truths = [row for kind, row in first.items() if issubclass(kind, (bool, np.bool_))]
+    numbers = [row for kind, row in first.items() if issubclass(kind, (int, float, np.number))]
+    if truths and (others := set(numbers) - set(truths)):
+        raise ValueError(
+            f"{name}[{truths[0]}] is {values[truths[0]]} and {name}[{min(others)}] is {values[min(others)]}:"
+            " labels must be either truth values or numbers"
+        )
 
 
 def warn_of_variants(classes: Sequence[Any], source: str, stacklevel: int = 3) -> None:
@@ -92,7 +123,7 @@ def warn_of_order(X: object, y: object, name: str, stacklevel: int = 3) -> None:
 
 
 def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
-    """ValueError if a column of a DataFrame contains the labels; a warning if it determines all labels.
+    """ValueError if a column of a table contains the labels; a warning if it determines all labels.
 
     Example:
         >>> import pandas as pd
@@ -102,9 +133,9 @@ def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
         ValueError: the column 'kind' of X contains the labels: leave it out
     """
     first = np.unique(label, return_index=True)[1]
-    is_frame = hasattr(X, "columns") and hasattr(X, "iloc")
-    for number, name in enumerate(X.columns if is_frame and len(X) == len(label) else ()):
-        values = X.iloc[:, number]
+    table = _as_table(X)
+    for number, name in enumerate(table.columns if table is not None and len(table) == len(label) else ()):
+        values = table.iloc[:, number]
         if not (_same_parts(values[:COMPARED_FIRST], label[:COMPARED_FIRST]) and _same_parts(values, label)):
             continue
         if all(str(values.iloc[at]) == str(classes[label[at]]) for at in first):
@@ -115,17 +146,27 @@ def refuse_labels(X: Any, label: NDArray[np.int64], classes: list[Any]) -> None:
         )
 
 
+def _as_table(X: Any) -> Any:
+    """A DataFrame, or an array of objects or a list of rows with text as one; None for other inputs."""
+    if hasattr(X, "columns"):
+        return X if hasattr(X, "iloc") else None
+    objects = isinstance(X, np.ndarray) and X.dtype.kind in "OUS" and X.ndim == 2
+    rows = isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], (list, tuple, Mapping))
+    form, values = recognise(X) if objects or rows else ("", None)
+    return values if form == "frame" else None
+
+
 def _same_parts(values: Any, label: NDArray[np.int64]) -> bool:
     import pandas as pd  # type: ignore[import-untyped]
 
     try:
         return bool((pd.factorize(values)[0] == pd.factorize(label)[0]).all())
-    except TypeError:  # lists and dicts in cells
+    except (TypeError, NotImplementedError):  # lists and dicts in cells, also of pyarrow
         return False
 
 
 def _one_column(y: Any, name: str) -> NDArray[Any]:
-    values = y.detach().cpu().numpy() if hasattr(y, "detach") else y
+    values = as_numpy(y) if hasattr(y, "detach") else y
     if isinstance(values, Mapping):
         raise TypeError(
             f"{name} is a dict: expected one label per row, such as {name}[{next(iter(values), 0)!r}]"
@@ -142,6 +183,8 @@ def _one_column(y: Any, name: str) -> NDArray[Any]:
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
         hint = f", such as table[{values!r}]" if isinstance(values, str) else ""
         raise TypeError(f"{name} is {values!r}: expected one label per row{hint}")
+    if isinstance(values, np.ma.MaskedArray):
+        values = without_mask(values)
     array = np.asarray(values) if hasattr(values, "dtype") else _of_list(list(values), name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -158,7 +201,10 @@ def _of_list(values: list[Any], name: str) -> NDArray[Any]:
     if all(isinstance(value, (bool, np.bool_)) for value in values):
         return np.array(values, bool)
     if all(isinstance(value, (int, float, np.integer, np.floating)) for value in values):
-        return np.asarray(values)
+        array, kinds = np.asarray(values), {type(value) for value in values}
+        is_exact = array.dtype.kind != "f" or any(issubclass(kind, (float, np.floating)) for kind in kinds)
+        if is_exact and not kinds & {bool, np.bool_}:
+            return array
     if any(isinstance(value, (list, tuple, np.ndarray)) for value in values):
         try:
             return np.asarray(values)
