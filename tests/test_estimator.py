@@ -1,9 +1,11 @@
 """NoiseproofClassifier: any table in, a model and the wrong labels out."""
 
+import datetime
 import pickle
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from sklearn.base import clone
@@ -11,6 +13,7 @@ from sklearn.datasets import load_iris, make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -67,14 +70,24 @@ def test_findings_have_the_index_of_the_table_also_when_loaded(index, tmp_path):
     pd.testing.assert_frame_equal(loaded, model.find_label_issues())
 
 
+def test_name_of_the_index_is_saved(tmp_path):
+    X, y, _, _ = noisy_blobs(30)
+    table = pd.DataFrame(X, index=pd.Index(range(9, 39), name="key"))
+    NoiseproofClassifier(model="linear", folds=2).fit(table, y).save(tmp_path / "m")
+    assert NoiseproofClassifier.load(tmp_path / "m").find_label_issues().index.name == "key"
+
+
 def test_sample_weights_that_cannot_be_used_are_named():
     X, y, _, _ = noisy_blobs(30)
     for weight, message in (
+        ("balanced", "sample_weight='balanced' must be one number per row"),
         ([1] * 29 + [-1], r"sample_weight\[29\] = -1.0 must be finite"),
         ([0] * 30, "at least one non-zero number: all are 0"),
     ):
         with pytest.raises(ValueError, match=message):
             NoiseproofClassifier().fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier\(\) does not accept sample_weight: leave it"):
+        NoiseproofClassifier(estimator=KNeighborsClassifier()).fit(X, y, [1] * 30)
 
 
 def test_findings_contain_class_names_of_any_type(tmp_path):
@@ -98,6 +111,59 @@ def test_findings_contain_class_names_of_any_type(tmp_path):
     pd.testing.assert_frame_equal(
         NoiseproofClassifier.load(tmp_path / "model").find_label_issues(), model.find_label_issues()
     )
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        list(pd.date_range("2026-01-01", periods=3)),
+        [datetime.date(2026, 1, day) for day in (1, 2, 3)],
+        [1, 3, "bee"],
+        [1, 2**63 + 5, 2**64 - 1],
+    ],
+)
+def test_classifiers_of_any_classes_can_be_scored_and_saved(classes, tmp_path):
+    X, y, _, _ = noisy_blobs(60)
+    given = np.array(classes, np.uint64 if classes[-1] == 2**64 - 1 else object)[y]
+    model = NoiseproofClassifier(model="linear", folds=2, random_state=0).fit(X, given)
+    assert model.classes_.tolist() == classes
+    assert model.score(X, given) == np.mean(model.predict(X) == given) > 0.5
+    model.save(tmp_path / "model")
+    loaded = NoiseproofClassifier.load(tmp_path / "model")
+    assert loaded.classes_.tolist() == classes
+    assert loaded.find_label_issues().given_name.tolist() == given.tolist()
+
+
+def test_settings_of_numpy_are_saved(tmp_path):
+    X, y, _, _ = noisy_blobs(30)
+    numbers = {"folds": np.int64(3), "epochs": np.int64(1), "validation": np.float32(0.25)}
+    model = NoiseproofClassifier(model="linear", random_state=np.int64(3), **numbers).fit(X, y)
+    model.save(tmp_path / "model")
+    settings = NoiseproofClassifier.load(tmp_path / "model").get_params()
+    assert {name: settings[name] for name in ("random_state", *numbers)} == {"random_state": 3, **numbers}
+
+
+def test_columns_of_lists_of_pyarrow():
+    X, y, _, _ = noisy_blobs(60)
+    lists = pd.Series([[1, 2], [3]] * 30, dtype=pd.ArrowDtype(pa.list_(pa.int64())))
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "lists": lists})
+    assert len(NoiseproofClassifier(model="linear", folds=2).fit(table, y).predict(table)) == 60
+
+
+def test_rows_of_objects_that_contain_the_labels_are_refused():
+    X, y, _, _ = noisy_blobs(60)
+    names = np.array(["ant", "bee", "cat"])[y]
+    rows = np.column_stack([X.astype(object), names])
+    for given in (rows, rows.tolist()):
+        with pytest.raises(ValueError, match="the column '4' of X contains the labels: leave it out"):
+            NoiseproofClassifier().fit(given, names)
+
+
+def test_missing_texts_are_predicted():
+    texts = ["boat sea", "tree wood", None] * 10
+    model = NoiseproofClassifier(model="linear", folds=2, random_state=0).fit(texts, [0, 1, 2] * 10)
+    for missing in ([None, None], pd.Series([None, None]), [np.nan, np.nan]):
+        assert model.predict(missing).tolist() == [2, 2]
 
 
 def test_dict_of_columns_and_labels_in_a_frame():
@@ -162,6 +228,14 @@ def test_same_random_state_gives_equal_results():
     assert (first == second).all()
 
 
+class Pair(torch.nn.Linear):
+    def __init__(self, num_classes, in_channels):
+        super().__init__(in_channels, num_classes)
+
+    def forward(self, rows):
+        return super().forward(rows), rows
+
+
 def test_invalid_arguments_are_reported_in_one_line():
     X, y, _, _ = noisy_blobs(50)
     with pytest.raises(ValueError, match="X has 50 rows and y has 49 labels"):
@@ -179,6 +253,11 @@ def test_invalid_arguments_are_reported_in_one_line():
         ({"loss": None}, r"loss=None must be a string, such as 'gce\(q=0\.7\)'"),
         ({"model": None}, "model=None must be the name of a model or a network"),
         ({"model": LogisticRegression()}, "give a scikit-learn classifier as estimator="),
+        ({"loss": "gce", "model": "linear"}, "needs a network, but model='linear' is not one: leave out"),
+        ({"loss": "binary(ce)"}, r"loss='binary\(ce\)' is not for classes"),
+        ({"validation": "x"}, "validation='x' must be a number: 0 <= validation < 1"),
+        ({"random_state": -1}, "random_state=-1 is out of range: 0 <= random_state"),
+        ({"random_state": 2**32}, "random_state=4294967296 is out of range"),
         ({"loss": "gcee"}, "unknown loss 'gcee', did you mean 'gce'"),
         ({"estimator": "forest"}, "estimator='forest' must be a scikit-learn classifier with predict_proba"),
         ({"estimator": LogisticRegression}, "must be a scikit-learn classifier"),
@@ -192,6 +271,7 @@ def test_invalid_arguments_are_reported_in_one_line():
             {"model": lambda hidden: torch.nn.Linear(4, 3)},
             "has the parameter 'hidden': only num_classes, in_channels",
         ),
+        ({"model": Pair}, "model=Pair returned a tuple: return the logits"),
         ({"model": "cnn8"}, r"model='cnn8' does not accept rows of shape \(4,\)"),
     ]:
         with pytest.raises((ValueError, TypeError), match=told):
@@ -250,6 +330,9 @@ def test_images_with_and_without_channels(channels):
     y = np.repeat(["dark", "light"], 30)
     model = NoiseproofClassifier(model="linear", folds=2, random_state=0).fit(images, y)
     assert model.score(images, y) > 0.9
+    with pytest.raises(ValueError, match=r"rows of X have shape \(64,\), but \(8, 8"):
+        model.predict(images[:, :, :, :1].reshape(60, -1) if channels else images.reshape(60, -1))
+    assert model.fit(list(images), y).n_features_in_ is None
     seen = []
 
     def network(num_classes, in_channels, image_size):

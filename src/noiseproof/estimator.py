@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import warnings
 from html import escape
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_random_state
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from . import losses
 from .auto import (
     Ensemble,
     Network,
@@ -26,7 +25,8 @@ from .auto import (
     member_predictions,
     train_network,
 )
-from .auto.store import Parts
+from .auto.arguments import check_accepts_weights, check_loss, class_array, sample_weights, seed_of
+from .auto.store import Parts, class_from_json, class_to_json
 from .features import Features, as_labels
 from .features.labels import refuse_labels, warn_of_order, warn_of_variants
 from .features.recognise import columns_as_table
@@ -97,7 +97,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             raise ValueError(f"y has one class, {classes[0]!r}: at least two classes are needed")
         if getattr(getattr(X, "dtype", None), "kind", None) == "c":
             raise ValueError(f"Complex data not supported: X has dtype {X.dtype}")
-        X, seed = columns_as_table(X), _seed(self.random_state)
+        X, seed = columns_as_table(X), seed_of(self.random_state)
         features = Features(random_state=seed).fit(X)
         count = _rows(X)
         if count != len(label):
@@ -105,10 +105,12 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         warn_of_variants(classes, "y")
         warn_of_order(X, y, "y")
         refuse_labels(X, label, classes)
-        weight = _weights(sample_weight, count)
+        weight = sample_weights(sample_weight, count)
         if weight is not None and self._is_network:
             raise ValueError("sample_weight cannot be used with a network: leave it out")
-        self._features, self.classes_ = features, _as_array(classes)
+        if weight is not None and self.estimator is not None:
+            check_accepts_weights(self.estimator)
+        self._features, self.classes_ = features, class_array(classes)
         self.n_features_in_ = _columns(X)
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
@@ -137,7 +139,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if not isinstance(self.loss, str):
             raise TypeError(f"loss={self.loss!r} must be a string, such as 'gce(q=0.7)'")
         if self.loss != "auto":
-            losses.get(self.loss)
+            check_loss(self.loss, self.model)
         if self.estimator is not None and self._is_network:
             raise ValueError("estimator= and a network were given: leave out estimator=, or model= and loss=")
         is_invalid = isinstance(self.estimator, type) or not hasattr(self.estimator, "predict_proba")
@@ -146,8 +148,8 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 f"estimator={self.estimator!r} must be a scikit-learn classifier with predict_proba, such as"
                 " LogisticRegression()"
             )
-        if not 0 <= self.validation < 1:
-            raise ValueError(f"validation={self.validation!r} is out of range: 0 <= validation < 1")
+        if not isinstance(self.validation, Real) or not 0 <= self.validation < 1:
+            raise ValueError(f"validation={self.validation!r} must be a number: 0 <= validation < 1")
 
     @property
     def _is_network(self) -> bool:
@@ -250,10 +252,11 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self, "classes_")
         X = columns_as_table(X)
-        if not hasattr(X, "columns") and _columns(X) not in (None, self.n_features_in_):
+        expected = None if hasattr(X, "columns") else self.n_features_in_
+        if expected is not None and _columns(X) not in (None, expected):
             raise ValueError(
-                f"X has {_columns(X)} features, but {type(self).__name__} is expecting {self.n_features_in_}"
-                " features as input"
+                f"X has {_columns(X)} features, but {type(self).__name__} is expecting {expected} features as"
+                " input"
             )
         self._features.warn_of_unreadable(X)
         inputs = inputs_of(self._features, X, self.estimator)
@@ -266,6 +269,15 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """The likeliest class of each row."""
         check_is_fitted(self, "classes_")
         return np.asarray(self.classes_[self.predict_proba(X).argmax(1)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of the predictions."""
+        if getattr(self, "classes_", np.empty(0)).dtype == object:  # which accuracy_score refuses
+            label, names = as_labels(y)
+            number_of = {name: number for number, name in enumerate(self.classes_)}
+            y = np.array([number_of.get(name, -1) for name in names])[label]
+            return float(accuracy_score(y, self.predict_proba(X).argmax(1), sample_weight=sample_weight))
+        return float(super().score(X, y, sample_weight))
 
     def find_label_issues(self) -> DataFrame:
         """The frame of ``labels.find``, in the order of the rows given to ``fit`` and with their index."""
@@ -281,16 +293,20 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         written if it consists of whole numbers or text; otherwise the loaded classifier numbers the rows.
         """
         check_is_fitted(self, "classes_")
-        settings = {name: getattr(self, name) for name in ("loss", "folds", "validation", "epochs")}
+        settings = {name: _plain(getattr(self, name)) for name in ("loss", "folds", "validation", "epochs")}
         parts = Parts({"settings": settings, "choice": self.choice_, "columns_in": self.n_features_in_}, {})
         parts.facts["model"] = self.model if isinstance(self.model, str) else None
-        parts.facts["random_state"] = self.random_state if isinstance(self.random_state, int) else None
-        parts.facts["classes"] = [_plain(name) for name in self.classes_.tolist()]
+        parts.facts["random_state"] = (
+            int(self.random_state) if isinstance(self.random_state, Integral) else None
+        )
+        parts.facts["classes"] = [class_to_json(name) for name in self.classes_.tolist()]
         parts.facts["classes_dtype"] = self.classes_.dtype.str
         parts.facts["column_names"] = list(map(str, getattr(self, "feature_names_in_", []))) or None
         columns = [name for name in self._found if not name.endswith("_name")]
         parts.facts["found"], parts.facts["found_columns"] = self._found.attrs, columns
         parts.facts["found_index"] = _plain_index(self._found)
+        name = self._found.index.name
+        parts.facts["found_index_name"] = name if type(name) in (int, str) else None
         parts.put_arrays("found.safetensors", {name: self._found[name].to_numpy() for name in columns})
         parts.facts["features"], arrays = self._features.state()
         parts.put_arrays("features.safetensors", arrays)
@@ -311,7 +327,8 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             new = cls(
                 model=chosen, estimator=estimator, random_state=facts["random_state"], **facts["settings"]
             )
-            new.classes_ = np.array(facts["classes"], dtype=np.dtype(facts["classes_dtype"]))
+            classes = [class_from_json(name) for name in facts["classes"]]
+            new.classes_ = np.array(classes, dtype=np.dtype(facts["classes_dtype"]))
             new.n_features_in_, new.choice_ = facts["columns_in"], str(facts["choice"])
             if facts["column_names"] is not None:
                 new.feature_names_in_ = np.asarray(facts["column_names"], dtype=object)
@@ -322,6 +339,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             new._set_found(with_classes(found, new.classes_.tolist()))
             if facts.get("found_index") is not None:
                 new._found.index = facts["found_index"]
+                new._found.index.name = facts.get("found_index_name")
             new._model = (
                 Ensemble.from_parts(parts)
                 if "models.skops" in parts.parts
@@ -372,33 +390,6 @@ def _labels(y: Any) -> tuple[np.ndarray, list[Any]]:
     return as_labels(y)
 
 
-def _as_array(classes: list[Any]) -> np.ndarray:
-    """Classes as an array; of dtype object if they mix text and numbers, so that 1 does not become "1"."""
-    kinds = {isinstance(name, str) for name in classes}
-    return np.asarray(classes, dtype=object if len(kinds) > 1 else None)
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _weights(sample_weight: Any, count: int) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (count,):
-        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(count,)}: one weight per row")
-    invalid = ~np.isfinite(weight) | (weight < 0)
-    if invalid.any():
-        row = int(invalid.argmax())
-        raise ValueError(f"sample_weight[{row}] = {weight[row]} must be finite and not negative")
-    if not weight.any():
-        raise ValueError("Sample weights must contain at least one non-zero number: all are 0")
-    return weight
-
-
 def _rows(X: Any) -> int:
     if not hasattr(X, "shape") and not hasattr(X, "__len__"):
         X = np.asarray(X)
@@ -410,7 +401,8 @@ def _columns(X: Any) -> int | None:
     if hasattr(X, "shape"):
         return int(X.shape[1]) if len(X.shape) == 2 else None
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], (list, tuple, np.ndarray)):
-        return len(X[0])
+        is_image = len(X[0]) > 0 and isinstance(X[0][0], (list, tuple, np.ndarray))
+        return None if is_image else len(X[0])
     return None
 
 
@@ -420,7 +412,5 @@ def _plain_index(found: DataFrame) -> list[Any] | None:
     return values if {type(value) for value in values} <= {int, str} else None
 
 
-def _plain(name: Any) -> Any:
-    if isinstance(name, (str, int, float, bool)):
-        return name
-    raise ValueError(f"class {name!r} has the type {type(name).__name__}: only text and numbers can be saved")
+def _plain(setting: Any) -> Any:
+    return setting.item() if isinstance(setting, np.generic) else setting

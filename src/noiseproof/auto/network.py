@@ -95,11 +95,14 @@ def check_network(model: Factory, inputs: torch.Tensor, classes: int) -> None:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         module = make(model, shape_of(inputs, classes)).eval()
         try:
-            found = tuple(module(inputs[:2]).shape[1:])
+            outputs = module(inputs[:2])
         except (RuntimeError, ValueError, TypeError, LookupError) as problem:
             reason = str(problem).partition("\n")[0]
             wanted = f"model={called} does not accept rows of shape {tuple(inputs.shape[1:])}"
             raise ValueError(f"{wanted}: {reason}") from None
+    if not isinstance(outputs, torch.Tensor):
+        raise TypeError(f"model={called} returned a {type(outputs).__name__}: return the logits, a tensor")
+    found = tuple(outputs.shape[1:])
     if found != (classes,):
         raise ValueError(
             f"model={called} returns outputs of shape {found}: it must be ({classes},) for {classes} classes"

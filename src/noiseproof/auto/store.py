@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import zipfile
@@ -88,6 +89,34 @@ class Parts:
         if isinstance(problem, foreign) and not isinstance(problem, DamagedFileError):
             reason = " ".join(str(problem).split()) or type(problem).__name__
             raise DamagedFileError(self.path or "", reason) from None
+
+
+def class_to_json(name: Any) -> Any:
+    """A class as JSON; a date as a dict of its type and the text."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    if isinstance(name, (str, int, float, bool)):
+        return name
+    if isinstance(name, datetime.date) and type(name) in (pd.Timestamp, datetime.datetime, datetime.date):
+        return {type(name).__name__: name.isoformat()}
+    raise ValueError(
+        f"class {name!r} has the type {type(name).__name__}: only text, numbers and dates can be saved"
+    )
+
+
+def class_from_json(stored: Any) -> Any:
+    """The class that ``class_to_json`` converted."""
+    import pandas as pd  # type: ignore[import-untyped]
+
+    if not isinstance(stored, dict):
+        return stored
+    ((kind, text),) = stored.items()
+    parse = {
+        "Timestamp": pd.Timestamp,
+        "datetime": datetime.datetime.fromisoformat,
+        "date": datetime.date.fromisoformat,
+    }
+    return parse[kind](text)
 
 
 def _check_not_compressed(file: zipfile.ZipFile) -> None:
