@@ -272,7 +272,7 @@ def test_invalid_arguments_are_reported_in_one_line():
             "has the parameter 'hidden': only num_classes, in_channels",
         ),
         ({"model": Pair}, "model=Pair returned a tuple: return the logits"),
-        ({"model": "cnn8"}, r"model='cnn8' does not accept rows of shape \(4,\)"),
+        ({"model": "cnn8"}, r"rows of shape \(4,\): the network takes images .* use mlp"),
     ]:
         with pytest.raises((ValueError, TypeError), match=told):
             NoiseproofClassifier(**settings).fit(X, y)

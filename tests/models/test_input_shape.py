@@ -13,6 +13,11 @@ def test_wrong_number_of_channels_is_refused(spec):
         model(torch.zeros(2, 1, 32, 32))
 
 
+def test_rows_of_a_table_are_refused_by_a_network_of_images():
+    with pytest.raises(ValueError, match=r"takes images .* shape \(2, 5\): for rows of 5 numbers use mlp"):
+        models.get("cnn8", num_classes=3, in_channels=5, seed=0)(torch.zeros(2, 5))
+
+
 def test_missing_batch_dimension_is_refused():
     with pytest.raises(ValueError, match=r"x\.unsqueeze\(0\)"):
         models.get("resnet20", num_classes=10, seed=0)(torch.zeros(3, 32, 32))

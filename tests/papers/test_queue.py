@@ -181,7 +181,7 @@ def test_killed_queue_keeps_packed_results(tmp_path, monkeypatch):
 
 def test_invalid_results_file_is_named_in_the_error(tmp_path):
     (tmp_path / "runs.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"runs\.csv is not a file of results"):
+    with pytest.raises(ValueError, match=r"runs\.csv is not a file of results: it has no column 'run'$"):
         read_results([tmp_path])
     with pytest.raises(FileNotFoundError, match="does not exist"):
         read_results([tmp_path / "nowhere"])

@@ -11,8 +11,9 @@ from torch import nn
 
 from noiseproof import losses, models
 from noiseproof.data import LabelledData
+from noiseproof.files import DamagedFileError
 from noiseproof.processes import Interruption
-from noiseproof.train import Config, RunExistsError, Watcher, fit
+from noiseproof.train import Config, Run, RunExistsError, Watcher, fit
 from noiseproof.train.batches import batch_bounds, epoch_order
 
 
@@ -324,6 +325,11 @@ def test_damaged_config_raises_an_error(config, blobs):
         RunExistsError, match=r"config\.json is damaged \(a config must be JSON: .* choose another"
     ):
         fit(config(epochs=1), data=blobs())
+    with pytest.raises(
+        DamagedFileError, match=r"^cannot read \S+: it is not .*JSON.*; restore the file.*"
+    ) as told:
+        _ = Run(run.folder).config
+    assert str(told.value).count("cannot read") == str(told.value).count("restore the file") == 1
 
 
 @pytest.mark.parametrize(("given", "shown"), [("digits", "'digits'"), ({"data": "digits"}, "a dict")])

@@ -14,6 +14,11 @@ class Images(NamedTuple):
     exact: bool = False
 
     def check(self, shape: torch.Size) -> None:
+        if len(shape) == 2:
+            raise ValueError(
+                f"the network takes images (N, C, H, W), but the input has shape {tuple(shape)}:"
+                f" for rows of {shape[1]} numbers use mlp"
+            )
         if len(shape) != 4 or shape[1] != self.channels:
             hint = "; add the batch dimension with x.unsqueeze(0)" if len(shape) == 3 else ""
             raise ValueError(

@@ -135,8 +135,7 @@ def pack(folder: Path, target: Path, commit: str) -> int:
     lines, curves = [], []
     for key, run in _run_folders(folder):
         curves += [{"run": key, **{name: line.get(name) for name in CURVES}} for line in run.metrics]
-        numbers = _result_of(run).numbers
-        if numbers is not None:
+        if (numbers := _result_of(run).numbers) is not None:
             lines.append(_line(key, run, numbers, commit))
     target.mkdir(parents=True, exist_ok=True)
     write_text(target / RUNS_CSV, _as_csv(lines))
@@ -180,7 +179,8 @@ def read_results(places: Iterable[str | Path]) -> tuple[dict[str, Result], set[C
                 found[line["run"]] = Result(line["run"], int(line["seed"]), numbers)
                 variants.add(Changes.of(line))
             except (KeyError, ValueError) as problem:
-                raise ValueError(f"{path} is not a file of results: {problem!r}") from None
+                why = f"it has no column {problem}" if isinstance(problem, KeyError) else problem
+                raise ValueError(f"{path} is not a file of results: {why}") from None
     return found, variants
 
 

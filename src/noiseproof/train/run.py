@@ -50,8 +50,9 @@ class Run(RunFolder):
 
     @cached_property
     def config(self) -> Config:
+        settings = self.settings
         try:
-            return Config.from_dict(self.settings)
+            return Config.from_dict(settings)
         except (ValueError, TypeError) as problem:
             raise DamagedFileError(self.folder / CONFIG, str(problem), remedy=REMEDY) from None
 
@@ -156,9 +157,8 @@ class Run(RunFolder):
 
     def _shape(self) -> dict[str, Any]:
         shape = tuple(self._facts["sample_shape"])
-        views = Views(self.config, shape)
         with on_the_cpu():
-            seen = views.evaluation(torch.zeros(1).expand(1, *shape))
+            seen = Views(self.config, shape).evaluation(torch.zeros(1).expand(1, *shape))
         size = {"image_size": tuple(seen.shape[2:])} if seen.dim() == 4 else {}
         return {"in_channels": int(seen.shape[1]), "num_classes": len(self.class_names), **size}
 
