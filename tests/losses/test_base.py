@@ -111,6 +111,7 @@ def test_loss_moves_with_its_module():
         (lambda z, y: get("ce", weight=torch.ones(5, 2)), "vector"),
         (lambda z, y: get("ce", reduction="avg"), "'avg' is unknown"),
         (lambda z, y: get("ce")(z, y, sample_weight=torch.ones(3)), "one entry per sample"),
+        (lambda z, y: get("ce")(z, y, sample_weight=y / 0), "sample_weight has values that are NaN or inf"),
         (lambda z, y: get("ce")(z, torch.zeros(8, 4)), "shape of the logits"),
         (lambda z, y: get("ce")(z, -torch.ones(8, 5)), "not negative"),
         (lambda z, y: get("ce")(z, y[:4]), r"shape \(4,\)"),

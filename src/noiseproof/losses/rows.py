@@ -122,10 +122,10 @@ def row_weights(sample_weight: Tensor, shape: torch.Size) -> Tensor:
     """One entry per sample of a batch of this shape, flat."""
     if not isinstance(sample_weight, Tensor):
         raise TypeError(f"sample_weight must be a tensor, got {type(sample_weight).__name__}")
-    if sample_weight.shape != shape:
-        raise ValueError(
-            f"sample_weight of shape {tuple(sample_weight.shape)} needs one entry per sample: {tuple(shape)}"
-        )
+    if (given := tuple(sample_weight.shape)) != tuple(shape):
+        raise ValueError(f"sample_weight of shape {given} needs one entry per sample: {tuple(shape)}")
+    if values_can_be_checked(sample_weight) and not bool(sample_weight.isfinite().all()):
+        raise ValueError("sample_weight has values that are NaN or infinite")
     return sample_weight.reshape(-1)
 
 
