@@ -159,6 +159,19 @@ def test_rows_of_objects_that_contain_the_labels_are_refused():
             NoiseproofClassifier().fit(given, names)
 
 
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame])
+def test_infinite_values_give_a_warning(form):
+    X, y, _, _ = noisy_blobs(30)
+    infinite = X.copy()
+    infinite[3, 1] = np.inf
+    with pytest.warns(UserWarning, match="infinite values of X are read as missing") as told:
+        model = NoiseproofClassifier(model="linear", folds=2).fit(form(infinite), y)
+    assert len(told) == 1
+    with pytest.warns(UserWarning, match="infinite values of X are read as missing"):
+        model.predict(form(infinite))
+    assert len(model.predict(form(X))) == 30
+
+
 def test_missing_texts_are_predicted():
     texts = ["boat sea", "tree wood", None] * 10
     model = NoiseproofClassifier(model="linear", folds=2, random_state=0).fit(texts, [0, 1, 2] * 10)

@@ -102,6 +102,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         count = _rows(X)
         if count != len(label):
             raise ValueError(f"X has {count:,} rows and y has {len(label):,} labels: one per row is needed")
+        features.warn_of_unreadable(X)
         warn_of_variants(classes, "y")
         warn_of_order(X, y, "y")
         refuse_labels(X, label, classes)

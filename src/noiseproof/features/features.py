@@ -73,7 +73,6 @@ class Features:
             raise ValueError("X has no rows")
         if form == "text" and not any(text and text.strip() for text in values):
             raise ValueError("all texts of X are empty: at least one must have characters")
-        _warn_of_infinite(values)
         seed = 0 if self.random_state is None else self.random_state
         if form == "sparse":
             self._encoder = SparseBlock.fit(values, self.dimensions, seed)
