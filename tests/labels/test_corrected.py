@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,33 @@ def test_training_on_corrected_data(tmp_path):
     again = run_on(done.data, tmp_path / "again", test=done.change_log.test)
     assert len(again.record) == ROWS - 3
     assert again.result["final_test_accuracy"] is not None
+
+
+@pytest.mark.parametrize("noise", [None, "symmetric(0.4)"])
+def test_decisions_and_rules_about_validation_samples_are_applied(tmp_path, noise):
+    place = tmp_path / "rows.csv"
+    place.write_bytes(lines_of(ROWS))
+    source = f'csv(path="{place}", label="kind", features="id")'
+    run = run_on(source, tmp_path / "run", noise=noise, validation=0.4)
+    found = labels.find(run)
+    kept, changed, *rest = run.outputs["validation_index"].tolist()
+    DecisionLog(run.folder / "decisions.jsonl").append([Decision(kept, "keep"), Decision(changed, "drop")])
+    labels.write_corrected(run)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of weak evidence
+        done = labels.write_corrected(run, drop=max(float(found.wrong_probability.max()) / 2, 1e-6))
+    written = load(done.data)
+    dropped = {change.row for change in done.changes if change.after is None}
+    assert changed in dropped
+    assert kept not in dropped
+    assert len(written) == ROWS - len(dropped)
+    given = {change.row: change.after for change in done.changes if change.after is not None}
+    original = load(source)
+    names = [given.get(row, original.class_names[original.label[row]]) for row in range(ROWS)]
+    seen = dict(zip(found["index"], found.given_name, strict=True))
+    assert names == [names[row] if row in dropped else seen[row] for row in range(ROWS)]
+    assert set(given) <= set(seen) if noise else not given
+    assert rest
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
@@ -331,7 +359,7 @@ def test_original_and_other_files_are_not_overwritten(tmp_path):
     second = labels.write_corrected(run, DECISIONS[:2])
     assert first.path == second.path
     place.write_bytes(lines_of(ROWS).replace(b"001,", b"999,"))
-    with pytest.raises(ValueError, match="have changed since the run was trained"):
+    with pytest.raises(ValueError, match=r"the data of \S+run have changed since the run"):
         labels.write_corrected(run, DECISIONS)
     left = [file.name for file in Path(tmp_path).iterdir() if file.name.startswith(".")]
     assert left == []

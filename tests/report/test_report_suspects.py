@@ -121,7 +121,7 @@ def test_changed_data_are_not_shown(tmp_path):
     shown = run.record.index[[7, 3]].tolist()
     assert inputs_of(Evidence.of(run)).read(shown).tolist() == inputs[shown].tolist()
     np.savez(place, x_train=inputs[::-1], y_train=label[::-1])
-    with pytest.raises(NotAvailableError, match="cannot be loaded: they have changed since"):
+    with pytest.raises(NotAvailableError, match=r"cannot be loaded: the data of \S+ have changed since"):
         inputs_of(Evidence.of(run))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...data import LabelledData
@@ -60,10 +60,17 @@ def collect_decisions(
     return {made.sample: State(made) for made in rules} | reviewed
 
 
-def make_edit(states: Mapping[int, State], trained: LabelledData, original: LabelledData) -> Edit:
-    """Changes of the original data that apply the decisions to the labels the network was trained on."""
+def make_edit(states: Mapping[int, State], judged: Sequence[LabelledData], original: LabelledData) -> Edit:
+    """Changes of the original data that apply the decisions to the labels of the run.
+
+    ``judged`` are the training and validation data of the run, with the noise that it added.
+    """
     now = dict(zip(original.index.tolist(), original.label.tolist(), strict=True))
-    seen = dict(zip(trained.index.tolist(), trained.label.tolist(), strict=True))
+    seen = {
+        row: label
+        for data in judged
+        for row, label in zip(data.index.tolist(), data.label.tolist(), strict=True)
+    }
     if unknown := sorted(sample for sample in states if sample not in seen):
         raise ValueError(
             f"there is a decision about sample {unknown[0]}, which is not in the data of the run"
@@ -74,7 +81,7 @@ def make_edit(states: Mapping[int, State], trained: LabelledData, original: Labe
             dropped.add(sample)
             why[sample] = state.current
         elif state.current.decision == "relabel":
-            goal[sample] = class_number(state.current, trained.class_names)
+            goal[sample] = class_number(state.current, original.class_names)
             why[sample] = state.current
     changed = {row: label for row, label in goal.items() if row not in dropped and label != now.get(row)}
     return Edit(changed, frozenset(dropped), why)

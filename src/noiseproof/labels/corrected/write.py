@@ -23,7 +23,7 @@ from ...dynamics import RunFolder
 from ...memory import is_large
 from ..apply import Decisions, current_decisions
 from ..original_rows import TABLES
-from ..run_data import training_data
+from ..run_data import judged_data
 from .arrays_file import LABELS, changes_of, relabelled, write_arrays, write_npy, write_npz
 from .edit import Edit, collect_decisions, make_edit
 from .image_folder import FILE, LABEL, copy_tree, manifest_text
@@ -76,7 +76,7 @@ def write_corrected(
     out: str | Path | None = None,
     copy: bool = False,
 ) -> Corrected:
-    """Write the training data of a run with corrected labels to a new file in the format of the original.
+    """Write the training and validation data of a run with corrected labels to a new file in the format of the original.
 
     A table keeps all columns, their order, names and types; .npz and .npy files keep their arrays; a folder
     of images is written as a table of its files, or with ``copy`` as a tree of copies; data without a file
@@ -108,7 +108,7 @@ def write_corrected(
         original,
         name,
         options,
-        make_edit(states, _trained(run), original),
+        make_edit(states, judged_data(run), original),
         run,
         None if out is None else Path(out),
     )
@@ -118,13 +118,6 @@ def write_corrected(
     log.write(log_path(path))
     conflicts = sum(state.conflict is not None for state in states.values())
     return Corrected(path, log_path(path), log, conflicts)
-
-
-def _trained(run: RunFolder) -> LabelledData:
-    try:
-        return training_data(run)
-    except ValueError as problem:
-        raise ValueError(f"the data of {run.folder} cannot be corrected: {problem}") from None
 
 
 def _write(job: Job, copy: bool) -> ChangeLog:
