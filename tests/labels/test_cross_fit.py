@@ -140,6 +140,14 @@ def test_network_accepts_subsets_and_csv_files(monkeypatch, tmp_path):
         assert found.predicted_label.between(0, data.num_classes - 1).all()
 
 
+@pytest.mark.parametrize("shape", [(8, 8), (8, 8, 3), (3, 8, 8)])
+def test_network_reads_arrays_of_images(monkeypatch, shape):
+    monkeypatch.setattr("noiseproof.labels.networks.default_epochs", lambda rows: 1)
+    images = np.random.default_rng(0).integers(0, 255, (30, *shape), np.uint8)
+    found = labels.find(images, label=np.arange(30) % 2, model="cnn4", folds=2)
+    assert len(found) == 30
+
+
 def test_groups_prevent_leakage_between_folds():
     """One nearest neighbour repeats the label of a near-duplicate, unless groups keep both in one fold."""
     rng = np.random.default_rng(0)

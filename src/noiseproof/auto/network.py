@@ -114,18 +114,6 @@ def shape_of(inputs: torch.Tensor, classes: int) -> dict[str, Any]:
     return {"num_classes": classes, "in_channels": int(inputs.shape[1]), **size}
 
 
-def as_inputs(dense: np.ndarray, shape: tuple[int, ...]) -> torch.Tensor:
-    """Vectors unchanged, images as (N, C, H, W); ``shape`` is (H, W), (C, H, W) or (H, W, C)."""
-    rows = torch.from_numpy(np.ascontiguousarray(dense, np.float32))
-    if len(shape) not in (2, 3) or rows.shape[1] != int(np.prod(shape)):
-        return rows
-    images = rows.reshape(len(rows), *shape)
-    if len(shape) == 2:
-        return images.unsqueeze(1)
-    channels_first = shape[0] in (1, 3, 4) and shape[2] not in (1, 3, 4)
-    return images if channels_first else images.permute(0, 3, 1, 2).contiguous()
-
-
 def train_network(
     inputs: torch.Tensor,
     label: np.ndarray,

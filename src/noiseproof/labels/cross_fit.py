@@ -175,13 +175,14 @@ def _by_networks(
     on_fit: OnFit,
     engine: str,
 ) -> Judgement:
-    from .networks import network_probabilities
+    from .networks import as_inputs, network_probabilities
 
-    data = (
-        rows
-        if isinstance(rows, LabelledData)
-        else LabelledData(Features(random_state=seed).fit_transform(rows), label)
-    )
+    if isinstance(rows, LabelledData):
+        data = rows
+    else:
+        features = Features(random_state=seed)
+        dense = features.fit_transform(rows)
+        data = LabelledData(as_inputs(dense, features.sample_shape), label)
     splits = split(label, folds, rows=first_occurrences(data.inputs), groups=groups, seed=seed)
 
     def fit(some: Sequence[Split], on_fit: OnFit) -> list[np.ndarray]:
