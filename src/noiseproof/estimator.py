@@ -31,7 +31,8 @@ from .features import Features, as_labels
 from .features.labels import refuse_labels, warn_of_order, warn_of_variants
 from .features.recognise import columns_as_table
 from .labels.cross_fit import Rounds, cross_fitter, inputs_of, two_rounds
-from .labels.cross_fit_models import CROSS_FIT_MODELS, Inputs
+from .labels.cross_fit_models import CROSS_FIT_MODELS, Inputs, take
+from .labels.estimator_rows import reads_rows
 from .labels.findings import frame, take_index, weakness, with_classes
 from .labels.folds import split
 from .train.callbacks import notebook_line
@@ -53,7 +54,9 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             network: its spec such as "cnn8", a ``torch.nn.Module`` to copy, or a function that returns one,
             called with those of num_classes, in_channels and image_size that are its parameters. With
             loss="auto", ``auto.choose`` selects its loss and learning rate.
-        estimator: a scikit-learn classifier to cross-fit and to fit again on rows with trusted labels.
+        estimator: a scikit-learn classifier to cross-fit and to fit again on rows with trusted labels. It
+            gets encoded numbers, or the rows of X if it is a Pipeline that begins with a ColumnTransformer or
+            a text vectoriser.
         folds: number of folds for cross-fitting.
         validation: share of rows held out to select the epoch of a network.
         epochs: of a network; by default 3,000 steps, but at least 30 and at most 500 epochs.
@@ -98,7 +101,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if getattr(getattr(X, "dtype", None), "kind", None) == "c":
             raise ValueError(f"Complex data not supported: X has dtype {X.dtype}")
         X, seed = columns_as_table(X), seed_of(self.random_state)
-        features = Features(random_state=seed).fit(X)
+        features = Features(random_state=seed, drop_ids=not reads_rows(self.estimator)).fit(X)
         count = _rows(X)
         if count != len(label):
             raise ValueError(f"X has {count:,} rows and y has {len(label):,} labels: one per row is needed")
@@ -217,7 +220,7 @@ class NoiseproofClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         options = {} if weight is None else {"sample_weight": weight[keep]}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fits that do not converge
-            model = clone(self.estimator).fit(inputs.linear[keep], label[keep], **options)
+            model = clone(self.estimator).fit(take(inputs.for_estimator, keep), label[keep], **options)
         self._model = Ensemble.of(model, len(self.classes_))
         self.choice_ = f"{type(model).__name__} on {int(keep.sum()):,} of {len(label):,} rows"
 

@@ -3,11 +3,18 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import OneHotEncoder
 
 from noiseproof import NoiseproofClassifier, labels
 from noiseproof.data import LabelledData, load
@@ -207,6 +214,61 @@ def test_estimator_with_attribute_steps_is_not_a_pipeline():
     rows = frame[["size"]].fillna(0)
     found, plain = (labels.find(rows, label=given, model=one) for one in (Boosted(), LogisticRegression()))
     pd.testing.assert_frame_equal(found, plain)
+
+
+def texts_and_labels(rows=60):
+    rng = np.random.default_rng(0)
+    words = np.array([["sea", "boat", "fish"], ["tree", "leaf", "wood"]])
+    clean = np.arange(rows) % 2
+    texts = [" ".join(rng.choice(words[k], 5)) for k in clean]
+    given = np.array(["water", "forest"])[clean]
+    given[7] = "water"
+    return texts, given
+
+
+def test_pipeline_with_text_vectoriser_reads_texts(tmp_path):
+    texts, given = texts_and_labels()
+    pipe = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    union = make_pipeline(
+        make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")), LogisticRegression()
+    )
+    series, table = pd.Series([*texts[:-1], None]), pd.DataFrame({"text": texts})
+    search = GridSearchCV(pipe, {"logisticregression__C": [1.0]}, cv=2)
+    for model, rows in ((pipe, texts), (pipe, series), (pipe, table), (union, texts), (search, texts)):
+        found = labels.find(rows, label=given, model=model, folds=2)
+        assert found.is_label_issue.to_numpy().nonzero()[0].tolist()[:1] == [7]
+    own = NoiseproofClassifier(estimator=pipe).fit(texts, given)
+    assert own.predict(["sea boat", "a leaf"]).tolist() == ["water", "forest"]
+    own.save(tmp_path / "own.noiseproof")
+    assert NoiseproofClassifier.load(tmp_path / "own.noiseproof").predict(["leaf"]).tolist() == ["forest"]
+    with pytest.raises(ValueError, match=r"TfidfVectorizer reads texts, but the rows have shape \(60, 2\)"):
+        labels.find(table.assign(n=range(60)), label=given, model=pipe)
+
+
+def test_pipeline_with_column_transformer_reads_columns():
+    frame, given, wrong = table(90)
+    frame = frame.set_index(np.arange(90) + 500)
+    columns = make_column_transformer((SimpleImputer(), ["size"]), (OneHotEncoder(), ["colour"]))
+    pipe = make_pipeline(columns, LogisticRegression())
+    assert precision(labels.find(frame, label=given, model=pipe, folds=3), wrong) > 0.5
+    own = NoiseproofClassifier(estimator=pipe).fit(frame, given)
+    assert own.score(frame, given) > 0.6
+    by_position = make_column_transformer(("passthrough", [1]))  # the constant column is not left out
+    array = np.c_[np.zeros(90), frame["size"].fillna(0)]
+    found = labels.find(array, label=given, model=make_pipeline(by_position, LogisticRegression()), folds=3)
+    assert precision(found, wrong) > 0.4
+
+
+def test_estimator_that_needs_columns_is_told_how_to_get_them():
+    frame, given, _ = table(60)
+    model = HistGradientBoostingClassifier(categorical_features=["colour"])
+    with pytest.raises(
+        ValueError, match=r"failed on the encoded rows, .* must be a Pipeline that begins"
+    ) as e:
+        labels.find(frame, label=given, model=model, folds=2)
+    assert "\n" not in str(e.value)
+    with pytest.raises(ValueError, match=r"^The 'C' parameter"):
+        labels.find(frame, label=given, model=LogisticRegression(C=-1), folds=2)
 
 
 def test_many_rows_change_the_solver_and_not_the_predictions():

@@ -80,7 +80,7 @@ class Ensemble(NamedTuple):
         """Weighted geometric mean of the probabilities, raised for rare classes."""
         predictions, classes = [], len(self.class_frequencies)
         for name, model in zip(self.names, self.models, strict=True):
-            rows = getattr(inputs, CROSS_FIT_MODELS[name].reads)
+            rows = getattr(inputs, CROSS_FIT_MODELS[name].reads) if inputs.raw is None else inputs.raw
             table = np.zeros((rows.shape[0], classes))
             table[:, np.asarray(model.classes_)] = model.predict_proba(rows)
             predictions.append(table)

@@ -19,6 +19,7 @@ from ..models import MODELS
 from ..models.spec import parse
 from .calibrator import judge
 from .cross_fit_models import CROSS_FIT_MODELS, Inputs, cross_fit, out_of_fold
+from .estimator_rows import HINT, given_rows, reads_rows
 from .findings import Judgement
 from .folds import Split, split
 from .posterior import posterior
@@ -49,7 +50,8 @@ def judge_by_cross_fitting(
         if parse(model)[0] not in MODELS and ":" not in model:
             raise ValueError(unknown("model", model, [*CROSS_FIT_MODELS, *MODELS]))
         return _by_networks(rows, label, classes, folds, model, groups, seed, on_fit, engine)
-    inputs = inputs_of(Features(random_state=seed).fit(rows), rows, model)
+    features = Features(random_state=seed, drop_ids=not reads_rows(model)).fit(rows)
+    inputs = inputs_of(features, rows, model)
     splits = split(label, folds, rows=inputs.linear, groups=groups, seed=seed)
 
     def fit_weighted(weight: np.ndarray | None) -> list[np.ndarray]:
@@ -100,7 +102,8 @@ def two_rounds(fit: CrossFitter, label: np.ndarray) -> Rounds:
 def inputs_of(features: Features, rows: Any, model: object = None) -> Inputs:
     """The rows in the form that each kind of model reads; ``model`` is an estimator of the user, if any."""
     dense, sparse = features.transform(rows), features.sparse(rows)
-    return Inputs(dense, dense if sparse is None or not _reads_sparse(model) else sparse.tocsr())
+    linear = dense if sparse is None or not _reads_sparse(model) else sparse.tocsr()
+    return Inputs(dense, linear, given_rows(rows, model) if reads_rows(model) else None)
 
 
 def _reads_sparse(model: object) -> bool:
@@ -149,11 +152,21 @@ def _cross_fit_estimator(
     weight: np.ndarray | None,
 ) -> list[np.ndarray]:
     from sklearn.base import clone
+    from sklearn.utils._param_validation import InvalidParameterError
 
     if weight is not None and "sample_weight" not in signature(model.fit).parameters:
         return []
-    on_fold = partial(on_fit, type(model).__name__)
-    return [out_of_fold(lambda rows: clone(model), inputs.linear, label, classes, splits, weight, on_fold)]
+    name, rows = type(model).__name__, inputs.for_estimator
+    try:
+        on_fold = partial(on_fit, name)
+        return [out_of_fold(lambda part: clone(model), rows, label, classes, splits, weight, on_fold)]
+    except (AttributeError, LookupError, TypeError, ValueError) as problem:
+        if inputs.raw is not None or isinstance(problem, InvalidParameterError):
+            raise
+        reason = str(problem).partition("\n")[0].rstrip(".")
+        raise ValueError(
+            f"{name} failed on the encoded rows, {rows.shape[1]} numbers per row: {reason}; {HINT}"
+        ) from problem
 
 
 def _names(model: str | Sequence[Any]) -> tuple[str, ...]:

@@ -24,6 +24,13 @@ class Inputs(NamedTuple):
     """(N, d), scaled."""
     linear: Any
     """For linear models: sparse where the data are text, otherwise ``dense``."""
+    raw: Any = None
+    """The rows as they were given, if an estimator of the user encodes them itself, see ``reads_rows``."""
+
+    @property
+    def for_estimator(self) -> Any:
+        """The rows that an estimator of the user reads."""
+        return self.linear if self.raw is None else self.raw
 
 
 class ModelKind(NamedTuple):
@@ -134,9 +141,15 @@ def out_of_fold(
         if len(seen) == 1:
             found[predict, seen[0]] = 1.0
             continue
-        model = fitted(make(rows[fit]), rows[fit], label[fit], None if weight is None else weight[fit])
-        found[np.ix_(predict, np.asarray(model.classes_))] = model.predict_proba(rows[predict])
+        part = take(rows, fit)
+        model = fitted(make(part), part, label[fit], None if weight is None else weight[fit])
+        found[np.ix_(predict, np.asarray(model.classes_))] = model.predict_proba(take(rows, predict))
     return found
+
+
+def take(rows: Any, which: np.ndarray) -> Any:
+    """The chosen rows of an array, a sparse matrix or a DataFrame; ``which`` are positions or a mask."""
+    return rows.iloc[which] if hasattr(rows, "iloc") else rows[which]
 
 
 def fitted(model: Any, rows: Any, label: np.ndarray, weight: np.ndarray | None) -> Any:
@@ -144,8 +157,10 @@ def fitted(model: Any, rows: Any, label: np.ndarray, weight: np.ndarray | None) 
     from sklearn.pipeline import Pipeline
 
     name = "sample_weight"
-    if isinstance(model, Pipeline):  # the root of a kernel matrix is inaccurate in single precision
-        name, rows = f"{model.steps[-1][0]}__sample_weight", rows.astype(np.float64)
+    if isinstance(model, Pipeline):
+        name = f"{model.steps[-1][0]}__sample_weight"
+        if getattr(rows, "dtype", None) == np.float32:  # inaccurate for the root of a kernel matrix
+            rows = rows.astype(np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that end before they converge
         return model.fit(rows, label, **({} if weight is None else {name: weight}))

@@ -65,8 +65,9 @@ def find(
             training data instead of reading its record, which takes longer but finds more wrong labels.
         model: the model to cross-fit: by default all of ``CROSS_FIT_MODELS`` (a linear model, randomised
             trees, a small network, nearest neighbours, Gaussian kernels); one or several of them by name, a
-            scikit-learn classifier, or the spec of a network, such as "cnn8" for images (N, H, W[, C]) or
-            (N, C, H, W); images of ``LabelledData`` are (N, C, H, W).
+            scikit-learn classifier, which gets encoded numbers, or the rows as they are if it is a Pipeline
+            that begins with a ColumnTransformer or a text vectoriser; or the spec of a network, such as
+            "cnn8" for images (N, H, W[, C]) or (N, C, H, W); those of ``LabelledData`` are (N, C, H, W).
         groups: one entry per row; rows of a group, and equal rows, are always in the same fold.
         class_names: of the columns of probabilities.
         statistics: add the columns of ``dynamics.statistics`` that the record allows.

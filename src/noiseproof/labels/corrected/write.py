@@ -78,10 +78,11 @@ def write_corrected(
 ) -> Corrected:
     """Write the data of a run with corrected labels to a new file in the format of the original.
 
-    The rows are those of training and validation. A table keeps all columns, their order, names and types; .npz and .npy files keep their arrays; a folder
-    of images is written as a table of its files, or with ``copy`` as a tree of copies; data without a file
-    are written as an .npz file into the run folder. The original is never changed. A log of the changes and
-    the dropped rows are written next to the new file; ``revert`` restores the original from them.
+    The rows are those of training and validation. A table keeps all columns, their order, names and types;
+    .npz and .npy files keep their arrays; a folder of images is written as a table of its files, or with
+    ``copy`` as a tree of copies; data without a file are written as an .npz file into the run folder. The
+    original is never changed. A log of the changes and the dropped rows are written next to the new file;
+    ``revert`` restores the original from them.
 
     Args:
         decisions: by default those of the run folder, and rules for samples without a decision.
