@@ -182,6 +182,19 @@ def test_invalid_arguments_raise():
         labels.find(frame, label=given[:29])
     with pytest.raises(ValueError, match="folds=0 is out of range: choose 2 to 30"):
         labels.find(frame, label=given, folds=0)
+    for options, kind, message in (
+        ({"model": []}, ValueError, r"model=\[\] names no model: choose among linear"),
+        ({"folds": "3"}, TypeError, "folds='3' must be a whole number"),
+        ({"folds": 2.5}, TypeError, r"folds=2\.5 must be a whole number"),
+        ({"seed": -1}, ValueError, "seed=-1 must be at least 0"),
+        (
+            {"groups": [[1, 2]] * 30},
+            TypeError,
+            r"groups must hold one number or text .* groups\[0\] is \[1, 2\]",
+        ),
+    ):
+        with pytest.raises(kind, match=message):
+            labels.find(frame, label=given, **options)
     with pytest.raises(TypeError, match=r"label is 'kind': .*, such as table\['kind'\]"):
         labels.find(frame, label="kind")
     with pytest.raises(FileNotFoundError, match=r"rows\.csv is not a run folder"):

@@ -135,6 +135,8 @@ def test_probabilities_complement_the_record():
     alone, both = judged(record)[1], judged(record, probabilities=table)[1]
     assert alone[:40].isnan().all()
     assert not both.isnan().any()
+    columns = pandas.DataFrame(table.numpy()[:, ::-1], columns=record.class_names[::-1])
+    assert judged(record, probabilities=columns)[1].equal(both)
     assert average_precision(both[:40], wrong[:40]) == 1
     assert average_precision(both[40:], wrong[40:]) > average_precision(alone[40:], wrong[40:])
 
@@ -157,6 +159,8 @@ def test_invalid_arguments_raise():
         labels.find(probabilities=np.eye(2), label=[0, 1], folds=5, model="linear")
     with pytest.raises(TypeError, match="folds= cannot be used here: probabilities replace cross-fitting"):
         labels.find(np.eye(2), label=[0, 1], probabilities=np.eye(2), folds=2)
+    with pytest.raises(TypeError, match="class_names= cannot be used here: the classes of data are those of"):
+        labels.find(np.eye(2), label=[0, 1], class_names=["a", "b"])
     with pytest.raises(ValueError, match="there are 3 rows and 2 labels"):
         labels.find(np.eye(3), label=[0, 1], probabilities=np.eye(2))
     with pytest.raises(ValueError, match="label 'c' is not among class_names: a, b"):
@@ -188,7 +192,7 @@ def test_probabilities_replace_cross_fitting_of_data():
     columns = pandas.DataFrame(probabilities[:, ::-1], columns=["yes", "no"])
     found["columns"] = labels.find(label=words, probabilities=columns)
     found["tensor"] = labels.find(label=torch.tensor(label), probabilities=probabilities)
-    with pytest.raises(ValueError, match="columns in different orders"):
+    with pytest.raises(ValueError, match="the same in different orders"):
         labels.find(label=words, probabilities=[columns, columns[["no", "yes"]]])
     for one in found.values():
         np.testing.assert_allclose(one.wrong_probability, wanted.wrong_probability, rtol=1e-6)

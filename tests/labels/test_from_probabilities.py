@@ -1,6 +1,7 @@
 """Find wrong labels by out-of-sample probabilities alone."""
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from label_samples import average_precision, best_f1, f1
@@ -95,8 +96,8 @@ def test_first_invalid_row_is_named(row, message):
         ([[0.5, 0.5]], [2], ValueError, r"label\[0\] = 2 is not a valid class: choose 0 to 1"),
         ([[0.5, 0.5]], [-1], ValueError, r"label\[0\] = -1"),
         ([[0.5, 0.5]], [0, 1], ValueError, r"must have shape \(1,\), as probabilities, got \(2,\)"),
-        ([[0.5, 0.5]], [0.0], TypeError, "class numbers, the columns of probabilities, got"),
-        ([[0.5, 0.5]], ["cat"], ValueError, r"class_names must be 2 names, .* got \['cat'\]"),
+        ([[0.5, 0.5]], [0.5], ValueError, r"label\[0\] = 0.5 has a fraction"),
+        ([[0.5, 0.5]], ["cat"], ValueError, "have 2 columns, but the number of classes in label is 1: give"),
         ([0.5, 0.5], [0], ValueError, r"\(N, C\) with C >= 2, got \(2,\)"),
         ([[1, 0]], [0], TypeError, "floating-point"),
         ([["a", "b"]], [0], TypeError, "floating-point numbers, got <U1"),
@@ -105,6 +106,90 @@ def test_first_invalid_row_is_named(row, message):
 def test_invalid_probabilities_and_labels_raise(table, label, kind, message):
     with pytest.raises(kind, match=message):
         labels.find(probabilities=table, label=label)
+
+
+CLASSES = ["low", "mid", "high"]
+
+
+def three_classes(samples=60):
+    """Probabilities of the class of each row, and labels, of which that of row 4 is wrong."""
+    table = np.eye(3)[np.arange(samples) % 3] * 0.7 + 0.1
+    label = np.arange(samples) % 3
+    label[4] = 2
+    return table, label
+
+
+def test_names_are_the_labels_themselves():
+    table, label = three_classes()
+    for given in (label, label.astype(float), pandas.array(label), torch.tensor(label)):
+        found = labels.find(probabilities=table, label=given)
+        assert (found.given_name == label).all()
+        assert found.predicted_name[4] == 1
+    words = np.array(CLASSES)[label]
+    found = labels.find(probabilities=table, label=words, class_names=CLASSES)
+    assert (found.given_name == words).all()
+    assert found.attrs["class_names"] == CLASSES
+
+
+@pytest.mark.parametrize("names", [[10, 20, 30], ["10", "20", "30"], [10.0, 20.0, 30.0]])
+def test_columns_named_by_the_labels_may_be_in_any_order(names):
+    table, label = three_classes()
+    columns = pandas.DataFrame(table, columns=names)
+    for order in ([0, 1, 2], [2, 0, 1]):
+        found = labels.find(probabilities=columns.iloc[:, order], label=10 * (label + 1))
+        assert np.flatnonzero(found.is_label_issue).tolist() == [4]
+        assert found.predicted_name[4] == 20
+    found = labels.find(probabilities=columns, label=label)  # other numbers: positions
+    assert np.flatnonzero(found.is_label_issue).tolist() == [4]
+    found = labels.find(probabilities=table, label=10 * (label + 1), class_names=[10, 20, 30])
+    assert found.predicted_name[4] == 20
+
+
+def test_contradictions_between_names_raise():
+    table, label = three_classes()
+    words, columns = np.array(CLASSES)[label], pandas.DataFrame(table, columns=CLASSES)
+    with pytest.raises(
+        ValueError, match=r"class_names are high, low, mid, but the columns .* are low, mid, high"
+    ):
+        labels.find(probabilities=columns, label=words, class_names=["high", "low", "mid"])
+    with pytest.raises(ValueError, match="class_names must be different, but 'mid' occurs 2 times"):
+        labels.find(probabilities=table, label=words, class_names=["low", "mid", "mid"])
+    with pytest.raises(ValueError, match="columns of probabilities must be different, but 'mid' occurs 2"):
+        labels.find(probabilities=columns.set_axis(["low", "mid", "mid"], axis=1), label=words)
+    with pytest.raises(
+        ValueError, match="label 'high' is not among the columns of probabilities: low, mid, top"
+    ):
+        labels.find(probabilities=columns.rename(columns={"high": "top"}), label=words)
+
+
+def test_categories_in_another_order_than_unnamed_columns_warn():
+    table, label = three_classes()
+    words = pandas.Categorical(np.array(CLASSES)[label], categories=CLASSES)
+    with pytest.warns(
+        UserWarning, match="categories low, mid, high, but .* in the sorted order high, low, mid"
+    ):
+        labels.find(probabilities=table[:, [2, 0, 1]], label=words)
+    found = labels.find(probabilities=table, label=words, class_names=CLASSES)
+    assert np.flatnonzero(found.is_label_issue).tolist() == [4]
+
+
+def test_labels_with_the_index_of_probabilities_in_another_order_warn():
+    table, label = three_classes()
+    mixed = pandas.Series(label).iloc[::-1]
+    with pytest.warns(UserWarning, match="label has the index of probabilities in another order"):
+        labels.find(probabilities=pandas.DataFrame(table), label=mixed)
+    with pytest.warns(UserWarning, match="label has the index of X in another order"):
+        labels.find(pandas.DataFrame(table), label=mixed, probabilities=table)
+
+
+def test_probabilities_that_tell_nothing_mark_nothing_and_are_weak():
+    label = np.arange(60) % 3
+    found = labels.find(probabilities=np.full((60, 3), 1 / 3), label=label)
+    assert not found.is_label_issue.any()
+    assert found.attrs["weak"]
+    constant = labels.find(probabilities=np.tile([0.6, 0.3, 0.1], (60, 1)), label=label)
+    assert constant.attrs["weak"]
+    assert not labels.find(probabilities=three_classes()[0], label=label).attrs["weak"]
 
 
 def test_class_names_need_one_name_per_column():

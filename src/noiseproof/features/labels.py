@@ -107,17 +107,17 @@ def warn_of_variants(classes: Sequence[Any], source: str, stacklevel: int = 3) -
         )
 
 
-def warn_of_order(X: object, y: object, name: str, stacklevel: int = 3) -> None:
-    """Warn if X and the labels are of pandas and have the same index in different orders."""
+def warn_of_order(X: object, y: object, name: str, stacklevel: int = 3, rows: str = "X") -> None:
+    """Warn if X, called ``rows``, and the labels are of pandas and have the same index in other orders."""
     from pandas import Index
 
-    rows, given = getattr(X, "index", None), getattr(y, "index", None)
-    if not (isinstance(rows, Index) and isinstance(given, Index)) or rows.equals(given):
+    own, given = getattr(X, "index", None), getattr(y, "index", None)
+    if not (isinstance(own, Index) and isinstance(given, Index)) or own.equals(given):
         return
-    if len(rows) == len(given) and rows.is_unique and given.is_unique and rows.isin(given).all():
+    if len(own) == len(given) and own.is_unique and given.is_unique and own.isin(given).all():
         warnings.warn(
-            f"{name} has the index of X in another order, but rows are matched by position: give"
-            f" {name}.loc[X.index], or {name}.to_numpy() if the order is right",
+            f"{name} has the index of {rows} in another order, but rows are matched by position: give"
+            f" {name}.loc[{rows}.index], or {name}.to_numpy() if the order is right",
             stacklevel=stacklevel,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .posterior import Posterior, log_odds
+from .posterior import Posterior, agrees, log_odds
 
 SHARES = (0.1, 0.25, 0.5)
 """Shares of the most confident rows whose agreement with their labels is a feature."""
@@ -48,19 +48,19 @@ def _classes(one: Posterior, label: np.ndarray) -> np.ndarray:
         return np.asarray(np.bincount(label, value, minlength=len(counts)) / counts)
 
     given = mean(one.noisy[rows, label])
-    right = mean(one.noisy.argmax(1) == label)
+    right = mean(agrees(one.noisy, label))
     return np.stack([np.diag(one.transition)[label], given[label], right[label]], 1)
 
 
 def _set(one: Posterior, label: np.ndarray) -> np.ndarray:
     share = np.bincount(label, minlength=one.noisy.shape[1]) / len(label)
-    agrees, order = one.noisy.argmax(1) == label, np.argsort(-one.noisy.max(1), kind="stable")
+    right, order = agrees(one.noisy, label), np.argsort(-one.noisy.max(1), kind="stable")
     facts = [
-        agrees.mean(),
-        (agrees.mean() - share.max()) / max(1 - share.max(), 1e-9),
+        right.mean(),
+        (right.mean() - share.max()) / max(1 - share.max(), 1e-9),
         (np.diag(one.transition) * share).sum(),
         1 - one.true[np.arange(len(label)), label].mean(),
-        *(agrees[order[: max(int(part * len(label)), 1)]].mean() for part in SHARES),
+        *(right[order[: max(int(part * len(label)), 1)]].mean() for part in SHARES),
     ]
     return np.tile(np.clip(facts, -1, 1), (len(label), 1))
 

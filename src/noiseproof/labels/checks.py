@@ -1,8 +1,8 @@
-"""Checks of probabilities, labels and class names that users pass."""
+"""Checks of probabilities and numbers that users pass."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 from torch import Tensor
@@ -46,39 +46,15 @@ def check_rows(probabilities: np.ndarray) -> None:
     )
 
 
-def as_class_numbers(
-    given: object, probabilities: np.ndarray, names: Sequence[object] | None = None
-) -> np.ndarray:
-    """(N,) int64, each the number of a column of the probabilities; ``names`` are those of the columns."""
-    samples, classes = probabilities.shape
-    if given is None:
-        raise TypeError("probabilities without a run need the given labels: pass label=...")
-    array = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
-    if array.shape != (samples,):
-        raise ValueError(f"label must have shape {(samples,)}, as probabilities, got {array.shape}")
-    if array.dtype.kind not in "iu" and names is not None:
-        numbers = {str(name): number for number, name in enumerate(names)}
-        unknown = next((name for name in map(str, array.tolist()) if name not in numbers), None)
-        if unknown is not None:
-            raise ValueError(f"label {unknown!r} is not among class_names: {', '.join(list(numbers)[:5])}")
-        return np.array([numbers[str(name)] for name in array.tolist()], dtype=np.int64)
-    if array.dtype.kind not in "iu" and len(array):
-        raise TypeError(
-            f"label must hold class numbers, the columns of probabilities, got {array[0]!r}: pass the"
-            " positions of the labels in the order of the columns, and class_names=..."
-        )
-    bad = np.flatnonzero((array < 0) | (array >= classes))
-    if len(bad):
-        raise ValueError(f"label[{bad[0]}] = {array[bad[0]]} is not a valid class: choose 0 to {classes - 1}")
-    return array.astype(np.int64)
+def check_whole(name: str, value: object, least: int | None = None) -> None:
+    """TypeError if an argument is not a whole number, ValueError if it is below ``least``.
 
-
-def known_names(given: Sequence[str] | None, classes: int) -> tuple[str, ...]:
-    """One name per class; the class numbers as text if ``given`` is None."""
-    if given is None:
-        return tuple(map(str, range(classes)))
-    if isinstance(given, str) or len(given) != classes:
-        raise ValueError(
-            f"class_names must be {classes} names, one per column of probabilities, got {given!r}"
-        )
-    return tuple(map(str, given))
+    Example:
+        >>> check_whole("folds", 2.5)
+        Traceback (most recent call last):
+        TypeError: folds=2.5 must be a whole number
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r} must be a whole number")
+    if least is not None and value < least:
+        raise ValueError(f"{name}={value!r} must be at least {least}")

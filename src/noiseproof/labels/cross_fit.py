@@ -171,6 +171,8 @@ def _cross_fit_estimator(
 
 def _names(model: str | Sequence[Any]) -> tuple[str, ...]:
     names = (model,) if isinstance(model, str) else tuple(model)
+    if not names:
+        raise ValueError(f"model={model!r} names no model: choose among {', '.join(CROSS_FIT_MODELS)}")
     for name in names:
         if name not in CROSS_FIT_MODELS:
             raise ValueError(f"model {name!r} is unknown, choose among {', '.join(CROSS_FIT_MODELS)}")

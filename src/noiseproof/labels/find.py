@@ -19,14 +19,15 @@ from ..features.labels import refuse_labels, warn_of_order, warn_of_variants
 from ..features.recognise import columns_as_table
 from ..memory import on_the_cpu
 from .calibrator import judge
-from .checks import as_class_numbers, as_probabilities, check_rows, known_names
+from .checks import as_probabilities, check_rows, check_whole
 from .cross_fit import OnFit, judge_by_cross_fitting
 from .cross_fit_models import CROSS_FIT_MODELS
 from .evidence import label_score
 from .findings import Judgement, frame, score_of, take_index
 from .from_record import record_evidence
 from .learned import first_learned_epoch, is_weak, memorises, progress
-from .posterior import posterior
+from .posterior import posterior, predicts
+from .probability_columns import in_order, match_labels
 from .run_data import training_data
 from .window import best_window
 
@@ -44,7 +45,7 @@ def find(
     folds: int | None = None,
     model: object = None,
     groups: Sequence[object] | np.ndarray | None = None,
-    class_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
     statistics: bool = True,
     seed: int = 0,
     on_fit: OnFit = lambda name, fold: None,
@@ -59,8 +60,9 @@ def find(
         label: the given labels, of any type; required for data without labels and for probabilities alone.
         probabilities: (N, C) out-of-sample predictions, such as those of cross-validation, or a list of
             several such arrays; alone, instead of cross-fitting for data, or in addition to a run, in the
-            order of its record. Columns are in the order of class numbers, or if ``label`` holds names, of
-            ``class_names``, of the columns of a DataFrame that are these names, or else of the sorted names.
+            order of its record. Columns are in the order of class numbers or of ``class_names``. The columns
+            of a DataFrame may be classes, in any order. Otherwise, if ``label`` holds names, columns are in
+            the order of the sorted names, as those of scikit-learn.
         folds: number of folds for cross-fitting, by default 5, at most one per row. For a run: cross-fit its
             training data instead of reading its record, which takes longer but finds more wrong labels.
         model: the model to cross-fit: by default all of ``CROSS_FIT_MODELS`` (a linear model, randomised
@@ -69,7 +71,7 @@ def find(
             that begins with a ColumnTransformer or a text vectoriser; or the spec of a network, such as
             "cnn8" for images (N, H, W[, C]) or (N, C, H, W); those of ``LabelledData`` are (N, C, H, W).
         groups: one entry per row; rows of a group, and equal rows, are always in the same fold.
-        class_names: of the columns of probabilities.
+        class_names: of the columns of probabilities, all different.
         statistics: add the columns of ``dynamics.statistics`` that the record allows.
         seed: of folds and models.
         on_fit: called with the name of the model and the fold before each fit.
@@ -101,6 +103,9 @@ def find(
     """
     check_engine(engine)
     other = None if engine == "local" else engine
+    check_whole("seed", seed, 0)
+    if folds is not None:
+        check_whole("folds", folds)
     with on_the_cpu():
         if isinstance(given, (Path, str)):
             given = RunFolder(given)
@@ -142,6 +147,7 @@ def _of_data(
     elif label is None:
         raise TypeError("data need their labels: label=...")
     else:
+        _refuse({"class_names": class_names}, "the classes of data are those of label")
         codes, names = as_labels(label, "label")
         _check_count(rows, len(codes))
         warn_of_variants(names, "label", stacklevel=4)
@@ -172,12 +178,14 @@ def _of_data_and_probabilities(
     """The judgement by probabilities, with the index of the data."""
     if isinstance(given, LabelledData):
         _refuse({"label": label, "class_names": class_names}, "the data have their own labels")
-        found = _of_probabilities(probabilities, given.label.numpy(), given.class_names)
+        tables = [in_order(one, given.class_names) for one in _tables(probabilities)]
+        found = _of_probabilities(tables, given.label.numpy(), given.class_names)
         return found.assign(index=given.index.numpy())
     if label is None:
         raise TypeError("data need their labels: label=...")
     found = _of_probabilities(probabilities, label, class_names)
     _check_count(given, len(found))
+    warn_of_order(given, label, "label", stacklevel=4)
     take_index(found, given, label)
     return found
 
@@ -201,36 +209,17 @@ def _check_two_classes(label: np.ndarray, names: Sequence[Any]) -> None:
         raise ValueError(f"all labels are {names[label[0]]!r}: there must be at least two classes")
 
 
-def _of_probabilities(given: object, label: object, names: Sequence[str] | None) -> DataFrame:
+def _of_probabilities(given: object, label: object, names: Sequence[Any] | None) -> DataFrame:
     if given is None:
         raise TypeError("give data with label=..., a run, or probabilities with label=...")
     passed = _tables(given)
     tables = [as_probabilities(one) for one in passed]
-    if names is None and len(tables[0]) and _are_names(label):
-        codes, classes = as_labels(label, "label")
-        names = _column_names(passed, list(map(str, classes)))
-        label = np.array([names.index(str(one)) for one in classes])[codes]
-    numbers = as_class_numbers(label, tables[0], names)
+    numbers, classes = match_labels(label, names, passed, tables[0].shape)
     for one in tables:
         check_rows(one)
     judged = _judge_probabilities(tables, numbers)
-    return frame(judged, np.arange(len(numbers)), known_names(names, tables[0].shape[1]), {})
-
-
-def _are_names(label: object) -> bool:
-    """Whether labels are text or another type than class numbers."""
-    return not (label is None or isinstance(label, torch.Tensor) or np.asarray(label).dtype.kind in "iuf")
-
-
-def _column_names(tables: Sequence[Any], classes: list[str]) -> list[str]:
-    """The columns of DataFrames if they are named after the classes, otherwise the classes."""
-    columns = {tuple(map(str, one.columns)) for one in tables if hasattr(one, "columns")}
-    named = [one for one in columns if set(classes) <= set(one)]
-    if len(columns) > 1 and named:
-        raise ValueError(
-            "tables of probabilities have columns in different orders: give all the same columns"
-        )
-    return list(named[0]) if named else classes
+    about = {"weak": True} if len(numbers) and not predicts(tables, numbers) else {}
+    return frame(judged, np.arange(len(numbers)), classes, about)
 
 
 def _judge_probabilities(tables: Sequence[np.ndarray], label: np.ndarray) -> Judgement:
@@ -254,7 +243,7 @@ def _of_run(run: RunFolder | Record, probabilities: object, statistics: bool) ->
     judged, weak = _judge_record(record)
     about: dict[str, Any] = {"epochs": record.epochs}
     if probabilities is not None:
-        judged = _combined(judged, probabilities)
+        judged = _combined(judged, probabilities, record.class_names)
     else:
         about["weak"] = weak
     index = record.index.numpy()
@@ -285,13 +274,14 @@ def _judge_record(record: Record) -> tuple[Judgement, bool]:
     return Judgement(label, wrong, true, score), evidence.weak
 
 
-def _combined(judged: Judgement, probabilities: object) -> Judgement:
+def _combined(judged: Judgement, probabilities: object, names: Sequence[str]) -> Judgement:
     """Combine the judgement of a record with that of probabilities by Bayes' rule.
 
     The log odds of the record are shifted by the difference between the other log odds and their mean; rows
     that the record does not contain get the other log odds.
     """
-    tables = [as_probabilities(one, *judged.true.shape) for one in _tables(probabilities)]
+    passed = [in_order(one, names) for one in _tables(probabilities)]
+    tables = [as_probabilities(one, *judged.true.shape) for one in passed]
     for one in tables:
         check_rows(one)
     other = _judge_probabilities(tables, judged.label)

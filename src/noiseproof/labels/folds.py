@@ -99,7 +99,12 @@ def _codes(keys: Sequence[object] | np.ndarray, count: int) -> np.ndarray:
         raise ValueError(f"groups has {len(keys):,} entries for {count:,} rows: one per row is needed")
     array = np.empty(count, dtype=object)
     array[:] = list(keys)
-    codes = np.asarray(factorize(array)[0])
+    try:
+        codes = np.asarray(factorize(array)[0])
+    except TypeError:
+        raise TypeError(
+            f"groups must hold one number or text per row, but groups[0] is {array[0]!r}"
+        ) from None
     missing = codes < 0
     codes[missing] = codes.max(initial=-1) + 1 + np.arange(missing.sum())
     return codes

@@ -155,6 +155,25 @@ def class_probabilities(predicted: np.ndarray, wrong: np.ndarray, label: np.ndar
     return redistribute(sharp * rate[:, label].T, wrong, label)
 
 
+def agrees(probability: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """(N,) bool: whether no class is likelier than the given label, which wins a tie."""
+    return np.asarray(probability[np.arange(len(label)), label] >= probability.max(1))
+
+
+def predicts(predictions: Sequence[np.ndarray], label: np.ndarray) -> bool:
+    """Whether predictions agree with more labels than the most frequent class; ties count in part.
+
+    Example:
+        >>> label = np.array([0, 0, 1])
+        >>> predicts([np.full((3, 2), 0.5)], label), predicts([np.eye(2)[label]], label)
+        (False, True)
+    """
+    combined = combine(predictions, label)
+    ties = (combined == combined.max(1, keepdims=True)).sum(1)
+    share = np.bincount(label).max() / len(label)
+    return bool(share == 1 or (agrees(combined, label) / ties).mean() > share + 1e-9)
+
+
 def redistribute(
     true: np.ndarray, wrong: np.ndarray, label: np.ndarray, given: float | None = None
 ) -> np.ndarray:
