@@ -94,3 +94,11 @@ def test_invalid_class_is_reported_as_damage(name, tmp_path):
         merge(tmp_path)
     with pytest.raises(ValueError, match=rf"damaged: {name} (248|4294967295) is not a valid class: it has 2"):
         Record.load(tmp_path)
+
+
+def test_invalid_shape_is_reported_as_damage(tmp_path):
+    index = torch.tensor([4, 9])
+    for shape in ((), (0, 2)):
+        save_samples(tmp_path, index, index, None, ("a", "b"), shape)
+        with pytest.raises(ValueError, match="its shape is not a list of sizes"):
+            Record.load(tmp_path)

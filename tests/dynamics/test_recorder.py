@@ -161,6 +161,22 @@ def test_position_in_the_batch_as_index_warns():
         recorder.end_epoch()
 
 
+def test_two_labels_of_a_sample_in_one_batch_warn():
+    recorder = Recorder(3)
+    recorder.write([0, 0, 1, 1], torch.zeros(4, 3), [1, 2, 2, 2])
+    with pytest.warns(UserWarning, match="labels of 1 of 2 samples have changed, that of sample 0"):
+        recorder.end_epoch()
+
+
+def test_record_is_read_under_autocast():
+    recorder, *_ = filled()
+    expected = recorder.record()
+    with torch.autocast("cpu"):
+        found, state = recorder.record(), recorder.state_dict()
+    assert torch.equal(found.margin, expected.margin)
+    assert torch.equal(state["margins"], recorder.state_dict()["margins"])
+
+
 def test_epochs_with_another_label_are_discarded():
     recorder = Recorder(2)
     for label in ([0, 1], [0, 0]):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from noiseproof import labels
-from noiseproof.dynamics import Recorder
+from noiseproof.dynamics import Record, Recorder
 
 
 def marked(shape, suspects):
@@ -82,6 +82,21 @@ def test_invalid_shapes_raise_value_error():
     recorder = Recorder((4, 2), binary=True)
     with pytest.raises(ValueError, match="names has 1 entries for 2 labels"):
         labels.find_multilabel(recorder.record(), (4, 2), ["one"])
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (8, 1), (5, 2)])
+def test_find_multilabel_needs_the_shape_of_the_recorder(shape, tmp_path):
+    recorder = Recorder((4, 2), binary=True)
+    recorder.write(torch.arange(4), torch.randn(4, 2), torch.ones(4, 2))
+    recorder.end_epoch()
+    recorder.record().save(tmp_path)
+    for record in (recorder.record(), Record.load(tmp_path)):
+        with pytest.raises(
+            ValueError, match=r"the record has the shape \(4, 2\), got .*: give recorder\.shape"
+        ):
+            labels.find_multilabel(record, shape)
+        with pytest.raises(TypeError, match="shape=8 must be the sizes of the Recorder"):
+            labels.find_multilabel(record, 8)
 
 
 def test_find_multilabel_rejects_arrays():

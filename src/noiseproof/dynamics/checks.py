@@ -74,6 +74,19 @@ def check_samples(path: Path, facts: Mapping[str, Tensor], metadata: Mapping[str
     return tuple(names)
 
 
+def check_label_shape(path: Path, metadata: Mapping[str, str]) -> tuple[int, ...] | None:
+    """The sizes of a ``Recorder`` with several labels per sample, None if there are none."""
+    if "shape" not in metadata:
+        return None
+    try:
+        sizes = files.parse_json(metadata["shape"])
+    except ValueError:
+        sizes = None
+    if not is_list_of(sizes, int) or not sizes or min(sizes) < 1:
+        raise damaged(path, "its shape is not a list of sizes")
+    return tuple(sizes)
+
+
 def check_columns(path: Path, columns: Mapping[str, Tensor], shape: tuple[int, ...]) -> None:
     """Check dtype and shape of margins, predictions and extra columns."""
     for name in ("margin", "prediction"):

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..atomic import write_tensors
 from ..memory import available_memory
-from .checks import check_columns, check_samples, damaged, read_tensors
+from .checks import check_columns, check_label_shape, check_samples, damaged, read_tensors
 
 if TYPE_CHECKING:
     from ..losses import MarginLoss
@@ -42,6 +42,8 @@ class Record:
     prediction: Tensor
     extra: Mapping[str, Tensor] = field(default_factory=dict)
     """Columns of some methods: ``tau``, or ``emphasis`` if it is not a function of the margin."""
+    shape: tuple[int, ...] | None = None
+    """Sizes of the ``Recorder``, if it was given a tuple: samples and the labels of each."""
 
     def __len__(self) -> int:
         return len(self.index)
@@ -81,7 +83,7 @@ class Record:
         """Write the record to a folder; see ``load``."""
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        save_samples(target, self.index, self.label, self.clean_label, self.class_names)
+        save_samples(target, self.index, self.label, self.clean_label, self.class_names, self.shape)
         columns = {"margin": self.margin, "prediction": self.prediction, **self.extra}
         write_tensors(target / MERGED, columns, checked=True)
 
@@ -110,6 +112,7 @@ class Record:
             margin=columns.pop("margin"),
             prediction=columns.pop("prediction"),
             extra=columns,
+            shape=check_label_shape(samples, metadata),
         )
         check_classes(record, Path(folder))
         return record
@@ -128,11 +131,18 @@ def check_classes(record: Record, folder: Path) -> None:
 
 
 def save_samples(
-    folder: Path, index: Tensor, label: Tensor, clean_label: Tensor | None, class_names: tuple[str, ...]
+    folder: Path,
+    index: Tensor,
+    label: Tensor,
+    clean_label: Tensor | None,
+    class_names: tuple[str, ...],
+    shape: tuple[int, ...] | None = None,
 ) -> None:
-    """Write numbers, labels and class names, which are the same for all epochs."""
+    """Write numbers, labels, class names and shape, which are the same for all epochs."""
     facts = {"index": index, "label": label} | ({} if clean_label is None else {"clean_label": clean_label})
-    write_tensors(folder / SAMPLES, facts, {"class_names": json.dumps(class_names)}, checked=True)
+    known = {"class_names": class_names} | ({} if shape is None else {"shape": shape})
+    metadata = {name: json.dumps(value) for name, value in known.items()}
+    write_tensors(folder / SAMPLES, facts, metadata, checked=True)
 
 
 def save_epoch(folder: Path, epoch: int, columns: Mapping[str, Tensor]) -> Path:

@@ -92,8 +92,9 @@ class Recorder:
         rows, label = self._rows(index, label), label.long().reshape(-1)
         now = self._columns(logits.device)
         before = now["label"][rows]
-        now["moved"][rows] |= (before >= 0) & (before != label)
         now["label"][rows] = label
+        moved = ((before >= 0) & (before != label)) | (now["label"][rows] != label)
+        now["moved"][torch.where(moved, rows, self.size)] = True
         now["margin"][rows] = delta.reshape(-1).float()
         now["prediction"][rows] = logits.argmax(1).reshape(-1).int()
 
@@ -125,10 +126,9 @@ class Recorder:
             label=self._label[index],
             clean_label=None,
             class_names=self.class_names or tuple(map(str, range(max(self.num_classes, 1)))),
-            margin=torch.stack([one[index] for one in self._margin]) if self._margin else empty.half(),
-            prediction=torch.stack([one[index] for one in self._prediction])
-            if self._prediction
-            else empty.int(),
+            margin=_stacked([one[index] for one in self._margin], empty.half()),
+            prediction=_stacked([one[index] for one in self._prediction], empty.int()),
+            shape=self.shape if len(self.shape) > 1 else None,
         )
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -137,8 +137,8 @@ class Recorder:
         return {
             "num_classes": torch.tensor(self.num_classes),
             "known": self._label.clone(),
-            "margins": torch.stack(self._margin) if self._margin else size.half(),
-            "predictions": torch.stack(self._prediction) if self._prediction else size.int(),
+            "margins": _stacked(self._margin, size.half()),
+            "predictions": _stacked(self._prediction, size.int()),
             **{f"now.{name}": column.cpu().clone() for name, column in self._current.items()},
         }
 
@@ -318,6 +318,11 @@ def _shape(num_samples: int | Sequence[int]) -> tuple[int, ...]:
     if not sizes:
         raise ValueError("num_samples=() has no sizes")
     return tuple(map(int, sizes))
+
+
+def _stacked(columns: list[Tensor], empty: Tensor) -> Tensor:
+    with torch.autocast("cpu", enabled=False):  # which does not stack float16
+        return torch.stack(columns) if columns else empty
 
 
 def _as_tensor(values: Any) -> Tensor:

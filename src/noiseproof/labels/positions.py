@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +31,7 @@ def with_positions(found: DataFrame, shape: Sequence[int]) -> DataFrame:
         0      0       0         0          0.9
         1      7       1         2          0.1
     """
-    sizes = _sizes(found, shape)
+    sizes = _sizes(found["index"].to_numpy(), shape)
     names = NAMES.get(len(sizes) - 1) or tuple(f"position_{number}" for number in range(len(sizes) - 1))
     coordinates = np.unravel_index(found["index"].to_numpy(), sizes)
     table = found.copy()
@@ -72,7 +72,7 @@ def regions(found: DataFrame, shape: Sequence[int], *, min_size: int = 1) -> Dat
     """
     from pandas import DataFrame
 
-    if len(shape) not in (2, 3):
+    if isinstance(shape, Iterable) and len(shape) not in (2, 3):
         raise ValueError(f"shape must be (N, T) for tokens or (N, H, W) for pixels, got {tuple(shape)}")
     table = with_positions(found, shape)
     table = table[table.is_label_issue]
@@ -108,6 +108,7 @@ def find_multilabel(record: Record, shape: Sequence[int], names: Sequence[str] |
 
     Args:
         record: of a ``dynamics.Recorder((samples, labels), binary=True)``.
+        shape: of the Recorder.
         names: of the labels.
 
     Returns:
@@ -121,9 +122,11 @@ def find_multilabel(record: Record, shape: Sequence[int], names: Sequence[str] |
             f"record is a {type(record).__name__}, expected that of a dynamics.Recorder with binary=True;"
             " for a table call find once per label: labels.find(X, label=y[:, k])"
         )
-    sizes = tuple(map(int, shape))
+    sizes = _sizes(record.index.numpy(), shape)
     if len(sizes) != 2 or record.num_classes != 2:
         raise ValueError(f"expected a record of (samples, labels) with binary=True, got shape {sizes}")
+    if record.shape not in (None, sizes):
+        raise ValueError(f"the record has the shape {record.shape}, got {sizes}: give recorder.shape")
     if names is not None and len(names) != sizes[1]:
         raise ValueError(f"names has {len(names)} entries for {sizes[1]} labels")
     parts, rates = [], []
@@ -155,9 +158,10 @@ def _rows_of(record: Record, rows: torch.Tensor) -> Record:
     )
 
 
-def _sizes(found: DataFrame, shape: Sequence[int]) -> tuple[int, ...]:
-    sizes = tuple(map(int, shape))
-    largest = int(found["index"].max()) if len(found) else 0
+def _sizes(index: np.ndarray, shape: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(shape, Iterable):
+        raise TypeError(f"shape={shape!r} must be the sizes of the Recorder, such as recorder.shape")
+    sizes, largest = tuple(map(int, shape)), int(index.max(initial=0))
     if len(sizes) < 2 or largest >= np.prod(sizes):
         raise ValueError(f"index {largest} is out of range for shape {sizes}: give the shape of the Recorder")
     return sizes
