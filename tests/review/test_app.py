@@ -14,6 +14,7 @@ from noiseproof.data import LabelledData
 from noiseproof.labels import Decision, DecisionLog
 from noiseproof.review.columns import Columns
 from noiseproof.review.review_data import ReviewData
+from noiseproof.train import Config, fit
 
 
 def decide(client, sample, kind, number, *, seen=None, session="s", **more):
@@ -181,6 +182,14 @@ def test_sample_of_a_run_has_image_margins_and_neighbours(tmp_path, open_client)
     assert {one["given"] for one in related["typicalSuggested"]} == {start["suggested"][0]}
     assert not any(one["suspect"] for one in related["typicalGiven"])
     assert client.get("/api/sample/99999").status_code == 404
+
+
+def test_validation_samples_have_images(tmp_path, open_client):
+    settings = {"data": "digits(samples=60)", "validation": 0.3, "epochs": 1, "device": "cpu"}
+    run = fit(Config(model="mlp(hidden=8)", out=str(tmp_path / "run"), **settings))
+    client = open_client(ReviewData(run, everything=True))
+    for number in (int(run.outputs["validation_index"][0]), int(run.record.index[0])):
+        assert client.get(f"/api/sample/{number}").json()["image"].startswith("data:image/png;base64,")
 
 
 def test_columns_are_sorted_by_how_well_they_separate_the_classes(tmp_path, open_client):

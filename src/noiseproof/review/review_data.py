@@ -17,7 +17,7 @@ from ..labels.apply import wrong_probability
 from ..labels.decisions import NAME
 from ..labels.findings import weakness
 from ..labels.original_rows import label_columns, table_of, whole_table
-from ..labels.run_data import training_data
+from ..labels.run_data import judged_data
 from ..report.inputs import Inputs
 from ..report.text import one_line
 from ..train import Run
@@ -78,19 +78,27 @@ class ReviewData:
     def record(self) -> Record | None:
         return None if self.run is None else self.run.record
 
-    @cached_property
+    @property
     def inputs(self) -> Inputs | None:
-        """The inputs; None if they cannot be loaded, for the reason ``why_no_inputs``."""
+        """The inputs, of a run those of training; None if they cannot be loaded, see ``why_no_inputs``."""
+        return self._parts[0] if self._parts else None
+
+    def inputs_with(self, number: int) -> Inputs | None:
+        """The inputs of training or validation that contain a sample."""
+        return next((part for part in self._parts if number in part.row_of), None)
+
+    @cached_property
+    def _parts(self) -> list[Inputs]:
         try:
             if self.given_data is not None:
-                return Inputs(load(self.given_data))
+                return [Inputs(load(self.given_data))]
             if self.run is None:
                 self.why_no_inputs = "a frame alone has no inputs: pass data=..."
-                return None
-            return Inputs(training_data(self.run))
+                return []
+            return list(map(Inputs, judged_data(self.run)))
         except (OSError, ValueError, TypeError, ImportError) as problem:
             self.why_no_inputs = one_line(f"the inputs cannot be loaded: {problem}", 300)
-            return None
+            return []
 
     @cached_property
     def spec(self) -> str | None:

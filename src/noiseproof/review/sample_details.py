@@ -82,8 +82,8 @@ class SampleDetails:
         return found
 
     def _image(self, number: int, *, large: bool) -> dict[str, Any]:
-        inputs = self.review_data.inputs
-        if inputs is None or number not in inputs.row_of:
+        inputs = self.review_data.inputs_with(number)
+        if inputs is None:
             return {}
         found: dict[str, Any] = {}
         if large and (file := inputs.file(number)) is not None:
