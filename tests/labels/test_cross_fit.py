@@ -264,6 +264,9 @@ def test_pipeline_with_column_transformer_reads_columns():
     columns = make_column_transformer((SimpleImputer(), ["size"]), (OneHotEncoder(), ["colour"]))
     pipe = make_pipeline(columns, LogisticRegression())
     assert precision(labels.find(frame, label=given, model=pipe, folds=3), wrong) > 0.5
+    data = LabelledData(frame, given)
+    for part in (data.subset(np.arange(90)), data.encoded(data.fit_features())):
+        assert precision(labels.find(part, model=pipe, folds=3), wrong) > 0.5
     own = NoiseproofClassifier(estimator=pipe).fit(frame, given)
     assert own.score(frame, given) > 0.6
     by_position = make_column_transformer(("passthrough", [1]))  # the constant column is not left out

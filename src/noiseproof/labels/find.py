@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..data import LabelledData
-from ..data.inputs import RawInputs
+from ..data.inputs import RawInputs, raw_rows
 from ..dynamics import Record, RunFolder
 from ..dynamics.statistics import STATISTICS, available
 from ..engines import check_engine
@@ -22,6 +22,7 @@ from .calibrator import judge
 from .checks import as_probabilities, check_rows, check_whole
 from .cross_fit import OnFit, judge_by_cross_fitting
 from .cross_fit_models import CROSS_FIT_MODELS
+from .estimator_rows import reads_rows
 from .evidence import label_score
 from .findings import Judgement, frame, score_of, take_index
 from .from_record import record_evidence
@@ -143,7 +144,7 @@ def _of_data(
         codes, index = given.label.numpy(), given.index.numpy()
         names: Sequence[Any] = given.class_names
         is_network = isinstance(model, str) and model not in CROSS_FIT_MODELS
-        rows = given if is_network else _values(given)
+        rows = given if is_network else _values(given, model)
     elif label is None:
         raise TypeError("data need their labels: label=...")
     else:
@@ -190,7 +191,11 @@ def _of_data_and_probabilities(
     return found
 
 
-def _values(data: LabelledData) -> Any:
+def _values(data: LabelledData, model: object) -> Any:
+    if reads_rows(model):
+        rows = raw_rows(data.inputs if data.raw is None else data.raw)
+        if rows is not None:
+            return rows
     if isinstance(data.inputs, RawInputs):
         return data.inputs.values
     if isinstance(data.inputs, (torch.Tensor, np.ndarray)):
