@@ -184,12 +184,14 @@ def test_sample_of_a_run_has_image_margins_and_neighbours(tmp_path, open_client)
     assert client.get("/api/sample/99999").status_code == 404
 
 
-def test_validation_samples_have_images(tmp_path, open_client):
+def test_validation_samples_have_images_and_no_margins(tmp_path, open_client):
     settings = {"data": "digits(samples=60)", "validation": 0.3, "epochs": 1, "device": "cpu"}
     run = fit(Config(model="mlp(hidden=8)", out=str(tmp_path / "run"), **settings))
     client = open_client(ReviewData(run, everything=True))
-    for number in (int(run.outputs["validation_index"][0]), int(run.record.index[0])):
-        assert client.get(f"/api/sample/{number}").json()["image"].startswith("data:image/png;base64,")
+    for number, has_margins in ((run.outputs["validation_index"][0], False), (run.record.index[0], True)):
+        sample = client.get(f"/api/sample/{int(number)}").json()
+        assert sample["image"].startswith("data:image/png;base64,")
+        assert ("spark" in sample) == has_margins
 
 
 def test_columns_are_sorted_by_how_well_they_separate_the_classes(tmp_path, open_client):

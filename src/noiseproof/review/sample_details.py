@@ -50,8 +50,9 @@ class SampleDetails:
             ]
             found["moreColumns"] = total - len(cells)
         record = self.review_data.record
-        if record is not None:
-            margin = record.margin[:, row]
+        place = [] if record is None else (record.index == number).nonzero().flatten().tolist()
+        if record is not None and place:  # not of validation
+            margin = record.margin[:, place[0]]
             size = float(margin.float().nan_to_num().abs().max())
             found |= {"spark": spark_points(margin, max(1.0, size)), "epochs": record.epochs, "limit": size}
         return found
