@@ -8,7 +8,7 @@ CHOSEN = (
 )
 CHECK = (
     "The tables above and below were measured before `find` chose the first epoch it uses"
-    " (`labels/learned.py`) and were not run again. That rule was chosen on runs on clean labels with the"
+    " (`labels/epochs.py`) and were not run again. That rule was chosen on runs on clean labels with the"
     " default settings and on digits with the seeds 0 and 7, not on seed 11. It changes the results of one"
     " seed each as follows, with records trained by the code of this benchmark:"
 )

@@ -19,8 +19,7 @@ from sklearn.metrics import average_precision_score
 from torch import nn
 
 import noiseproof.labels
-from noiseproof.labels.calibrator import KINDS, MAX_DEVIATION
-from noiseproof.labels.calibrator_features import features_of
+from noiseproof.labels.calibrator import KINDS, MAX_DEVIATION, features_of
 from noiseproof.labels.findings import marked
 from noiseproof.labels.posterior import posterior
 

@@ -22,15 +22,14 @@ from .calibrator import judge
 from .checks import as_probabilities, check_rows, check_whole
 from .cross_fit import OnFit, judge_by_cross_fitting
 from .cross_fit_models import CROSS_FIT_MODELS
+from .epochs import best_window, first_learned_epoch, is_weak, memorises, progress
 from .estimator_rows import reads_rows
 from .evidence import label_score
 from .findings import Judgement, frame, score_of, take_index
 from .from_record import record_evidence
-from .learned import first_learned_epoch, is_weak, memorises, progress
 from .posterior import posterior, predicts
 from .probability_columns import in_order, match_labels
 from .run_data import training_data
-from .window import best_window
 
 if TYPE_CHECKING:
     from pandas import DataFrame  # type: ignore[import-untyped]

@@ -10,8 +10,8 @@ from torch import Tensor
 from ..dynamics import Record
 from ..dynamics.statistics import correctness, mean_margin
 from ..dynamics.statistics.blocks import Block, blocks
+from .epochs import epochs_of
 from .evidence import Evidence, lowest_with_best_f1, standard
-from .window import epochs_of
 
 NOT_SEEN = -1
 LAST_PART, MAX_WEIGHT = 5, 1 / 3
