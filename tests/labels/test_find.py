@@ -200,3 +200,10 @@ def test_probabilities_replace_cross_fitting_of_data():
     assert found["data"]["index"].tolist() == list(range(7, 67))
     assert found["words"].index[3] == "r3"
     assert found["words"].given_name.iloc[3] == found["names"].given_name.iloc[3] == words[3]
+
+
+def test_infinite_values_give_a_warning():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    X[3, 1] = np.inf
+    with pytest.warns(UserWarning, match="infinite"):
+        labels.find(X, label=np.arange(30) % 2, model="linear", folds=2)

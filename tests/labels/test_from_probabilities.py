@@ -197,3 +197,10 @@ def test_class_names_need_one_name_per_column():
     assert found.attrs["class_names"] == ["cat", "dog"]
     with pytest.raises(ValueError, match="must be 2 names"):
         labels.find(probabilities=[[0.5, 0.5]], label=[0], class_names=["cat"])
+
+
+def test_probabilities_in_bfloat16_are_those_in_float32():
+    table = torch.eye(3)[torch.arange(30) % 3] * 0.5 + 0.5 / 3
+    found = labels.find(probabilities=table.bfloat16(), label=torch.arange(30) % 3)
+    wanted = labels.find(probabilities=table.bfloat16().float(), label=torch.arange(30) % 3)
+    pandas.testing.assert_frame_equal(found, wanted)

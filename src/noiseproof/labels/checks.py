@@ -7,13 +7,15 @@ from numbers import Integral
 import numpy as np
 from torch import Tensor
 
+from ..features.recognise import as_numpy
+
 SUM_TOLERANCE = 0.01
 
 
 def as_probabilities(given: object, samples: int | None = None, classes: int | None = None) -> np.ndarray:
     """(N, C) float32, not copied if possible; ``check_rows`` checks the values."""
     try:
-        array = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
+        array = as_numpy(given) if isinstance(given, Tensor) else np.asarray(given)
     except (TypeError, ValueError) as problem:
         raise TypeError(f"probabilities must be a table of numbers: {problem}") from None
     if array.ndim != 2 or array.shape[1] < 2:

@@ -51,6 +51,7 @@ def judge_by_cross_fitting(
             raise ValueError(unknown("model", model, [*CROSS_FIT_MODELS, *MODELS]))
         return _by_networks(rows, label, classes, folds, model, groups, seed, on_fit, engine)
     features = Features(random_state=seed, drop_ids=not reads_rows(model)).fit(rows)
+    features.warn_of_unreadable(rows)
     inputs = inputs_of(features, rows, model)
     splits = split(label, folds, rows=inputs.linear, groups=groups, seed=seed)
 
