@@ -30,12 +30,12 @@ TRIALS = "choice"
 VALIDATION, MAX_ROWS = 0.2, 2000
 """Share of the training data that trials hold out, if the config has no validation data, and the largest
 number of rows that the chosen run holds out then: it compares epochs, which takes fewer rows."""
-ROUNDS = ((10, 3), (3, 1))
+ROUNDS = ((10, 5), (3, 2), (1, 1))
 """Divisor of the number of epochs, and number of candidates kept, for each round."""
 WINDOW = 3
 """The score of a trial is its best mean validation accuracy over this number of successive epochs."""
 MIN_STANDARD_ERRORS = 0.5
-"""Standard errors by which another candidate must be better than cross entropy, or an epoch than the last."""
+"""Standard errors by which an epoch must be better than the last to be recommended."""
 
 
 class Trial(NamedTuple):
@@ -94,10 +94,11 @@ def choose(
 
     Candidates are ranked by accuracy on held-out given labels, which may be wrong too: higher accuracy on
     them means higher accuracy on right labels as long as noise does not depend on the network. Clean labels
-    are never used. All candidates train for a tenth of the epochs; the three best and cross entropy for a
-    third. The best trains in full, or for a third of the epochs if that was no better than a tenth and no
-    number of epochs was given. Losses that would underfit at the initial margins are scaled. Without
-    validation data in the config, trials hold out a fifth of the rows, the chosen run at most 2,000.
+    are never used. All candidates train for a tenth of the epochs, the five best for a third, the two best
+    for all: how much a loss memorises shows late. The best then trains again, for a third of the epochs if
+    all were no better and no number of epochs was given. Of equal candidates cross entropy is preferred.
+    Losses that would underfit at the initial margins are scaled. Without validation data in the config,
+    trials hold out a fifth of the rows, the chosen run at most 2,000.
 
     Trials are stored in the run folder until the choice is made; the same call resumes an interrupted one.
     The choice is stored in choice.json.
@@ -124,7 +125,7 @@ def choose(
             log(f"trial {number} of {len(remaining)}: {one}, {_length(length)}")
             done.append(_run_trial(length, one, watcher, data=data, model=model))
         trials += done
-        remaining = _best(done, kept, start.validation)
+        remaining = _best(done, kept)
     share = settings.validation if is_given else VALIDATION * min(1.0, MAX_ROWS / start.validation)
     chosen = settings.replace(**remaining[0].settings(), validation=share)
     if config.iterations is None:
@@ -189,29 +190,25 @@ def _run_trial(config: Config, one: Candidate, watcher: Watcher | None, **given:
     return Trial(one, _length(config), max(means))
 
 
-def _best(trials: Sequence[Trial], kept: int, rows: int) -> list[Candidate]:
-    """The ``kept`` best candidates and cross entropy; the last one is cross entropy unless clearly worse."""
-    order = sorted(trials, key=lambda trial: -trial.agreement)
-    cross_entropy = next(trial for trial in order if trial.candidate.is_cross_entropy)
-    if kept > 1:
-        return [trial.candidate for trial in order if trial in order[:kept] or trial is cross_entropy]
-    clearly = _clearly_above(cross_entropy.agreement, rows)
-    return [order[0].candidate if order[0].agreement > clearly else cross_entropy.candidate]
+def _best(trials: Sequence[Trial], kept: int) -> list[Candidate]:
+    """The best candidates; of equal ones, cross entropy comes first."""
+    order = sorted(trials, key=lambda trial: (-trial.agreement, not trial.candidate.is_cross_entropy))
+    return [trial.candidate for trial in order[:kept]]
 
 
 def _epochs(config: Config, epochs: int, chosen: Candidate, trials: Sequence[Trial]) -> int:
     """All epochs, or a third if longer training was not better and no number of epochs was given."""
-    shorter, longer = [trial.agreement for trial in trials if trial.candidate == chosen]
-    return epochs if longer > shorter or not config.is_default_length else max(1, epochs // ROUNDS[-1][0])
+    *_, shorter, longer = [trial.agreement for trial in trials if trial.candidate == chosen]
+    return epochs if longer > shorter or not config.is_default_length else max(1, epochs // ROUNDS[-2][0])
 
 
 def _in_words(config: Config, chosen: Candidate, trials: Sequence[Trial], rows: int) -> str:
-    last = {trial.candidate: trial.agreement for trial in trials}
-    cross_entropy = max(share for one, share in last.items() if one.is_cross_entropy)
-    agreed = f"{100 * last[chosen]:.1f}% of {rows:,} held-out labels"
-    how = "none predicted clearly more"
+    last = {trial.candidate: trial for trial in trials}
+    agreed = f"{100 * last[chosen].agreement:.1f}% of {rows:,} held-out labels"
+    how = "none predicted more"
     if not chosen.is_cross_entropy:
-        how = f"cross entropy predicted {100 * cross_entropy:.1f}%"
+        best = max((last[one] for one in last if one.is_cross_entropy), key=lambda trial: trial.agreement)
+        how = f"cross entropy predicted {100 * best.agreement:.1f}% in {best.length}"
     return f"{chosen}, {_length(config)}: in a trial it predicted {agreed}; of {len(last)} settings, {how}"
 
 
