@@ -158,9 +158,12 @@ def used(run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("noise", "behind"), [(None, 0.01), ("symmetric(0.4)", 0.02)])
+@pytest.mark.parametrize(("noise", "behind"), [(None, 0.015), ("symmetric(0.4)", 0.02)])
 def test_accuracy_on_digits_is_close_to_cross_entropy(noise, behind, tmp_path):
-    """Cross entropy with the epoch selected by noisy validation, and with all labels to the last epoch."""
+    """Cross entropy with the epoch selected by noisy validation, and with all labels to the last epoch.
+
+    One of the 357 test images is 0.003.
+    """
     config = Config(noise=noise, model="mlp(standardize=True)")
     ours = used(auto.fit(config.replace(out=str(tmp_path / "auto"))))
     held_out = train_fit(config.replace(validation=0.2, lr=0.05, out=str(tmp_path / "held out")))
