@@ -45,6 +45,14 @@ def test_value_and_gradient(spec, device):
     compare(losses.get(spec).eval(), *batch(9, 5), device, 1e-5)
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_prior_in_half_precision(dtype, device):
+    """Ten times 0.1 is 1.001 in bfloat16."""
+    compare(losses.CR("ce", prior=torch.full((10,), 0.1)).to(dtype), *batch(9, 10), device, 1e-5)
+    compare(losses.CR("ce", prior=torch.full((10,), 0.1, dtype=dtype)), *batch(9, 10), device, 1e-5)
+
+
 @pytest.mark.parametrize("classes", [2, 3, 17, 100, 1000, 5000])
 @pytest.mark.parametrize("spec", ["gce", "10*nce + 0.1*agce(a=1.8, q=3)"])
 def test_any_number_of_classes(spec, classes, device):

@@ -254,6 +254,9 @@ def test_pipeline_with_text_vectoriser_reads_texts(tmp_path):
     assert own.predict(["sea boat", "a leaf"]).tolist() == ["water", "forest"]
     own.save(tmp_path / "own.noiseproof")
     assert NoiseproofClassifier.load(tmp_path / "own.noiseproof").predict(["leaf"]).tolist() == ["forest"]
+    assert len(own.predict([None, None])) == 2
+    nested = make_pipeline(make_pipeline(TfidfVectorizer()), LogisticRegression())
+    assert len(labels.find(table, label=given, model=nested, folds=2)) == 60
     with pytest.raises(ValueError, match=r"TfidfVectorizer reads texts, but the rows have shape \(60, 2\)"):
         labels.find(table.assign(n=range(60)), label=given, model=pipe)
 

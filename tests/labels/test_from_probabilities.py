@@ -204,3 +204,20 @@ def test_probabilities_in_bfloat16_are_those_in_float32():
     found = labels.find(probabilities=table.bfloat16(), label=torch.arange(30) % 3)
     wanted = labels.find(probabilities=table.bfloat16().float(), label=torch.arange(30) % 3)
     pandas.testing.assert_frame_equal(found, wanted)
+
+
+def test_labels_that_may_be_names_or_numbers_of_columns():
+    table = np.eye(3)[np.arange(30) % 2 + 1] * 0.5 + 0.5 / 3
+    with pytest.warns(UserWarning, match="read as the names of the columns, 1, 2, 3, not as numbers"):
+        found = labels.find(probabilities=table, label=np.arange(30) % 2 + 1, class_names=[1, 2, 3])
+    assert found.given_label.tolist() == [0, 1] * 15
+
+
+def test_labels_in_bfloat16_and_large_numbers():
+    table = torch.eye(3)[torch.arange(30) % 3] * 0.5 + 0.5 / 3
+    found = labels.find(probabilities=table, label=(torch.arange(30) % 3).bfloat16())
+    assert found.given_label.tolist() == [0, 1, 2] * 10
+    with pytest.raises(
+        ValueError, match=r"label\[0\] = 9223372036854775809 is not a valid class: choose 0 to 2"
+    ):
+        labels.find(probabilities=table, label=[2**63 + 1] * 30)

@@ -76,11 +76,13 @@ def test_code_reading_of_sl_has_its_weight_decay_and_schedule():
 
 
 def test_scaled_schedule_keeps_the_total_decay():
+    assert scaled('every(period=5000, by="iteration")', 0.01) == "every(period=50, by='iteration')"
     assert scaled('step(milestones="10,30", decay=0.0001)', 0.1) == "step(milestones='1,3', decay=0.001)"
 
 
 def test_scaled_method_begins_after_the_same_part_of_the_training():
     assert scaled("nal(lam=0.5, start=60, period=10)", 0.1, "method") == "nal(lam=0.5, start=6, period=1)"
+    assert scaled("selc", 0.1, "method") == "selc(start=3)"
     assert scaled("d2l(start=10, window=5)", 0.1, "method") == "d2l(start=1, window=5)"
     assert scaled("self_paced(growth=0.02, warmup=6)", 0.5, "method") == "self_paced(growth=0.04, warmup=3)"
     assert scaled("forward(transition='symmetric(0.4)')", 0.1, "method").startswith("forward(")

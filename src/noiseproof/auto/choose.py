@@ -205,7 +205,7 @@ def _epochs(config: Config, epochs: int, chosen: Candidate, trials: Sequence[Tri
 def _in_words(config: Config, chosen: Candidate, trials: Sequence[Trial], rows: int) -> str:
     last = {trial.candidate: trial for trial in trials}
     agreed = f"{100 * last[chosen].agreement:.1f}% of {rows:,} held-out labels"
-    how = "none predicted more"
+    how = "none predicted more in trials of this length"
     if not chosen.is_cross_entropy:
         best = max((last[one] for one in last if one.is_cross_entropy), key=lambda trial: trial.agreement)
         how = f"cross entropy predicted {100 * best.agreement:.1f}% in {best.length}"

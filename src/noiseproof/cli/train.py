@@ -28,8 +28,9 @@ def train(
 ) -> None:
     """Train a network and record margin and prediction of every sample.
 
-    The same command with the same --out resumes an interrupted run. With --loss auto, short trial runs select
-    the loss or ELR and the learning rate (--lr or five times as much) by accuracy on held-out given labels.
+    The same command with the same --out resumes an interrupted run. With --loss auto, trial runs, two of them
+    of full length, select the loss or ELR and the learning rate (--lr or five times as much) by accuracy on
+    held-out given labels.
 
     Several GPUs: torchrun --nproc-per-node 2 -m noiseproof train ...; --batch-size is the total batch size.
     """

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .recognise import as_numpy, recognise, without_mask
 
+COLLECTIONS = (list, tuple, set, frozenset, dict, np.ndarray)
 COMPARED_FIRST = 100
 """Number of rows that are compared before all rows."""
 SHOWN_VARIANTS = 4
@@ -53,10 +54,13 @@ def as_labels(y: object, name: str = "y") -> tuple[NDArray[np.int64], list[Any]]
 
 def _refuse_values(values: NDArray[Any], name: str) -> None:
     """ValueError for values that cannot be classes."""
-    floats = values if values.dtype.kind == "f" else np.zeros(len(values))
+    kinds = {values.dtype.type} if values.dtype != object else set(map(type, values))
+    _refuse_mixture(values, kinds, name)
+    if not any(issubclass(kind, (float, np.floating)) for kind in kinds):
+        return
+    floats = values
     if values.dtype == object:
         floats = np.array([value if isinstance(value, (float, np.floating)) else 0.0 for value in values])
-        _refuse_mixture(values, name)
     invalid = ~np.isfinite(floats) | (floats != np.round(floats))
     if invalid.any():
         row = int(invalid.argmax())
@@ -67,11 +71,16 @@ def _refuse_values(values: NDArray[Any], name: str) -> None:
         )
 
 
-def _refuse_mixture(values: NDArray[Any], name: str) -> None:
+def _refuse_mixture(values: NDArray[Any], kinds: set[type], name: str) -> None:
     """ValueError for collections, and for truth values among numbers, of which True and 1 are equal."""
-    first = {type(value): row for row, value in reversed([*enumerate(values)])}
+    has_truths = any(issubclass(kind, (bool, np.bool_)) for kind in kinds)
+    if not (has_truths and len(kinds) > 1) and not any(issubclass(kind, COLLECTIONS) for kind in kinds):
+        return
+    first: dict[type, int] = {}
+    for row, value in enumerate(values):
+        first.setdefault(type(value), row)
     for kind, row in first.items():
-        if issubclass(kind, (list, tuple, set, frozenset, dict, np.ndarray)):
+        if issubclass(kind, COLLECTIONS):
             raise ValueError(
                 f"{name}[{row}] is {values[row]!r}: expected one label per row, text or a whole number; for"
                 " several labels per row see labels.find_multilabel"

@@ -104,7 +104,9 @@ def inputs_of(features: Features, rows: Any, model: object = None) -> Inputs:
     """The rows in the form that each kind of model reads; ``model`` is an estimator of the user, if any."""
     dense, sparse = features.transform(rows), features.sparse(rows)
     linear = dense if sparse is None or not _reads_sparse(model) else sparse.tocsr()
-    return Inputs(dense, linear, given_rows(rows, model) if reads_rows(model) else None)
+    return Inputs(
+        dense, linear, given_rows(rows, model, text=features.kind == "text") if reads_rows(model) else None
+    )
 
 
 def _reads_sparse(model: object) -> bool:

@@ -56,15 +56,24 @@ def _encodes(step: Any) -> bool:
     )
 
 
-def given_rows(rows: Any, model: object) -> Any:
+def _innermost(step: Any) -> Any:
+    """The first step of nested pipelines, the first part of unions."""
+    while hasattr(step, "steps") or hasattr(step, "transformer_list"):
+        step = (step.steps if hasattr(step, "steps") else step.transformer_list)[0][1]
+    return step
+
+
+def given_rows(rows: Any, model: object, *, text: bool = False) -> Any:
     """The rows for an estimator with ``reads_rows``: an array, a sparse matrix, a DataFrame or texts.
+
+    Missing values alone are texts if ``text``.
 
     Missing texts are "". A text vectoriser reads the column of a table of one column.
     """
     from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
-    form, values = recognise(rows)
-    first = _first_step(model)
+    form, values = recognise(rows, text=text)
+    first = _innermost(_first_step(model))
     if form == "text":
         return np.array([text or "" for text in values], object)
     if isinstance(first, (CountVectorizer, HashingVectorizer)):

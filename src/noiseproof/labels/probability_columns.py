@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from ..features import as_labels
 from ..features.labels import warn_of_order
+from ..features.recognise import as_numpy
 from ..grammar import listed
 
 
@@ -44,7 +46,7 @@ def match_labels(
     samples, count = shape
     if label is None:
         raise TypeError("probabilities without a run need the given labels: pass label=...")
-    array = label.detach().cpu().numpy() if isinstance(label, Tensor) else np.asarray(label)
+    array = as_numpy(label) if isinstance(label, Tensor) else np.asarray(label)
     if array.shape != (samples,):
         raise ValueError(f"label must have shape {(samples,)}, as probabilities, got {array.shape}")
     names = None if class_names is None else _checked(class_names, count)
@@ -85,9 +87,9 @@ def _checked(names: Sequence[Any], count: int) -> list[Any]:
 
 
 def _refuse_duplicates(names: Sequence[Any], what: str) -> None:
-    texts = list(map(str, names))
-    if twice := [name for name in texts if texts.count(name) > 1]:
-        raise ValueError(f"{what} must be different, but {twice[0]!r} occurs {texts.count(twice[0])} times")
+    ((name, times),) = Counter(map(str, names)).most_common(1) or [("", 0)]
+    if times > 1:
+        raise ValueError(f"{what} must be different, but {name!r} occurs {times} times")
 
 
 def _columns(passed: Sequence[Any], names: list[Any] | None) -> list[Any] | None:
@@ -119,15 +121,21 @@ def _match_numbers(
     has_text = names is not None and any(isinstance(name, str) for name in names)
     numbers = None if has_text else _whole(columns if names is None else names)
     if numbers is not None and set(values) <= set(numbers):
+        if numbers != list(range(count)) and set(values) <= set(range(count)):
+            warnings.warn(
+                f"label is read as the names of the columns, {listed(list(map(str, numbers)))}, not as numbers"
+                " of columns from 0: give class_names of type str if it holds these",
+                stacklevel=5,
+            )
         return Matched(np.array([numbers.index(value) for value in values])[codes], numbers)
-    label = np.array(values, np.int64)[codes]
-    bad = np.flatnonzero((label < 0) | (label >= count))
-    if len(bad):
+    is_column = np.array([0 <= value < count for value in values])
+    if not is_column.all():
+        row = int(np.flatnonzero(~is_column[codes])[0])
         raise ValueError(
-            f"label[{bad[0]}] = {label[bad[0]]} is not a valid class: choose 0 to {count - 1}, the numbers of"
-            " the columns, or give class_names=..., one per column"
+            f"label[{row}] = {values[codes[row]]} is not a valid class: choose 0 to {count - 1}, the numbers"
+            " of the columns, or give class_names=..., one per column"
         )
-    return Matched(label, list(range(count)) if names is None else names)
+    return Matched(np.array(values, np.int64)[codes], list(range(count)) if names is None else names)
 
 
 def _match_names(codes: np.ndarray, values: list[Any], names: list[Any], source: str) -> Matched:

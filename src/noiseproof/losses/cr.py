@@ -17,9 +17,6 @@ from .margin_loss import MarginLoss
 from .registry import part_of
 from .rows import Rows
 
-SUM_TOLERANCE = 1e-4
-"""Frequencies whose sum is this close to 1 are not normalised."""
-
 
 class CR(Loss):
     r"""Confidence regularisation of another loss.
@@ -76,7 +73,8 @@ class CR(Loss):
         if self.prior.shape[0] != logits.shape[1]:
             entries, classes = self.prior.shape[0], logits.shape[1]
             raise ValueError(f"cr: prior has {entries} entries, the logits {classes} classes")
-        return self.prior
+        wide = self.prior.to(accumulation_dtype(self.prior.dtype))
+        return wide if wide is self.prior else wide / wide.sum()
 
     def hard_rows(self, rows: Rows) -> Tensor:
         if self.row_function(rows.logits.shape[1]) is not None:
@@ -165,7 +163,5 @@ def checked_prior(prior: object) -> Tensor:
     found = torch.as_tensor(prior)
     if found.dim() != 1 or not bool((found.isfinite() & (found >= 0)).all()) or not bool(found.any()):
         raise ValueError("cr: prior must be a vector of finite frequencies, none negative, not all 0")
-    total = found.sum(dtype=torch.float64)
-    if abs(float(total) - 1) <= SUM_TOLERANCE:
-        return found.detach().clone()
-    return (found.double() / total).to(found.dtype if found.is_floating_point() else torch.float32)
+    wide = torch.float64 if found.dtype == torch.float64 else torch.float32
+    return (found.detach().double() / found.sum(dtype=torch.float64)).to(wide)

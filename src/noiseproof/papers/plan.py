@@ -191,14 +191,12 @@ def recipe_epochs(settings: Settings) -> float:
 
 @cache
 def scaled(text: str, factor: float, what: str = "schedule") -> str:
-    """The schedule or method with all times multiplied by ``factor``, each at least 1.
-
-    Example:
-        >>> scaled('every(period=5000, by="iteration")', 0.01)
-        "every(period=50, by='iteration')"
-    """
+    """The schedule or method with all times multiplied by ``factor``, each at least 1."""
     made = SCHEDULES if what == "schedule" else METHODS
-    name, options = call(text, what, {one: inspect.signature(made[one]).parameters for one in made})
+    known = {one: inspect.signature(made[one]).parameters for one in made}
+    name, options = call(text, what, known)
+    usual = {word: known[name][word].default for word in TIMES if word in known[name]}
+    options |= {word: value for word, value in usual.items() if value and word not in options}
     for word, value in options.items():
         if word in TIMES and value:
             options[word] = max(1, round(float(value) * factor))
