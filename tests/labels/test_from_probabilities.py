@@ -208,7 +208,7 @@ def test_probabilities_in_bfloat16_are_those_in_float32():
 
 def test_labels_that_may_be_names_or_numbers_of_columns():
     table = np.eye(3)[np.arange(30) % 2 + 1] * 0.5 + 0.5 / 3
-    with pytest.warns(UserWarning, match="read as the names of the columns, 1, 2, 3, not as numbers"):
+    with pytest.warns(UserWarning, match="read as the names of the columns, 1, 2, 3, not as column numbers"):
         found = labels.find(probabilities=table, label=np.arange(30) % 2 + 1, class_names=[1, 2, 3])
     assert found.given_label.tolist() == [0, 1] * 15
 

@@ -123,8 +123,8 @@ def _match_numbers(
     if numbers is not None and set(values) <= set(numbers):
         if numbers != list(range(count)) and set(values) <= set(range(count)):
             warnings.warn(
-                f"label is read as the names of the columns, {listed(list(map(str, numbers)))}, not as numbers"
-                " of columns from 0: give class_names of type str if it holds these",
+                f"label is read as the names of the columns, {listed(list(map(str, numbers)))}, not as column"
+                " numbers from 0: give class_names of type str if it holds these",
                 stacklevel=5,
             )
         return Matched(np.array([numbers.index(value) for value in values])[codes], numbers)
