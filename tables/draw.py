@@ -9,6 +9,7 @@ import matplotlib as mpl
 
 mpl.use("agg")
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from noiseproof.losses.curves.drawing import COLOURS
@@ -38,6 +39,12 @@ def runs(**wanted: str) -> list[Line]:
     return [run for run in RUNS if all(run[name] == value for name, value in wanted.items())]
 
 
+def simplify(ax: Axes) -> None:
+    """Horizontal grid lines, no frame."""
+    ax.grid(axis="y", color="0.92")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
 # GR Table 3 ---------------------------------------------------------------------------------------
 
 GR = {
@@ -65,8 +72,7 @@ def gr_table3() -> Figure:
             ax.plot(steps, [100 * float(line[number]) for line in mine], color=colour, lw=1.2, label=row)
             ax.plot(103, table.cell(row, column).printed, "<", color=colour, markersize=8)
         ax.set(xlabel="thousand iterations", ylabel=words, xlim=(0, 105))
-        ax.grid(axis="y", color="0.92")
-        ax.spines[["top", "right"]].set_visible(False)
+        simplify(ax)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=6, frameon=False, fontsize="small")
     figure.suptitle("GR Table 3, CIFAR-10, ResNet-56, 40% symmetric; triangles: printed, last iteration")
@@ -106,8 +112,7 @@ def sl_table1() -> Figure:
                     if code is not None:
                         ax.plot(place, code, "*", color=colour, markersize=12)
             ax.set(title=f"{data}, {kind}", xlabel="noise rate", ylabel="final test accuracy, %")
-            ax.grid(axis="y", color="0.92")
-            ax.spines[["top", "right"]].set_visible(False)
+            simplify(ax)
     handles, names = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=7, frameon=False)
     figure.suptitle(
@@ -142,8 +147,7 @@ def nal_curves() -> Figure:
                     label=f"{name}: {'NAL' if is_nal else 'CE'}",
                 )
         ax.set(xlabel="epoch", ylabel=words, xlim=(0, 20.5), xticks=range(0, 21, 5))
-        ax.grid(axis="y", color="0.92")
-        ax.spines[["top", "right"]].set_visible(False)
+        simplify(ax)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
     figure.suptitle("NAL and cross entropy, ResNet-34, 20 of the paper's 500 epochs")
@@ -188,8 +192,7 @@ def curriculum_table5() -> Figure:
                 ax.plot([place + side] * len(final), final, "o", color=colour, markersize=5)
         ax.set_xticks(range(len(CURRICULUM)), CURRICULUM)
         ax.set_title(column, fontsize="medium")
-        ax.grid(axis="y", color="0.92")
-        ax.spines[["top", "right"]].set_visible(False)
+        simplify(ax)
     figure.axes[0].set_ylabel("final test accuracy, %")
     figure.axes[0].plot([], [], color="black", lw=1.5, label="printed, best of five")
     figure.axes[0].plot([], [], "o", color=UNIT, label="with unit maximum, each of five seeds")

@@ -44,7 +44,7 @@ def test_choice_is_stored_and_trials_are_removed(config, tmp_path):
 
 
 def test_chosen_run_holds_out_fewer_rows_than_its_trials(config, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("noiseproof.auto.choose"), "MAX_ROWS", 9)
+    monkeypatch.setattr(importlib.import_module("noiseproof.auto.choose"), "MAX_VALIDATION_ROWS", 9)
     choice = auto.choose(config, data=blobs(20), rates=(1.0,))
     assert "of 18 held-out labels" in choice.words
     assert choice.config.validation == pytest.approx(0.1)

@@ -14,7 +14,7 @@ from ..labels.cross_fit_models import CROSS_FIT_MODELS
 
 
 def check_loss(loss: str, model: object) -> None:
-    """ValueError if a network for classes cannot be trained with the loss, or if there is no network."""
+    """ValueError if the loss is not for classes, or if ``model`` is not a network."""
     if not losses.get(loss).takes_class_targets:
         raise ValueError(f"loss={loss!r} is not for classes: choose another one, such as gce")
     if isinstance(model, str) and model in CROSS_FIT_MODELS:

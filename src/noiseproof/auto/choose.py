@@ -27,9 +27,10 @@ from .candidates import RATES, Candidate, candidates, initial_state
 
 TRIALS = "choice"
 """Folder of the trials in the run folder; removed after the choice."""
-VALIDATION, MAX_ROWS = 0.2, 2000
-"""Share of the training data that trials hold out, if the config has no validation data, and the largest
-number of rows that the chosen run holds out then: it compares epochs, which takes fewer rows."""
+VALIDATION = 0.2
+"""Share of the training data that trials hold out, if the config has no validation data."""
+MAX_VALIDATION_ROWS = 2000
+"""Limit for the chosen run: comparing its epochs needs fewer rows than ranking candidates."""
 ROUNDS = ((10, 5), (3, 2), (1, 1))
 """Divisor of the number of epochs, and number of candidates kept, for each round."""
 WINDOW = 3
@@ -126,7 +127,7 @@ def choose(
             done.append(_run_trial(length, one, watcher, data=data, model=model))
         trials += done
         remaining = _best(done, kept)
-    share = settings.validation if is_given else VALIDATION * min(1.0, MAX_ROWS / start.validation)
+    share = settings.validation if is_given else VALIDATION * min(1.0, MAX_VALIDATION_ROWS / start.validation)
     chosen = settings.replace(**remaining[0].settings(), validation=share)
     if config.iterations is None:
         chosen = chosen.replace(epochs=_epochs(config, start.epochs, remaining[0], trials))

@@ -148,7 +148,7 @@ def add_z(of_z, z, own, share, WANTED: tl.constexpr, HOPEFUL: tl.constexpr):
     """Add one block to the weighted sum of z and the number of classes, without the masked ones.
 
     ``HOPEFUL`` adds as if no class were masked, which gives -inf or nan if one is: see ``recounted``.
-    Weights sum to 1; counted is minus the weight of masked classes, so blocks without any add nothing.
+    Weights sum to 1, so only the weight of masked classes is subtracted here: ``totals`` adds the 1.
     """
     if not WANTED[0]:
         return of_z
